@@ -1,0 +1,37 @@
+// Compiles the addon and puts it where the face finds it.
+// With --trial: with the exports that only the tests need, beside the compiled tests.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { here } from "./platform.mjs";
+
+const root = dirname(fileURLToPath(import.meta.url));
+const trial = process.argv.includes("--trial");
+const folder = trial ? join(root, "test/dist") : root;
+
+const target = join(folder, `leasehold.${here()}.node`);
+// Removed first: a process that still runs the old one keeps its own copy.
+rmSync(target, { force: true });
+rmSync(join(folder, trial ? "test" : "dist"), { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+copyFileSync(library(), target);
+
+/** Cargo itself says where the library is, so that any target folder and platform will do. */
+function library() {
+  const flags = ["build", "--release", "-p", "leasehold-node", "--message-format=json-render-diagnostics"];
+  if (trial) flags.push("--features", "trial");
+  const output = execFileSync("cargo", flags, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for (const line of output.split("\n")) {
+    const message = line.startsWith("{") ? JSON.parse(line) : {};
+    if (message.reason === "compiler-artifact" && message.target.name === "leasehold_node") {
+      return message.filenames.find((name) => /\.(so|dylib|dll)$/.test(name));
+    }
+  }
+  throw new Error("cargo built no library");
+}

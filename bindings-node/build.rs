@@ -1,0 +1,5 @@
+//! Tells the linker that Node supplies the `napi_` symbols.
+
+fn main() {
+    napi_build::setup();
+}

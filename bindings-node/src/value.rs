@@ -1,0 +1,196 @@
+//! The one conversion between JavaScript values and the core's: options in, results out.
+
+use std::fmt;
+
+use napi::bindgen_prelude::{
+    Array, BigInt, FromNapiValue, JsObjectValue, Object, ToNapiValue, TypeName, Unknown, ValidateNapiValue,
+    sys,
+};
+use napi::{
+    Env, Error, JsValue, KeyCollectionMode, KeyConversion, KeyFilter, Property, PropertyAttributes, Result,
+    Status, ValueType,
+};
+
+use crate::answer::contain;
+
+/// A value that every host language can say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Integer(i128),
+    Text(String),
+    List(Vec<Value>),
+    Map(Vec<(String, Value)>),
+}
+
+/// Deeper than any option; a value that contains itself ends here instead of on the stack.
+const MAX_DEPTH: usize = 32;
+
+impl TypeName for Value {
+    fn type_name() -> &'static str {
+        "Value"
+    }
+
+    fn value_type() -> ValueType {
+        ValueType::Unknown
+    }
+}
+
+impl ValidateNapiValue for Value {}
+
+#[allow(unsafe_code, reason = "napi declares this conversion unsafe; the value is alive during the call")]
+impl FromNapiValue for Value {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        // SAFETY: `napi_value` arguments stay alive for the whole callback.
+        let unknown = unsafe { Unknown::from_napi_value(env, value)? };
+        contain(|| read(unknown, 0).map_err(Fault::into_error))
+    }
+}
+
+#[allow(unsafe_code, reason = "napi declares this conversion unsafe; only its own functions are called here")]
+impl ToNapiValue for Value {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> Result<sys::napi_value> {
+        // SAFETY: each call makes a new value in the environment it was given.
+        contain(|| unsafe {
+            match value {
+                Value::Null => Option::<bool>::to_napi_value(env, None),
+                Value::Bool(flag) => bool::to_napi_value(env, flag),
+                Value::Number(number) => f64::to_napi_value(env, number),
+                Value::Integer(integer) => BigInt::to_napi_value(env, big_int(integer)),
+                Value::Text(text) => String::to_napi_value(env, text),
+                Value::List(items) => Vec::to_napi_value(env, items),
+                Value::Map(members) => {
+                    let mut object = Object::new(&Env::from_raw(env))?;
+                    for (key, member) in members {
+                        set_member(&mut object, &key, member)?;
+                    }
+                    Object::to_napi_value(env, object)
+                }
+            }
+        })
+    }
+}
+
+/// A value that cannot be taken, and where it stands.
+struct Fault {
+    path: String,
+    reason: String,
+    /// An exception thrown by the caller's own code, such as a getter, goes back to the caller as it is.
+    thrown: Option<Error>,
+}
+
+impl Fault {
+    fn new(reason: impl fmt::Display) -> Self {
+        Fault { path: String::new(), reason: reason.to_string(), thrown: None }
+    }
+
+    fn under(mut self, segment: impl fmt::Display) -> Self {
+        self.path = format!("{segment}{}", self.path);
+        self
+    }
+
+    fn into_error(self) -> Error {
+        let Fault { path, reason, thrown } = self;
+        thrown.unwrap_or_else(|| Error::new(Status::InvalidArg, format!("value{path}: {reason}")))
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault { thrown: Some(error), ..Fault::new("") }
+    }
+}
+
+#[allow(unsafe_code, reason = "a cast is sound because the type was asked for first")]
+fn read(value: Unknown<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+    if depth > MAX_DEPTH {
+        return Err(Fault::new(format!("nested more than {MAX_DEPTH} deep")));
+    }
+    // SAFETY: each cast is to the type that the value has just said it has.
+    unsafe {
+        match value.get_type()? {
+            ValueType::Undefined | ValueType::Null => Ok(Value::Null),
+            ValueType::Boolean => Ok(Value::Bool(value.cast()?)),
+            ValueType::Number => Ok(Value::Number(value.cast()?)),
+            ValueType::BigInt => read_integer(&value.cast()?).map(Value::Integer),
+            ValueType::String => read_text(value).map(Value::Text),
+            ValueType::Object if value.is_array()? => read_list(&value.cast()?, depth),
+            ValueType::Object => read_map(&value.cast()?, depth),
+            ValueType::Function => Err(Fault::new("a function cannot be used here")),
+            ValueType::Symbol => Err(Fault::new("a symbol cannot be used here")),
+            _ => Err(Fault::new("a value of this type cannot be used here")),
+        }
+    }
+}
+
+/// By words, because napi's own `get_i128` misjudges the smallest value.
+fn read_integer(integer: &BigInt) -> std::result::Result<i128, Fault> {
+    let word = |index: usize| u128::from(integer.words.get(index).copied().unwrap_or(0));
+    let magnitude = word(0) | word(1) << 64;
+    let fits = integer.words.iter().skip(2).all(|word| *word == 0);
+    let signed =
+        if integer.sign_bit { 0_i128.checked_sub_unsigned(magnitude) } else { magnitude.try_into().ok() };
+    signed.filter(|_| fits).ok_or_else(|| Fault::new("an integer beyond 128 bits cannot be used here"))
+}
+
+/// By UTF-16, because the UTF-8 call replaces half a surrogate pair in silence, and two ids would become one.
+#[allow(unsafe_code, reason = "a cast is sound because the type was asked for first")]
+fn read_text(value: Unknown<'_>) -> std::result::Result<String, Fault> {
+    // SAFETY: the caller has seen that it is a string.
+    let units: napi::JsString = unsafe { value.cast()? };
+    let units = units.into_utf16()?;
+    // `as_slice` carries the closing NUL of the C interface.
+    let units = units.as_slice();
+    let units = units.strip_suffix(&[0]).unwrap_or(units);
+    String::from_utf16(units).map_err(|_| Fault::new("a text with half a surrogate pair cannot be used here"))
+}
+
+fn read_list(list: &Array<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+    let mut items = Vec::with_capacity(list.len() as usize);
+    for index in 0..list.len() {
+        let item = list.get_element::<Unknown<'_>>(index)?;
+        items.push(read(item, depth + 1).map_err(|fault| fault.under(format_args!("[{index}]")))?);
+    }
+    Ok(Value::List(items))
+}
+
+fn read_map(object: &Object<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+    if object.is_date()? || object.is_typedarray()? || object.is_arraybuffer()? || object.is_promise()? {
+        return Err(Fault::new("only plain objects and arrays can be used here"));
+    }
+    let keys = object.get_all_property_names(
+        KeyCollectionMode::OwnOnly,
+        KeyFilter::Enumerable,
+        KeyConversion::NumbersToStrings,
+    )?;
+    let mut members = Vec::new();
+    for index in 0..keys.get_array_length()? {
+        let key = keys.get_element::<Unknown<'_>>(index)?;
+        if key.get_type()? == ValueType::Symbol {
+            continue;
+        }
+        let key = read_text(key)?;
+        let member = object.get_named_property_unchecked::<Unknown<'_>>(&key)?;
+        let member = read(member, depth + 1).map_err(|fault| fault.under(format_args!(".{key}")))?;
+        members.push((key, member));
+    }
+    Ok(Value::Map(members))
+}
+
+fn big_int(integer: i128) -> BigInt {
+    let magnitude = integer.unsigned_abs();
+    BigInt { sign_bit: integer < 0, words: vec![magnitude as u64, (magnitude >> 64) as u64] }
+}
+
+/// A plain set of `__proto__` would change the object's prototype instead of giving it a member.
+fn set_member(object: &mut Object<'_>, key: &str, member: Value) -> Result<()> {
+    if key != "__proto__" {
+        return object.set(key, member);
+    }
+    let property = Property::new().with_utf8_name(key)?.with_property_attributes(
+        PropertyAttributes::Writable | PropertyAttributes::Enumerable | PropertyAttributes::Configurable,
+    );
+    object.define_properties(&[property.with_napi_value(&Env::from_raw(object.value().env), member)?])
+}

@@ -1,0 +1,106 @@
+"""What can go wrong: one class per stable code, under one base."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "Busy",
+    "Cancelled",
+    "Exhausted",
+    "Insufficient",
+    "Internal",
+    "InvalidArgument",
+    "LeaseholdError",
+    "Limited",
+    "LockedUntil",
+    "Lost",
+    "NonceUnavailable",
+    "Stalled",
+    "StoreUnavailable",
+    "TimedOut",
+]
+
+
+class LeaseholdError(Exception):
+    """Any error of leasehold. Its `code` is the same in every language."""
+
+    code: ClassVar[str] = "internal"
+
+
+class TimedOut(LeaseholdError, TimeoutError):
+    """Not granted within the timeout. Nothing is held and nobody waits: try again, or wait longer."""
+
+    code: ClassVar[str] = "timed_out"
+
+
+class Cancelled(LeaseholdError):
+    """Called off. Nothing is held."""
+
+    code: ClassVar[str] = "cancelled"
+
+
+class Lost(LeaseholdError):
+    """The lease is no longer held. Stop at once: someone else may hold the slot."""
+
+    code: ClassVar[str] = "lost"
+
+
+class StoreUnavailable(LeaseholdError):
+    """The store did not answer. Whether anything is held is not known: assume neither."""
+
+    code: ClassVar[str] = "store_unavailable"
+
+
+class Exhausted(LeaseholdError):
+    """No slot is left and none will come free by waiting: add slots."""
+
+    code: ClassVar[str] = "exhausted"
+
+
+class Busy(LeaseholdError):
+    """Too many are waiting already: come back later, with fewer at once."""
+
+    code: ClassVar[str] = "busy"
+
+
+class Insufficient(LeaseholdError):
+    """The tokens do not reach the target: nothing was locked."""
+
+    code: ClassVar[str] = "insufficient"
+
+
+class LockedUntil(LeaseholdError):
+    """Enough tokens are there, but locked by others: try again when they are released."""
+
+    code: ClassVar[str] = "locked_until"
+
+
+class Limited(LeaseholdError):
+    """Over the limit: nothing was taken, try again later."""
+
+    code: ClassVar[str] = "limited"
+
+
+class InvalidArgument(LeaseholdError, ValueError):
+    """The call itself is wrong: correct it, trying again does not help."""
+
+    code: ClassVar[str] = "invalid_argument"
+
+
+class Stalled(LeaseholdError):
+    """The account is stuck on nonces that do not settle: look at it, then resync."""
+
+    code: ClassVar[str] = "stalled"
+
+
+class NonceUnavailable(LeaseholdError):
+    """The chain's nonce could not be read; `__cause__` says why."""
+
+    code: ClassVar[str] = "nonce_unavailable"
+
+
+class Internal(LeaseholdError):
+    """A defect in leasehold: please report it. The library goes on working."""
+
+    code: ClassVar[str] = "internal"

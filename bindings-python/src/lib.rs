@@ -1,0 +1,43 @@
+//! The Python face of leasehold, at its border: values, errors, waiting and asyncio. It holds no rule of its own.
+//!
+//! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
+
+mod asyncio;
+mod bell;
+mod blocking;
+mod bridge;
+mod callback;
+mod errors;
+mod guard;
+mod process;
+mod runtime;
+#[cfg(feature = "trial")]
+mod trial;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The compiled half of the package `leasehold`.
+#[pymodule]
+mod _leasehold {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::asyncio::Pending;
+    #[cfg(feature = "trial")]
+    #[pymodule_export]
+    use super::trial::trial;
+    #[pymodule_export]
+    use super::version;
+
+    #[pymodule_init]
+    fn init(py: Python<'_>) -> PyResult<()> {
+        super::guard::guard(|| super::process::watch_forks(py))
+    }
+}
+
+/// The version of the compiled half; the package is of the same.
+#[pyfunction]
+fn version() -> PyResult<&'static str> {
+    guard::guard(|| Ok(env!("CARGO_PKG_VERSION")))
+}

@@ -1,0 +1,171 @@
+import asyncio
+import gc
+import threading
+import time
+
+import pytest
+
+from conftest import until
+from leasehold._leasehold import trial
+from leasehold._settle import settle
+
+
+class Deaf(asyncio.SelectorEventLoop):
+    """A loop that watches no sockets, as the one of Windows."""
+
+    def add_reader(self, *_):
+        raise NotImplementedError
+
+    remove_reader = add_reader
+
+
+@pytest.fixture(params=[asyncio.SelectorEventLoop, Deaf])
+def run(request):
+    def run(main):
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            return runner.run(main)
+
+    return run
+
+
+def test_many_calls_at_once(run):
+    async def main():
+        return await asyncio.gather(*[settle(trial.sleep_aio(0.001 * (i % 7 + 1))) for i in range(500)])
+
+    assert len(run(main())) == 500
+
+
+def test_what_is_ready_at_once_needs_no_future():
+    assert trial.acquire().slot == 7
+
+    async def main():
+        return [await settle(trial.hop_aio()) for _ in range(100)]
+
+    assert asyncio.run(main()) == [1] * 100
+
+
+def test_cancelling_the_task_drops_the_rust_future(run):
+    async def main():
+        task = asyncio.create_task(settle(trial.sleep_aio(30)))
+        await asyncio.sleep(0.01)
+        assert trial.alive() == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        until(lambda: trial.alive() == 0)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(settle(trial.sleep_aio(30)), 0.01)
+        until(lambda: trial.alive() == 0)
+
+    run(main())
+
+
+def test_cancelling_while_results_arrive(run):
+    async def main():
+        for round_ in range(30):
+            tasks = [asyncio.create_task(settle(trial.sleep_aio(0.0001 * i))) for i in range(20)]
+            await asyncio.sleep(0.0001 * round_)
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(end, (float, asyncio.CancelledError)) for end in ends)
+
+    run(main())
+
+
+def test_one_wake_delivers_many():
+    wakes = 0
+
+    class Counting(asyncio.SelectorEventLoop):
+        def add_reader(self, fd, callback, *args):
+            def counted():
+                nonlocal wakes
+                wakes += 1
+                callback(*args)
+
+            return super().add_reader(fd, counted)
+
+    async def main():
+        calls = [trial.sleep_aio(0.02) for _ in range(200)]
+        time.sleep(0.1)  # the loop is busy while all of them end
+        return [await settle(call) for call in calls]
+
+    with asyncio.Runner(loop_factory=Counting) as runner:
+        assert len(runner.run(main())) == 200
+    assert wakes <= 2
+
+
+def test_a_loop_closed_meanwhile(run):
+    async def main():
+        trial.sleep_aio(0.05)
+        return trial.sleep_aio(0.05)
+
+    pending = run(main())
+    time.sleep(0.1)
+    assert not pending.future.done()
+    pending.abort()
+    assert run(settle_soon()) == 0.001
+
+
+async def settle_soon():
+    return await settle(trial.sleep_aio(0.001))
+
+
+def test_a_task_destroyed_with_its_loop():
+    loop = asyncio.new_event_loop()
+    coroutine = settle_soon_after(loop)
+    loop.run_until_complete(coroutine)
+    loop.close()
+    gc.collect()
+    until(lambda: trial.alive() == 0)
+
+
+async def settle_soon_after(loop):
+    waiting = settle(trial.sleep_aio(30))
+    waiting.send(None)
+    waiting.close()
+
+
+def test_several_loops_in_several_threads(run):
+    sums = []
+
+    async def main():
+        for _ in range(20):
+            sums.append(sum(await asyncio.gather(*[settle(trial.hop_aio()) for _ in range(50)])))
+
+    threads = [threading.Thread(target=lambda: run(main())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [50] * 80
+
+
+def test_two_loops_taking_turns_keep_their_bridges():
+    import os
+
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    count = lambda: len(os.listdir("/proc/self/fd"))
+    for loop in loops:
+        loop.run_until_complete(settle_soon())
+    before = count()
+    for _ in range(100):
+        for loop in loops:
+            loop.run_until_complete(settle_soon())
+    assert count() == before
+    for loop in loops:
+        loop.close()
+
+
+def test_closed_loops_leave_no_sockets_behind():
+    import os
+
+    for _ in range(200):
+        asyncio.run(settle_soon())
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) < 60
+
+
+def test_without_a_loop():
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        trial.sleep_aio(1)

@@ -1,0 +1,52 @@
+// Compiles the module, binds it to JavaScript and makes it smaller, into `dist/glue`.
+// With --trial: with the exports that only the tests need, beside the compiled tests.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(fileURLToPath(import.meta.url));
+const trial = process.argv.includes("--trial");
+const folder = join(root, trial ? "test/dist" : "dist");
+const glue = join(folder, trial ? "face/glue" : "glue");
+
+// What rustc and wasm-bindgen use by themselves; with more, wasm-opt writes what Node 20 cannot read.
+const used = [
+  "--mvp-features",
+  "--enable-bulk-memory",
+  "--enable-multivalue",
+  "--enable-mutable-globals",
+  "--enable-nontrapping-float-to-int",
+  "--enable-reference-types",
+  "--enable-sign-ext",
+];
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(glue, { recursive: true });
+
+const target = ["--profile", "wasm", "--target", "wasm32-unknown-unknown"];
+const features = trial ? ["--features", "trial"] : [];
+const module = artifact("leasehold_wasm", ["-p", "leasehold-wasm", ...target, ...features]);
+const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--release"]);
+run(bundle, [module, glue]);
+
+const bound = join(glue, "leasehold_bg.wasm");
+const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen"));
+run(process.execPath, [join(binaryen, "bin/wasm-opt"), "-Oz", ...used, "-o", bound, bound]);
+
+/** The file that cargo made, as cargo itself says, so that any target folder will do. */
+function artifact(name, flags) {
+  const output = run("cargo", ["build", "--message-format=json-render-diagnostics", ...flags]);
+  for (const line of output.split("\n")) {
+    const message = line.startsWith("{") ? JSON.parse(line) : {};
+    if (message.reason !== "compiler-artifact" || message.target.name !== name) continue;
+    return message.executable ?? message.filenames.find((file) => file.endsWith(".wasm"));
+  }
+  throw new Error(`cargo built no ${name}`);
+}
+
+function run(command, args) {
+  const options = { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "inherit"] };
+  return execFileSync(command, args, options);
+}

@@ -1,0 +1,10 @@
+// Cloudflare's workers, which compile no bytes: their bundler makes the module. Ready when imported.
+import module from "./glue/leasehold_bg.wasm";
+import { type Source, start } from "./instance.js";
+
+export * from "./api.js";
+
+start(module);
+
+/** Needed in a browser only; elsewhere it has nothing to do. */
+export async function init(_source?: Source): Promise<void> {}

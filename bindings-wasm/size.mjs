@@ -1,0 +1,16 @@
+// How large the module is when it is sent, and that it asks for nothing but its own glue.
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+const BUDGET = 60 * 1024;
+const LIMIT = 100 * 1024;
+
+const bytes = readFileSync(new URL("dist/glue/leasehold_bg.wasm", import.meta.url));
+const size = gzipSync(bytes, { level: 9 }).length;
+console.log(`leasehold_bg.wasm: ${size} bytes gzip, ${bytes.length} plain; budget ${BUDGET}, limit ${LIMIT}`);
+
+const imports = WebAssembly.Module.imports(new WebAssembly.Module(bytes));
+const foreign = imports.filter(({ module }) => module !== "../host.js" && module !== "./leasehold_bg.js");
+for (const { module, name } of foreign) console.error(`it imports ${module}.${name}, which no host has`);
+if (size > BUDGET) console.error("it is over its budget");
+if (size > LIMIT || foreign.length > 0) process.exitCode = 1;

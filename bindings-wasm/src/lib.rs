@@ -1,0 +1,35 @@
+//! The WebAssembly module behind the npm package `leasehold-wasm`. It converts values and errors and holds no rule.
+//!
+//! A panic is a trap on this target: nothing unwinds, so locks stay locked and the instance is useless. The
+//! panic hook tells the face what happened; the face throws it as an error and builds the instance anew. For that:
+//!
+//! - Every way in (an export, a settled promise, a timer, a task's turn) is called by the face, in its guard.
+//!   So futures run on `tasks` and wait by `host`, never by the `futures` of js-sys: those are called by the
+//!   JavaScript engine, where a trap would end the process and leave the promise waiting for ever.
+//! - No import throws, or it is marked `catch`: an exception that passes through Rust frames skips their `Drop`.
+//! - No class is exported: its `free` and its finalizer are outside the guard, and on a handle of a former instance
+//!   they free what is not theirs. Things are numbers here and a `Handle` in the face.
+//! - An export's error is made by `host::failure`, or by `host::passed` if it is the caller's own exception.
+
+#![cfg_attr(not(feature = "trial"), allow(dead_code, reason = "the first real exports will use it all"))]
+
+mod failure;
+mod host;
+mod tasks;
+#[cfg(feature = "trial")]
+mod trial;
+mod value;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The version of the module.
+#[wasm_bindgen]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").into()
+}
+
+/// Runs whenever an instance is made, also after a trap.
+#[wasm_bindgen(start)]
+fn start() {
+    std::panic::set_hook(Box::new(|panic| host::panicked(&panic.to_string())));
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { serve } from "./serve.js";
+
+const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const skip = existsSync(executablePath) ? false : `there is no ${executablePath}: name one in CHROMIUM`;
+
+let browser: Browser;
+let page: Page;
+let server: Awaited<ReturnType<typeof serve>>;
+
+before(async () => {
+  if (skip) return;
+  server = await serve(fileURLToPath(new URL("../", import.meta.url)));
+  // Each start has an empty profile of its own, and what would call home is switched off.
+  browser = await chromium.launch({
+    executablePath,
+    args: [
+      ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+      ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    ],
+  });
+  page = await browser.newPage();
+  await page.goto(server.origin);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+// As text, because the paths are the browser's and not those of this file.
+const inPage = (code: string) => page.evaluate(`(async () => { ${code} })()`);
+
+test("a call before `init` says what to do", { skip }, async () => {
+  const code = `const { version } = await import("/face/browser.js");
+    try { version() } catch ({ name, code, message }) { return { name, code, message } }`;
+  const message = "leasehold-wasm is not ready: `await init()` first";
+  assert.deepEqual(await inPage(code), { name: "LeaseholdError", code: "invalid_argument", message });
+});
+
+test("an `init` that failed can be tried again", { skip }, async () => {
+  const code = `const { init } = await import("/face/browser.js");
+    try { await init("/nowhere.wasm") } catch ({ message }) { return message }`;
+  assert.match((await inPage(code)) as string, /status 404/);
+});
+
+test("a browser passes the checks", { skip }, async () => {
+  const code = `const { init } = await import("/face/browser.js");
+    await Promise.all([init(), init()]);
+    return (await import("/test/checks.js")).failures();`;
+  assert.deepEqual(await inPage(code), []);
+});
+
+test("a worker of the browser passes the checks", { skip }, async () => {
+  const code = `const source = \`
+      import { init } from "\${location.origin}/face/browser.js";
+      import { failures } from "\${location.origin}/test/checks.js";
+      await init();
+      postMessage(await failures());\`;
+    const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
+    return new Promise((resolve, reject) => { worker.onmessage = ({ data }) => resolve(data); worker.onerror = reject; });`;
+  assert.deepEqual(await inPage(code), []);
+});

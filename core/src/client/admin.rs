@@ -1,0 +1,218 @@
+//! Administration of a pool. Every change is in the store, so all processes see it at once.
+
+use super::lease::unexpected;
+use super::options::{Unit, rest, slot_specs};
+use super::{Pool, Runtime};
+use crate::error::{Error, Result};
+use crate::id::SlotId;
+use crate::nonce::Nonce;
+use crate::slots::{MAX_PER_REQUEST, Mode, Reply, Request, SlotChange, SlotSpec, SlotView, State};
+use crate::store::Store;
+use crate::value::Value;
+use crate::{MILLISECOND, Micros};
+
+/// How many slots a pool has, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// All.
+    pub total: u32,
+    /// Those that can be claimed now.
+    pub ready: u32,
+    /// Those of the ready ones whose nonce is in doubt.
+    pub in_doubt: u32,
+    /// Those that are leased or rest.
+    pub busy: u32,
+    /// How long nothing is granted because the store may have lost leases; 0 normally.
+    pub quiet: Micros,
+    /// The slots that were asked for and are there.
+    pub slots: Vec<SlotState>,
+}
+
+/// One slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotState {
+    /// Its record.
+    pub view: SlotView,
+    /// How long its lease or its rest still lasts.
+    pub left: Micros,
+}
+
+impl<S: Store, R: Runtime> Pool<S, R> {
+    /// Adds slots (ids, or maps with id and weight); those that are there get the new weight. This handle
+    /// leases them only if it was opened without slots of its own.
+    ///
+    /// # Errors
+    /// `invalid_argument`; `store_unavailable`.
+    pub async fn add(&self, slots: &Value) -> Result<u32> {
+        let specs: Vec<SlotSpec> = slot_specs(slots)
+            .map_err(|error| error.within("slots"))?
+            .into_iter()
+            .map(|(_, spec)| spec)
+            .collect();
+        let mut added = 0;
+        for chunk in specs.chunks(MAX_PER_REQUEST) {
+            let (longest, doubt_rest) = (self.core.options.ttl, self.core.options.doubt_rest);
+            match self.core.ask(Request::Define { slots: chunk.to_vec(), longest, doubt_rest }).await?.0 {
+                Reply::Defined { added: new, .. } => added += new,
+                Reply::Full => {
+                    return Err(Error::invalid("slots", "the pool would have more than 1,000,000"));
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(added)
+    }
+
+    /// Forgets a slot, after its lease if it has one.
+    ///
+    /// # Errors
+    /// `invalid_argument` if there is no such slot; `store_unavailable`.
+    pub async fn remove(&self, slot: &str) -> Result<()> {
+        self.change(slot, SlotChange::Remove).await
+    }
+
+    /// Hands a slot out again. Ends a quarantine, not a cooldown.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn enable(&self, slot: &str) -> Result<()> {
+        self.change(slot, SlotChange::Enable).await
+    }
+
+    /// Hands a slot out no more; a lease that it has is not renewed.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn disable(&self, slot: &str) -> Result<()> {
+        self.change(slot, SlotChange::Disable).await
+    }
+
+    /// Hands a slot out no more; a lease that it has may be renewed until it is given back.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn drain(&self, slot: &str) -> Result<()> {
+        self.change(slot, SlotChange::Drain).await
+    }
+
+    /// Hands a slot out no more for so long; its nonce is in doubt afterwards.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn quarantine(&self, slot: &str, time: &Value, unit: Unit) -> Result<()> {
+        let time = rest(time, unit).map_err(|error| error.within("time"))?;
+        self.change(slot, SlotChange::Quarantine(time)).await
+    }
+
+    /// Ends the lease of a slot by force; its nonce is in doubt.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn break_lease(&self, slot: &str) -> Result<()> {
+        self.change(slot, SlotChange::Break).await
+    }
+
+    /// Counts the slots, and looks at those that are named (at most 1,000).
+    ///
+    /// # Errors
+    /// `invalid_argument`; `store_unavailable`.
+    pub async fn inspect(&self, slots: &[String]) -> Result<Census> {
+        if slots.len() > MAX_PER_REQUEST {
+            return Err(Error::invalid("slots", format_args!("at most {MAX_PER_REQUEST} at once")));
+        }
+        let slots = slots.iter().zip(0..).map(|(id, at)| {
+            SlotId::new(id).map_err(|error| error.within(&format!("[{at}]")).within("slots"))
+        });
+        let slots = slots.collect::<Result<Vec<_>>>()?;
+        match self.core.ask(Request::Inspect { slots }).await? {
+            (Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }, now, _) => {
+                let state = |view: SlotView| {
+                    let due = matches!(view.state, State::Leased | State::Cooling);
+                    SlotState { left: if due { view.until.saturating_sub(now) } else { 0 }, view }
+                };
+                let slots = slots.into_iter().map(state).collect();
+                Ok(Census {
+                    total,
+                    ready,
+                    in_doubt,
+                    busy: due,
+                    quiet: quiet_until.saturating_sub(now),
+                    slots,
+                })
+            }
+            (other, ..) => Err(unexpected(&other)),
+        }
+    }
+
+    /// The ids of all slots, in order. Costs the server time in proportion to their number.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn list(&self) -> Result<Vec<String>> {
+        match self.core.ask(Request::List).await?.0 {
+            Reply::Listed(ids) => Ok(ids.iter().map(|id| id.as_str().to_owned()).collect()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn change(&self, slot: &str, change: SlotChange) -> Result<()> {
+        let slot = SlotId::new(slot).map_err(|error| error.within("slot"))?;
+        match self.core.ask(Request::Change { slot, change }).await?.0 {
+            Reply::Changed => Ok(()),
+            Reply::NoSlot => Err(Error::invalid("slot", "the pool has no such slot")),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+impl Census {
+    /// As a value; durations in the unit of the language.
+    pub fn to_value(&self, unit: Unit) -> Value {
+        Value::map([
+            ("total", u64::from(self.total).into()),
+            ("ready", u64::from(self.ready).into()),
+            ("in_doubt", u64::from(self.in_doubt).into()),
+            ("busy", u64::from(self.busy).into()),
+            ("quiet", duration(self.quiet, unit)),
+            ("slots", Value::List(self.slots.iter().map(|slot| slot.to_value(unit)).collect())),
+        ])
+    }
+}
+
+impl SlotState {
+    fn to_value(&self, unit: Unit) -> Value {
+        let view = &self.view;
+        let mode = match view.mode {
+            Mode::Enabled => "enabled",
+            Mode::Draining => "draining",
+            Mode::Disabled => "disabled",
+            Mode::Removing => "removing",
+        };
+        let state = match view.state {
+            State::Ready => "ready",
+            State::Leased => "leased",
+            State::Cooling => "cooling",
+            State::Out => "out",
+        };
+        let in_doubt = matches!(view.nonce, crate::nonce::NonceRecord::InDoubt { .. });
+        let floor: Option<Nonce> = view.nonce.floor();
+        Value::map([
+            ("slot", view.slot.as_str().into()),
+            ("mode", mode.into()),
+            ("state", state.into()),
+            ("weight", u64::from(view.weight).into()),
+            ("fence", view.fence.into()),
+            ("holder", format!("{:032x}", view.holder).as_str().into()),
+            ("nonce", floor.into()),
+            ("in_doubt", Value::Bool(in_doubt)),
+            ("left", duration(self.left, unit)),
+        ])
+    }
+}
+
+fn duration(time: Micros, unit: Unit) -> Value {
+    match unit {
+        Unit::Milliseconds => Value::Number(time as f64 / MILLISECOND as f64),
+        Unit::Seconds => Value::Number(time as f64 / crate::SECOND as f64),
+    }
+}

@@ -1,0 +1,433 @@
+//! Carries the requests of a pool's callers to its store.
+//!
+//! Requests that wait at the same moment travel in one envelope. An envelope that got no answer is sent
+//! again under the same number, so that it is performed at most once; a grant that nobody waits for any
+//! more is given back.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use futures_channel::oneshot;
+
+use super::{Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::nonce::Outcome;
+use crate::slots::{Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request};
+use crate::store::{Certainty, StoreError, StorePool};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The most requests of one envelope. Larger ones would make others wait on the server.
+const BATCH: usize = 64;
+/// The most envelopes under way at once.
+const LANES: u16 = 8;
+/// Another envelope sets out while one is under way only when that has taken so long: on a near server
+/// waiting requests are better off together, on a far one they are not.
+const PATIENCE: Micros = 300;
+/// The most requests that wait.
+const QUEUE: usize = 100_000;
+/// How long after its sending an envelope may still be performed.
+const VALIDITY: Micros = 10 * SECOND;
+/// How long an envelope without an answer is sent again before its callers are told that it is unknown.
+const PURSUIT: Micros = 30 * SECOND;
+/// A step of the server's clock that is noticed.
+const JUMP: Micros = SECOND / 2;
+/// The first and the longest pause before a failed envelope is sent again.
+const BACKOFF: (Micros, Micros) = (20 * MILLISECOND, SECOND / 2);
+/// How often an envelope is made anew because the server's time was not what it seemed.
+const REMAKES: u32 = 4;
+
+/// The carrier of one pool in one process.
+#[derive(Debug)]
+pub(super) struct Courier<P, R> {
+    pool: P,
+    runtime: R,
+    client: u128,
+    response_timeout: Micros,
+    /// What makes the pool, should the store not have it (any more).
+    definition: Vec<Request>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Parcel>,
+    lanes: Vec<LaneState>,
+    /// The highest fence that an answer named.
+    seen: u64,
+    /// The store's time in an answer, and when its envelope was sent.
+    clock: Option<(Micros, Micros)>,
+    jumped: bool,
+    /// What the store said, while it does not answer.
+    trouble: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct LaneState {
+    sequence: u64,
+    /// When its envelope was sent; `None` while it rests.
+    since: Option<Micros>,
+}
+
+/// A request and the caller that waits for its reply.
+#[derive(Debug)]
+struct Parcel {
+    request: Request,
+    /// When the caller is told of a failure instead of another attempt.
+    patience: Micros,
+    /// Until when it is sent even if nobody waits for the reply; 0 if it is not.
+    stands: Micros,
+    caller: oneshot::Sender<Result<Delivered>>,
+}
+
+/// A reply on its way to its caller. Leases that it grants are given back if it is dropped unread.
+pub(super) struct Delivered {
+    reply: Option<Reply>,
+    /// The store's time of the reply.
+    pub now: Micros,
+    /// When the request was first sent, on the local clock: no lease is counted from later.
+    pub sent: Micros,
+    refund: Box<dyn Refund>,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+trait Refund: Send + Sync {
+    fn refund(&self, grants: Vec<Grant>);
+}
+#[cfg(target_arch = "wasm32")]
+trait Refund {
+    fn refund(&self, grants: Vec<Grant>);
+}
+
+impl<P: StorePool, R: Runtime> Refund for Weak<Courier<P, R>> {
+    fn refund(&self, grants: Vec<Grant>) {
+        if let Some(courier) = self.upgrade() {
+            grants.into_iter().for_each(|grant| courier.give_back(grant));
+        }
+    }
+}
+
+impl Delivered {
+    /// The reply, for whose grants the caller answers from now on.
+    pub fn take(mut self) -> Reply {
+        self.reply.take().unwrap_or(Reply::Undefined)
+    }
+}
+
+impl Drop for Delivered {
+    fn drop(&mut self) {
+        if let Some(Reply::Granted(grants)) = self.reply.take() {
+            self.refund.refund(grants);
+        }
+    }
+}
+
+impl<P: StorePool, R: Runtime> Courier<P, R> {
+    pub fn new(pool: P, runtime: R, response_timeout: Micros, definition: Vec<Request>) -> Arc<Self> {
+        let client = runtime.random_id();
+        Arc::new(Courier { pool, runtime, client, response_timeout, definition, state: Mutex::default() })
+    }
+
+    pub fn pool(&self) -> &P {
+        &self.pool
+    }
+
+    /// The requests that make the pool.
+    pub fn definition(&self) -> &[Request] {
+        &self.definition
+    }
+
+    /// What the store said, while it does not answer.
+    pub fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// Sends a request. Failures are told from `patience` on; until then it is tried again. Dropping the
+    /// future gives the request up; a grant that comes all the same is given back.
+    ///
+    /// # Errors
+    /// `store_unavailable` with the cause; `busy` if too many requests wait.
+    pub async fn submit(self: &Arc<Self>, request: Request, patience: Micros) -> Result<Delivered> {
+        let reply = self.enqueue(request, patience, 0)?;
+        reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
+    }
+
+    /// Sends a request that is tried until `stands` even if nobody waits for its reply.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub fn post(
+        self: &Arc<Self>,
+        request: Request,
+        patience: Micros,
+        stands: Micros,
+    ) -> Result<impl Future<Output = Result<Delivered>> + use<P, R>> {
+        let reply = self.enqueue(request, patience, stands)?;
+        Ok(async move {
+            reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
+        })
+    }
+
+    /// Gives back a grant that nobody has seen: its nonce cannot have been used.
+    pub fn give_back(self: &Arc<Self>, grant: Grant) {
+        let lease = LeaseRef { slot: grant.slot, fence: grant.fence, place: grant.place };
+        let request = Request::Release { lease, outcome: Outcome::Unused, cooldown: 0 };
+        if self.pool.perform_now(0, &request).is_none() {
+            // The queue can be full; the lease then ends by itself.
+            let until = self.runtime.now() + PURSUIT;
+            let _ = self.post(request, until, until);
+        }
+    }
+
+    fn enqueue(
+        self: &Arc<Self>,
+        request: Request,
+        patience: Micros,
+        stands: Micros,
+    ) -> Result<oneshot::Receiver<Result<Delivered>>> {
+        let (caller, reply) = oneshot::channel();
+        let mut state = self.lock();
+        if state.queue.len() >= QUEUE {
+            return Err(Error::new(
+                Code::Busy,
+                format!("{QUEUE} requests wait for the store already; try again later"),
+            ));
+        }
+        state.queue.push_back(Parcel { request, patience, stands, caller });
+        let lane = state.lane_for_more(self.runtime.now());
+        drop(state);
+        if let Some(lane) = lane {
+            let courier = self.clone();
+            self.runtime.spawn(async move { courier.drive(lane).await });
+        }
+        Ok(reply)
+    }
+
+    /// Sends envelope after envelope until nothing waits.
+    async fn drive(self: Arc<Self>, lane: u16) {
+        loop {
+            let parcels = {
+                let mut state = self.lock();
+                let now = self.runtime.now();
+                let parcels = state.take_batch(now);
+                let since = (!parcels.is_empty()).then_some(now);
+                if let Some(lane) = state.lanes.get_mut(usize::from(lane)) {
+                    lane.since = since;
+                }
+                parcels
+            };
+            if parcels.is_empty() {
+                return;
+            }
+            self.deliver(lane, parcels).await;
+        }
+    }
+
+    async fn deliver(self: &Arc<Self>, lane: u16, mut parcels: Vec<Parcel>) {
+        let mut envelope = self.envelope(lane, requests(&parcels));
+        let (mut first, mut attempts, mut remakes) = (self.runtime.now(), 0, 0);
+        let mut uncertain = false;
+        loop {
+            let sent = self.runtime.now();
+            attempts += 1;
+            match self.attempt(&envelope).await {
+                Ok(Answer::Performed(performed)) if performed.replies.first() == Some(&Reply::Undefined) => {
+                    remakes += 1;
+                    if remakes <= REMAKES && self.redefine(lane).await.is_ok() {
+                        envelope = self.envelope(lane, envelope.requests);
+                        (first, attempts) = (self.runtime.now(), 0);
+                        continue;
+                    }
+                    abandon(&mut parcels, "the pool's definition was lost and could not be renewed");
+                }
+                Ok(Answer::Performed(performed)) => {
+                    self.learn(
+                        performed.now,
+                        performed.top,
+                        (attempts == 1).then_some(sent),
+                        envelope.jumped,
+                    );
+                    return self.hand_out(parcels, performed, first);
+                }
+                Ok(Answer::Stale { now }) => {
+                    remakes += 1;
+                    self.learn(now, 0, Some(sent), false);
+                    if remakes <= REMAKES {
+                        envelope = self.envelope(lane, envelope.requests);
+                        (first, attempts, uncertain) = (self.runtime.now(), 0, false);
+                        continue;
+                    }
+                    abandon(&mut parcels, "the store's clock jumps");
+                }
+                Err(error) => {
+                    uncertain |= error.certainty == Certainty::Unknown;
+                    let now = self.runtime.now();
+                    let hopeless = error.certainty == Certainty::Refused || now > first + PURSUIT;
+                    if hopeless {
+                        abandon(&mut parcels, &error.cause);
+                    }
+                    tell_impatient(parcels.iter_mut(), &error.cause, now);
+                    let mut state = self.lock();
+                    tell_impatient(state.queue.iter_mut(), &error.cause, now);
+                    state.trouble = Some(error.cause);
+                    uncertain &= !hopeless;
+                }
+            }
+            // What was not performed is made anew for those who still wait.
+            if !uncertain {
+                let now = self.runtime.now();
+                parcels.retain(|parcel| parcel.is_wanted(now));
+                if parcels.is_empty() {
+                    return;
+                }
+                envelope = self.envelope(lane, requests(&parcels));
+                first = self.runtime.now();
+            }
+            let (least, most) = BACKOFF;
+            let pause = most.min(least << attempts.min(10));
+            self.runtime.sleep(self.runtime.jitter(pause)).await;
+        }
+    }
+
+    async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let deadline = self.runtime.now() + self.response_timeout;
+        let answer = runtime::by(&self.runtime, deadline, self.pool.perform(envelope)).await;
+        answer.unwrap_or_else(|| {
+            let time = self.response_timeout / MILLISECOND;
+            Err(StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms")))
+        })
+    }
+
+    /// Makes the pool that the store does not have (any more).
+    async fn redefine(&self, lane: u16) -> Result<(), StoreError> {
+        for request in self.definition() {
+            let envelope = self.envelope(lane, vec![request.clone()]);
+            let sent = self.runtime.now();
+            if let Answer::Performed(performed) = self.attempt(&envelope).await? {
+                self.learn(performed.now, performed.top, Some(sent), envelope.jumped);
+            }
+        }
+        Ok(())
+    }
+
+    fn envelope(&self, number: u16, requests: Vec<Request>) -> Envelope {
+        let now = self.runtime.now();
+        let mut state = self.lock();
+        let sequence = state.lanes.get_mut(usize::from(number)).map_or(0, |lane| {
+            lane.sequence += 1;
+            lane.sequence
+        });
+        Envelope {
+            lane: Some(Lane { client: self.client, number, sequence }),
+            not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
+            seen: state.seen,
+            jumped: state.jumped,
+            seed: self.runtime.random() as u32,
+            requests,
+        }
+    }
+
+    /// Learns from an answer what time it is there, and whether that time jumped. `sent` is when the
+    /// envelope was sent, if the answer is sure to be the answer to that sending.
+    fn learn(&self, now: Micros, top: u64, sent: Option<Micros>, told: bool) {
+        let here = self.runtime.now();
+        let mut state = self.lock();
+        state.trouble = None;
+        state.seen = state.seen.max(top);
+        if told {
+            state.jumped = false;
+        }
+        let Some(sent) = sent else { return };
+        if let Some((store, local)) = state.clock {
+            let passed_here = here.saturating_sub(local);
+            let passed_there = now.saturating_sub(store);
+            state.jumped |= passed_there > passed_here + passed_here / 100 + JUMP;
+        }
+        state.clock = Some((now, sent));
+    }
+
+    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
+        for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
+            let refund = Box::new(Arc::downgrade(self));
+            let delivered = Delivered { reply: Some(reply), now: performed.now, sent, refund };
+            // A caller that is gone drops what it is sent, and with it gives back what was granted.
+            let _ = parcel.caller.send(Ok(delivered));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A resting lane, if the waiting requests should not wait for one that is under way.
+    fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
+        let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
+        let crowded = self.queue.len() >= 2 * BATCH;
+        let waits = youngest.is_some_and(|since| now < since + PATIENCE && !crowded);
+        if waits || (youngest.is_some() && self.trouble.is_some()) {
+            return None;
+        }
+        let at = match self.lanes.iter().position(|lane| lane.since.is_none()) {
+            Some(at) => at,
+            None if self.lanes.len() < usize::from(LANES) => {
+                self.lanes.push(LaneState::default());
+                self.lanes.len() - 1
+            }
+            None => return None,
+        };
+        self.lanes.get_mut(at)?.since = Some(now);
+        Some(at as u16)
+    }
+
+    fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
+        let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
+        while batch.len() < BATCH {
+            let Some(parcel) = self.queue.pop_front() else { break };
+            if parcel.is_wanted(now) {
+                batch.push(parcel);
+            }
+        }
+        batch
+    }
+}
+
+fn requests(parcels: &[Parcel]) -> Vec<Request> {
+    parcels.iter().map(|parcel| parcel.request.clone()).collect()
+}
+
+impl Parcel {
+    fn is_wanted(&self, now: Micros) -> bool {
+        self.stands > now || !self.caller.is_canceled()
+    }
+
+    fn tell(&mut self, cause: &str) {
+        let (gone, _) = oneshot::channel();
+        let caller = std::mem::replace(&mut self.caller, gone);
+        let _ = caller.send(Err(unavailable(cause)));
+    }
+}
+
+/// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be
+/// sent again as it was.
+fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str, now: Micros) {
+    parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
+}
+
+/// Tells all callers of the failure and gives their requests up.
+fn abandon(parcels: &mut [Parcel], cause: &str) {
+    for parcel in parcels {
+        parcel.stands = 0;
+        parcel.tell(cause);
+    }
+}
+
+/// The error of a store that does not answer.
+pub(super) fn unavailable(cause: &str) -> Error {
+    Error::new(
+        Code::StoreUnavailable,
+        format!(
+            "the store cannot be used: {cause}; nothing is held by this call, try again when the store is back"
+        ),
+    )
+}

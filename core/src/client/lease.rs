@@ -1,0 +1,301 @@
+//! A lease, as its holder has it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::pool::PoolCore;
+use super::statistics::Counters;
+use super::{ReleaseOptions, Runtime};
+use crate::Micros;
+use crate::error::{Code, Error, Result};
+use crate::nonce::{Nonce, NonceRecord, Outcome};
+use crate::slots::{Grant, LeaseRef, Loss, Reply, Request};
+use crate::store::Store;
+
+/// A slot that is this holder's alone until the deadline. Dropped, it is given back with the outcome that
+/// was said; a nonce of which nothing was said is in doubt from then on.
+pub struct Lease<S: Store, R: Runtime> {
+    core: Arc<PoolCore<S, R>>,
+    grant: Grant,
+    shown: Option<Arc<str>>,
+    held: Mutex<Held>,
+}
+
+/// What changes while a lease is held.
+#[derive(Debug)]
+struct Held {
+    /// On the local clock: never later than the store's.
+    deadline: Micros,
+    nonce: NonceRecord,
+    outcome: Outcome,
+    /// Whether it has not been given back yet.
+    open: bool,
+}
+
+impl<S: Store, R: Runtime> Lease<S, R> {
+    pub(super) fn new(
+        core: Arc<PoolCore<S, R>>,
+        grant: Grant,
+        deadline: Micros,
+        shown: Option<Arc<str>>,
+    ) -> Self {
+        Counters::add(&core.counters.leased);
+        Counters::add(&core.counters.granted);
+        if grant.in_doubt() {
+            Counters::add(&core.counters.in_doubt);
+        }
+        let held = Held { deadline, nonce: grant.nonce, outcome: Outcome::Unsettled, open: true };
+        Lease { core, grant, shown, held: Mutex::new(held) }
+    }
+
+    /// The slot's id, as this process spelled it.
+    pub fn slot(&self) -> &str {
+        self.shown.as_deref().unwrap_or(self.grant.slot.as_str())
+    }
+
+    /// Larger than that of any lease of this pool before: what a resource checks to refuse a late holder.
+    pub fn fence(&self) -> u64 {
+        self.grant.fence
+    }
+
+    /// The nonce to sign with; `None` where it is not known or in doubt, and the chain must be asked.
+    pub fn nonce(&self) -> Option<Nonce> {
+        match self.lock().nonce {
+            NonceRecord::Known(next) => Some(next),
+            _ => None,
+        }
+    }
+
+    /// Whether an earlier holder may have used a nonce and did not say so: ask the chain, then
+    /// [`Self::resync`].
+    pub fn in_doubt(&self) -> bool {
+        matches!(self.lock().nonce, NonceRecord::InDoubt { .. })
+    }
+
+    /// How long the lease can still be relied on; 0 when it cannot.
+    pub fn remaining(&self) -> Micros {
+        let held = self.lock();
+        if held.open { held.deadline.saturating_sub(self.core.runtime.now()) } else { 0 }
+    }
+
+    /// Whether the lease can still be relied on.
+    pub fn is_held(&self) -> bool {
+        self.remaining() > 0
+    }
+
+    /// Says that the nonce was used: signed with and accepted. `next` is the next free nonce, the lease's
+    /// own plus one if not given.
+    ///
+    /// # Errors
+    /// `invalid_argument` if `next` is missing and the lease has no nonce, or is not above its nonce.
+    pub fn used(&self, next: Option<Nonce>) -> Result<()> {
+        let mut held = self.lock();
+        let handed = match held.nonce {
+            NonceRecord::Known(nonce) => Some(nonce),
+            _ => None,
+        };
+        let next = match (next, handed) {
+            (Some(next), _) => next,
+            (None, Some(nonce)) => nonce.checked_add(1).ok_or_else(|| {
+                Error::invalid("next", "the lease's nonce is 2^64 - 1, there is none above it")
+            })?,
+            (None, None) => {
+                return Err(Error::invalid(
+                    "next",
+                    "the lease has no nonce of its own; say which is the next free one",
+                ));
+            }
+        };
+        if held.nonce.after(Outcome::Used { next }).is_none() {
+            let floor = held.nonce.floor().unwrap_or(0);
+            return Err(Error::invalid(
+                "next",
+                format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
+            ));
+        }
+        held.outcome = Outcome::Used { next };
+        Ok(())
+    }
+
+    /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process.
+    pub fn unused(&self) {
+        self.lock().outcome = Outcome::Unused;
+    }
+
+    /// Says that the chain refused the nonce, and which one it expects if it said so.
+    pub fn rejected(&self, expected: Option<Nonce>) {
+        self.lock().outcome = Outcome::Rejected { expected };
+    }
+
+    /// Says that nobody knows whether the nonce was used: the next holder asks the chain.
+    pub fn unknown(&self) {
+        self.lock().outcome = Outcome::Unknown;
+    }
+
+    /// Gives the slot back. A second call does nothing.
+    ///
+    /// # Errors
+    /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
+    /// `store_unavailable` if the store did not answer in time; it goes on trying.
+    pub async fn release(&self, options: ReleaseOptions) -> Result<()> {
+        let Some(request) = self.close(options) else { return Ok(()) };
+        let reply = self.core.post(request).await?;
+        self.settled(reply)
+    }
+
+    /// As [`Self::release`] for a store that answers at once; `None` if it does not.
+    pub fn release_now(&self, options: ReleaseOptions) -> Option<Result<()>> {
+        if !self.core.answers_at_once() {
+            return None;
+        }
+        let Some(request) = self.close(options) else { return Some(Ok(())) };
+        self.core.perform_now(&request).map(|reply| self.settled(reply))
+    }
+
+    /// Prolongs the lease to the pool's time to live from now, within its `max_hold`.
+    ///
+    /// # Errors
+    /// `lost` if the lease has ended; `store_unavailable` if the store did not answer in time.
+    pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
+        let ttl = ttl.unwrap_or(self.core.options.ttl);
+        let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
+        match reply {
+            Reply::Renewed { deadline } => {
+                let deadline = self.core.local_deadline(sent, deadline.saturating_sub(now));
+                let mut held = self.lock();
+                held.deadline = held.deadline.max(deadline);
+                Ok(())
+            }
+            Reply::Lost(loss) => Err(self.found_lost(loss)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Records the next nonce that the chain names, and makes it the lease's. One below what is known to be
+    /// used is believed only with `rewind`, or when the record has not changed for the pool's `settle`.
+    ///
+    /// # Errors
+    /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
+    pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
+        let settle = self.core.options.settle;
+        let request = Request::Resync { lease: self.lease_ref()?, chain, rewind, settle };
+        let (reply, now, _) = self.core.ask(request).await?;
+        match reply {
+            Reply::Resynced { next } => {
+                let mut held = self.lock();
+                held.nonce = NonceRecord::Known(next);
+                held.outcome = Outcome::Unsettled;
+                Ok(next)
+            }
+            Reply::Behind { floor, until } => Err(Error::new(
+                Code::Stalled,
+                format!(
+                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: try again within {} ms, or resync with rewind if transactions were dropped",
+                    self.slot(),
+                    until.saturating_sub(now) / crate::MILLISECOND,
+                ),
+            )),
+            Reply::Lost(loss) => Err(self.found_lost(loss)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Reads the nonce from the chain through the pool's `read_nonce`, and records it.
+    ///
+    /// # Errors
+    /// `nonce_unavailable` if there is no `read_nonce`, or it failed or took too long; and those of
+    /// [`Self::resync`].
+    pub async fn read_nonce(&self) -> Result<Nonce> {
+        let deadline = self.core.runtime.now() + self.remaining();
+        let chain = self.core.read_nonce(self.slot(), deadline).await?;
+        self.resync(chain, false).await
+    }
+
+    pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
+        if !self.lock().open {
+            return Err(Error::new(
+                Code::Lost,
+                format!("the lease of {} was given back already", self.slot()),
+            ));
+        }
+        Ok(self.reference())
+    }
+
+    fn reference(&self) -> LeaseRef {
+        LeaseRef { slot: self.grant.slot.clone(), fence: self.grant.fence, place: self.grant.place }
+    }
+
+    /// Ends the holder's use; the request that tells the store, the first time.
+    fn close(&self, options: ReleaseOptions) -> Option<Request> {
+        let mut held = self.lock();
+        if !std::mem::replace(&mut held.open, false) {
+            return None;
+        }
+        let counters = &self.core.counters;
+        counters.leased.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        if held.deadline <= self.core.runtime.now() {
+            Counters::add(&counters.expired);
+        }
+        let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
+        Some(Request::Release { lease: self.reference(), outcome: held.outcome, cooldown })
+    }
+
+    fn settled(&self, reply: Reply) -> Result<()> {
+        match reply {
+            Reply::Released => {
+                Counters::add(&self.core.counters.released);
+                Ok(())
+            }
+            Reply::Lost(loss) => Err(self.found_lost(loss)),
+            Reply::Backwards { floor } => Err(Error::invalid(
+                "next",
+                format_args!("would put the nonce back; it must be at least {floor}"),
+            )),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn found_lost(&self, loss: Loss) -> Error {
+        self.lock().deadline = 0;
+        Counters::add(&self.core.counters.lost);
+        let why = match loss {
+            Loss::Expired => "its deadline passed",
+            Loss::Ended => "it was ended before",
+            Loss::Taken => "it ended, and the slot has been leased anew",
+            Loss::Gone => "the slot was removed",
+            Loss::Forgotten => "the store lost its memory",
+        };
+        Error::new(
+            Code::Lost,
+            format!(
+                "the lease of {} is lost: {why}; sign nothing more with it and acquire anew",
+                self.slot()
+            ),
+        )
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store, R: Runtime> Drop for Lease<S, R> {
+    fn drop(&mut self) {
+        if let Some(request) = self.close(ReleaseOptions::default()) {
+            self.core.post_and_forget(request);
+        }
+    }
+}
+
+impl<S: Store, R: Runtime> fmt::Debug for Lease<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease {{ slot: {:?}, fence: {} }}", self.slot(), self.fence())
+    }
+}
+
+pub(super) fn unexpected(reply: &Reply) -> Error {
+    Error::new(
+        Code::Internal,
+        format!("the store gave a reply that does not fit: {reply:?}; report this as a bug"),
+    )
+}

@@ -1,0 +1,237 @@
+//! The entry: a store, a namespace and a runtime.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::options::{Unit, rest};
+use super::{Pool, PoolOptions, ReadNonce, Runtime};
+use crate::error::{Code, Error, Result};
+use crate::id::{Name, PoolName};
+use crate::store::Store;
+use crate::value::{Options, Value};
+use crate::{Micros, SECOND};
+
+/// Opens pools in a store.
+pub struct Leasehold<S: Store, R: Runtime> {
+    store: S,
+    runtime: R,
+    options: OpenOptions,
+    closed: Arc<AtomicBool>,
+}
+
+/// How a store is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`). "leasehold" by default.
+    pub namespace: Name,
+    /// How long one reply of the store may take: 2 s by default.
+    pub response_timeout: Micros,
+    /// The defaults of this handle's pools.
+    pub pool: PoolOptions,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        // The name is a constant that is allowed.
+        let namespace = Name::new("leasehold").unwrap_or_else(|_| unreachable!());
+        OpenOptions { namespace, response_timeout: 2 * SECOND, pool: PoolOptions::default() }
+    }
+}
+
+impl OpenOptions {
+    /// Reads options over `self`, the defaults.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        if let Some(namespace) = options.take("namespace", |value| Name::new(value.as_text()?))? {
+            self.namespace = namespace;
+        }
+        if let Some(time) = options.take("response_timeout", |value| response_timeout(value, unit))? {
+            self.response_timeout = time;
+        }
+        options.end()?;
+        Ok(self)
+    }
+}
+
+fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
+    match rest(value, unit)? {
+        time if (crate::MILLISECOND..=60 * SECOND).contains(&time) => Ok(time),
+        _ => Err(Error::invalid("", "is out of range; 1 ms to 60 s are allowed")),
+    }
+}
+
+impl<S: Store, R: Runtime> Leasehold<S, R> {
+    /// Uses a store.
+    pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
+        Leasehold { store, runtime, options, closed: Arc::default() }
+    }
+
+    /// The defaults of this handle's pools.
+    pub fn pool_defaults(&self) -> PoolOptions {
+        self.options.pool.clone()
+    }
+
+    /// Opens a pool; makes it if it is not there, and adds the slots that it does not have.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; `store_unavailable`.
+    pub async fn pool(
+        &self,
+        name: &str,
+        options: PoolOptions,
+        read_nonce: Option<ReadNonce>,
+    ) -> Result<Pool<S, R>> {
+        if self.closed.load(Relaxed) {
+            return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
+        }
+        let pool = Name::new(name).map_err(|error| error.within("name"))?;
+        let name = PoolName { namespace: self.options.namespace.clone(), pool };
+        let timeout = self.options.response_timeout;
+        let pool = Pool::new(&self.store, self.runtime.clone(), name, options, read_nonce, timeout);
+        pool.open().await?;
+        Ok(pool)
+    }
+
+    /// Opens no more pools. Leases that are held stay held until they are given back.
+    pub fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
+}
+
+impl<S: Store, R: Runtime> fmt::Debug for Leasehold<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Leasehold {{ namespace: {:?} }}", self.options.namespace)
+    }
+}
+
+/// Where a store is, as the user said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The URL as it was given.
+    pub url: String,
+    /// The name of a store in memory, if it is one.
+    pub memory: Option<String>,
+    /// The defaults of pools.
+    pub pool: PoolOptions,
+}
+
+impl Target {
+    /// Reads a URL, the lock block of a paymaster's configuration, or nothing: the store in memory that has
+    /// no name.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; it does not repeat a URL, which may hold a password.
+    pub fn read(value: &Value) -> Result<Self> {
+        let (url, pool) = match value {
+            Value::Null => ("memory:".to_owned(), PoolOptions::default()),
+            Value::Text(url) => (url.clone(), PoolOptions::default()),
+            Value::Map(_) => {
+                let config = SeedConfig::read(value)?;
+                (config.url, config.pool)
+            }
+            other => {
+                return Err(Error::invalid(
+                    "url",
+                    format_args!("must be text or a map of configuration, not {}", other.kind()),
+                ));
+            }
+        };
+        let memory = url.strip_prefix("memory:").map(str::to_owned);
+        Ok(Target { url, memory, pool })
+    }
+}
+
+/// The lock block of a paymaster's configuration, as it stands: `mode`, `retry_timeout` in seconds,
+/// `redis.endpoint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeedConfig {
+    /// The URL of the store.
+    pub url: String,
+    /// The defaults of pools: a time to live of 5 s, and `retry_timeout` (1 s) as the timeout.
+    pub pool: PoolOptions,
+}
+
+impl SeedConfig {
+    /// Reads the block.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming an unknown key, a wrong type or a missing endpoint.
+    pub fn read(value: &Value) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let shared = options.take("mode", mode)?;
+        let timeout = options.take("retry_timeout", |value| rest(value, Unit::Seconds))?.unwrap_or(SECOND);
+        let endpoint = options.take("redis", endpoint)?;
+        options.end()?;
+        let url = match (shared, endpoint) {
+            (None, _) => return Err(Error::invalid("mode", "is missing; say segregated or shared")),
+            (Some(false), _) => "memory:".to_owned(),
+            (Some(true), Some(endpoint)) => endpoint,
+            (Some(true), None) => {
+                return Err(Error::invalid("redis.endpoint", "is missing; mode shared needs it"));
+            }
+        };
+        Ok(SeedConfig { url, pool: PoolOptions { ttl: 5 * SECOND, timeout, ..PoolOptions::default() } })
+    }
+}
+
+/// Whether the mode is shared. The seed spells the other one with a letter too many; both are taken.
+fn mode(value: &Value) -> Result<bool> {
+    match value.as_text()? {
+        "segregated" | "seggregated" => Ok(false),
+        "shared" => Ok(true),
+        other => Err(Error::invalid("", format_args!("{other:?} is neither segregated nor shared"))),
+    }
+}
+
+fn endpoint(value: &Value) -> Result<String> {
+    let mut options = Options::new(value)?;
+    let endpoint = options.take("endpoint", |value| value.as_text().map(str::to_owned))?;
+    options.end()?;
+    endpoint.ok_or_else(|| Error::invalid("endpoint", "is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        text.into()
+    }
+
+    #[test]
+    fn the_seeds_configuration_is_taken_as_it_stands() {
+        for mode in ["segregated", "seggregated"] {
+            let value = Value::map([("retry_timeout", Value::Number(2.0)), ("mode", text(mode))]);
+            let config = SeedConfig::read(&value).unwrap();
+            assert_eq!(
+                (config.url.as_str(), config.pool.timeout, config.pool.ttl),
+                ("memory:", 2 * SECOND, 5 * SECOND)
+            );
+        }
+        let redis = Value::map([("endpoint", text("redis://127.0.0.1:6379"))]);
+        let config = SeedConfig::read(&Value::map([("mode", text("shared")), ("redis", redis)])).unwrap();
+        assert_eq!((config.url.as_str(), config.pool.timeout), ("redis://127.0.0.1:6379", SECOND));
+    }
+
+    #[test]
+    fn mistakes_in_the_configuration_are_named() {
+        let wrong = |value: Value, field: &str| {
+            assert_eq!(SeedConfig::read(&value).unwrap_err().field(), Some(field))
+        };
+        wrong(Value::Null, "mode");
+        wrong(Value::map([("mode", text("separate"))]), "mode");
+        wrong(Value::map([("mode", text("shared"))]), "redis.endpoint");
+        wrong(Value::map([("mode", text("shared")), ("redis", Value::map([]))]), "redis.endpoint");
+        wrong(Value::map([("mode", text("shared")), ("redis", text("redis://x"))]), "redis");
+        wrong(Value::map([("mode", text("segregated")), ("retry", Value::Number(1.0))]), "retry");
+        wrong(Value::map([("mode", text("segregated")), ("retry_timeout", text("1"))]), "retry_timeout");
+        wrong(
+            Value::map([("mode", text("segregated")), ("retry_timeout", Value::Number(-1.0))]),
+            "retry_timeout",
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! The client: waiting, retries, coalescing, deadlines. The one asynchronous part, tied to no runtime.
+//!
+//! A [`Leasehold`] opens [`Pool`]s in a store; a pool gives out [`Lease`]s. What the client needs of its
+//! surroundings (time, tasks, randomness) it asks of a [`Runtime`].
+
+mod admin;
+mod courier;
+mod lease;
+mod leasehold;
+#[cfg(feature = "redis")]
+pub mod native;
+mod nonce_source;
+mod options;
+mod pool;
+mod runtime;
+mod send;
+mod statistics;
+mod waiting;
+
+pub use admin::{Census, SlotState};
+pub use lease::Lease;
+pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
+pub use nonce_source::{NonceSource, ReadNonce};
+pub use options::{AcquireOptions, PoolOptions, ReleaseOptions, Unit};
+pub use pool::Pool;
+pub use runtime::Runtime;
+#[cfg(feature = "tokio")]
+pub use runtime::TokioRuntime;
+pub use send::{BoxedFuture, MaybeSend, MaybeSync};
+pub use statistics::Statistics;

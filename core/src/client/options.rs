@@ -1,0 +1,293 @@
+//! Options of pools, acquisitions and releases: read from values, checked against their ranges, once for
+//! all languages.
+
+use crate::error::{Error, Result};
+use crate::id::SlotId;
+use crate::slots::{MAX_PER_REQUEST, MAX_REST, MAX_SLOTS, MAX_WEIGHT, SlotSpec, Strategy, TTL_RANGE};
+use crate::value::{Options, Value};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The unit in which a language gives durations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// JavaScript.
+    Milliseconds,
+    /// Python.
+    Seconds,
+}
+
+/// What a pool is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// The slots of this process, or `None` to take whatever the pool has. Slots that the pool does not
+    /// have yet are added; those of other processes are left alone and never handed to this one.
+    pub slots: Option<Vec<(String, SlotSpec)>>,
+    /// Time to live of a lease: 1 ms to 7 days, 30 s by default.
+    pub ttl: Micros,
+    /// How long a slot rests after a lease: 0 (the default) to a year.
+    pub cooldown: Micros,
+    /// How to choose among the slots that are ready: at random by default.
+    pub strategy: Strategy,
+    /// How long renewals may prolong a lease in all: 10 minutes by default, 0 for no bound.
+    pub max_hold: Micros,
+    /// How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default.
+    pub doubt_rest: Micros,
+    /// How long the record outweighs a chain that names a lower nonce: a minute by default.
+    pub settle: Micros,
+    /// How long an acquisition waits, where it does not say: 10 s by default.
+    pub timeout: Micros,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        PoolOptions {
+            slots: None,
+            ttl: 30 * SECOND,
+            cooldown: 0,
+            strategy: Strategy::Random,
+            max_hold: 600 * SECOND,
+            doubt_rest: 0,
+            settle: 60 * SECOND,
+            timeout: 10 * SECOND,
+        }
+    }
+}
+
+impl PoolOptions {
+    /// Reads options over `self`, the defaults.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        if let Some(slots) = options.take("slots", slot_specs)? {
+            self.slots = Some(slots);
+        }
+        set(&mut self.ttl, options.take("ttl", |value| ttl(value, unit))?);
+        set(&mut self.cooldown, options.take("cooldown", |value| rest(value, unit))?);
+        set(&mut self.strategy, options.take("strategy", strategy)?);
+        set(&mut self.max_hold, options.take("max_hold", |value| rest(value, unit))?);
+        set(&mut self.doubt_rest, options.take("doubt_rest", |value| rest(value, unit))?);
+        set(&mut self.settle, options.take("settle", |value| rest(value, unit))?);
+        set(&mut self.timeout, options.take("timeout", |value| rest(value, unit))?);
+        options.end()?;
+        Ok(self)
+    }
+}
+
+/// What one acquisition wants, where it differs from the pool's options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AcquireOptions {
+    /// How long to wait; 0 for one attempt.
+    pub timeout: Option<Micros>,
+    /// Time to live of the lease.
+    pub ttl: Option<Micros>,
+    /// How many slots, all or none: 1 by default, at most 1,000.
+    pub count: Option<u32>,
+    /// Only one of these slots (or `count` of them) will do.
+    pub slots: Option<Vec<SlotId>>,
+    /// How to choose among the slots that are ready.
+    pub strategy: Option<Strategy>,
+}
+
+impl AcquireOptions {
+    /// Reads options.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let read = AcquireOptions {
+            timeout: options.take("timeout", |value| rest(value, unit))?,
+            ttl: options.take("ttl", |value| ttl(value, unit))?,
+            count: options.take("count", count)?,
+            slots: options.take("slots", slot_ids)?,
+            strategy: options.take("strategy", strategy)?,
+        };
+        options.end()?;
+        if let (Some(count), Some(slots)) = (read.count, &read.slots)
+            && count as usize > slots.len()
+        {
+            return Err(Error::invalid(
+                "count",
+                format_args!("{count} of {} slots cannot be had", slots.len()),
+            ));
+        }
+        Ok(read)
+    }
+}
+
+/// How a lease is given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseOptions {
+    /// How long the slot rests, where it differs from the pool's option.
+    pub cooldown: Option<Micros>,
+}
+
+impl ReleaseOptions {
+    /// Reads options.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let read = ReleaseOptions { cooldown: options.take("cooldown", |value| rest(value, unit))? };
+        options.end()?;
+        Ok(read)
+    }
+}
+
+/// A duration from 0 to a year.
+///
+/// # Errors
+/// `invalid_argument` if it is negative, not finite, too long or not a number.
+pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
+    let number = value.as_number()?;
+    let (micros, name) = match unit {
+        Unit::Milliseconds => (number * MILLISECOND as f64, "ms"),
+        Unit::Seconds => (number * SECOND as f64, "s"),
+    };
+    let most = MAX_REST as f64;
+    if !(0.0..=most).contains(&micros) {
+        return Err(Error::invalid(
+            "",
+            format_args!("{number} {name} is out of range; 0 to 365 days are allowed"),
+        ));
+    }
+    Ok(micros.round() as Micros)
+}
+
+fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
+    let micros = rest(value, unit)?;
+    if !TTL_RANGE.contains(&micros) {
+        return Err(Error::invalid("", "is out of range; 1 ms to 7 days are allowed"));
+    }
+    Ok(micros)
+}
+
+fn count(value: &Value) -> Result<u32> {
+    match value.as_u64()? {
+        count @ 1.. if count <= MAX_PER_REQUEST as u64 => Ok(count as u32),
+        count => Err(Error::invalid(
+            "",
+            format_args!("{count} is out of range; 1 to {MAX_PER_REQUEST} are allowed"),
+        )),
+    }
+}
+
+fn strategy(value: &Value) -> Result<Strategy> {
+    match value.as_text()? {
+        "random" => Ok(Strategy::Random),
+        "least_recent" => Ok(Strategy::LeastRecent),
+        "weighted" => Ok(Strategy::Weighted),
+        other => Err(Error::invalid("", format_args!("{other:?} is none of random, least_recent, weighted"))),
+    }
+}
+
+/// A list of ids without duplicates, at most so many as one request may name.
+pub(crate) fn slot_ids(value: &Value) -> Result<Vec<SlotId>> {
+    let specs = specs(value, MAX_PER_REQUEST)?;
+    Ok(specs.into_iter().map(|(_, spec)| spec.slot).collect())
+}
+
+/// A list of ids, or of maps with an id and a weight.
+pub(crate) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
+    specs(value, MAX_SLOTS)
+}
+
+fn specs(value: &Value, most: usize) -> Result<Vec<(String, SlotSpec)>> {
+    let values = value.as_list()?;
+    if values.is_empty() || values.len() > most {
+        return Err(Error::invalid("", format_args!("{} ids; 1 to {most} are allowed", values.len())));
+    }
+    let mut specs = Vec::with_capacity(values.len());
+    let mut accounts = std::collections::HashSet::with_capacity(values.len());
+    for (value, at) in values.iter().zip(0..) {
+        let (shown, spec) = spec(value).map_err(|error| error.within(&format!("[{at}]")))?;
+        // Two spellings of one account would be two leases of one nonce.
+        if !accounts.insert(spec.slot.account().to_owned()) {
+            return Err(Error::invalid(format!("[{at}]"), format_args!("{shown:?} is there twice")));
+        }
+        specs.push((shown, spec));
+    }
+    Ok(specs)
+}
+
+fn spec(value: &Value) -> Result<(String, SlotSpec)> {
+    let (id, weight) = match value {
+        Value::Map(_) => {
+            let mut options = Options::new(value)?;
+            let id = options.take("id", Value::as_text)?;
+            let weight = options.take("weight", weight)?;
+            options.end()?;
+            (id.ok_or_else(|| Error::invalid("id", "is missing"))?, weight.unwrap_or(1))
+        }
+        plain => (plain.as_text()?, 1),
+    };
+    Ok((id.to_owned(), SlotSpec { slot: SlotId::new(id)?, weight }))
+}
+
+fn weight(value: &Value) -> Result<u8> {
+    match value.as_u64()? {
+        weight @ 1.. if weight <= u64::from(MAX_WEIGHT) => Ok(weight as u8),
+        weight => {
+            Err(Error::invalid("", format_args!("{weight} is out of range; 1 to {MAX_WEIGHT} are allowed")))
+        }
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(value: Value) -> Result<PoolOptions> {
+        PoolOptions::default().read(&value, Unit::Milliseconds)
+    }
+
+    fn list(ids: &[&str]) -> Value {
+        Value::List(ids.iter().map(|&id| id.into()).collect())
+    }
+
+    #[test]
+    fn wrong_options_are_refused_by_name() {
+        for (key, value, field) in [
+            ("slots", list(&[]), "slots"),
+            ("slots", list(&["a", "a"]), "slots[1]"),
+            ("slots", list(&["0xAB", "0xab"]), "slots[1]"),
+            ("slots", list(&["0xab", "0x00ab"]), "slots[1]"),
+            ("slots", list(&["a", "b:c"]), "slots[1]"),
+            ("slots", Value::List(vec![Value::Number(1.0)]), "slots[0]"),
+            (
+                "slots",
+                Value::List(vec![Value::map([("id", "a".into()), ("weight", Value::Number(0.0))])]),
+                "slots[0].weight",
+            ),
+            ("slots", Value::Text("a".into()), "slots"),
+            ("ttl", Value::Number(-1.0), "ttl"),
+            ("ttl", Value::Number(0.0), "ttl"),
+            ("ttl", Value::Number(f64::NAN), "ttl"),
+            ("ttl", Value::Number(f64::INFINITY), "ttl"),
+            ("ttl", Value::Integer(1 << 64), "ttl"),
+            ("ttl", Value::Text("30".into()), "ttl"),
+            ("cooldown", Value::Number(-0.1), "cooldown"),
+            ("strategy", Value::Text("best".into()), "strategy"),
+            ("tll", Value::Number(1.0), "tll"),
+        ] {
+            let error = ms(Value::map([(key, value.clone())])).unwrap_err();
+            assert_eq!(error.field(), Some(field), "{key} {value:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn durations_come_in_the_unit_of_the_language() {
+        let value = Value::map([("ttl", Value::Number(1.5))]);
+        assert_eq!(ms(value.clone()).unwrap().ttl, 1_500);
+        assert_eq!(PoolOptions::default().read(&value, Unit::Seconds).unwrap().ttl, 1_500_000);
+    }
+}

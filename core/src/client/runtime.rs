@@ -1,0 +1,107 @@
+//! What the client needs of its surroundings.
+
+use std::future::Future;
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+
+use super::{MaybeSend, MaybeSync};
+use crate::Micros;
+
+/// Time, tasks and randomness.
+pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
+    /// A monotonic clock that also runs while the machine sleeps.
+    fn now(&self) -> Micros;
+
+    /// Ends after so long.
+    fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend;
+
+    /// Runs a task to its end.
+    fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static);
+
+    /// Random bits that nobody can guess.
+    fn random(&self) -> u64;
+
+    /// 128 random bits.
+    fn random_id(&self) -> u128 {
+        u128::from(self.random()) << 64 | u128::from(self.random())
+    }
+
+    /// A random time from half of `time` to `time`, so that many do not act at once.
+    fn jitter(&self, time: Micros) -> Micros {
+        time - self.random() % (time / 2 + 1)
+    }
+}
+
+/// The output of `work`, or `None` if it is not there by `deadline`.
+pub(super) async fn by<R: Runtime, T>(
+    runtime: &R,
+    deadline: Micros,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let left = deadline.saturating_sub(runtime.now());
+    match select(pin!(work), pin!(runtime.sleep(left))).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(_) => None,
+    }
+}
+
+#[cfg(feature = "tokio")]
+pub use native::TokioRuntime;
+
+#[cfg(feature = "tokio")]
+mod native {
+    use super::{Future, MaybeSend, Micros, Runtime};
+
+    /// Tokio's tasks and timers, the system's boot-time clock and randomness.
+    #[derive(Clone, Debug)]
+    pub struct TokioRuntime {
+        handle: tokio::runtime::Handle,
+    }
+
+    impl TokioRuntime {
+        /// Uses the runtime of this handle.
+        pub fn new(handle: tokio::runtime::Handle) -> Self {
+            TokioRuntime { handle }
+        }
+
+        /// The time of a store in this process's memory: microseconds since the Unix epoch, read once and
+        /// carried on by the monotonic clock.
+        pub fn store_clock() -> crate::store::memory::StoreClock {
+            static ORIGIN: std::sync::OnceLock<Micros> = std::sync::OnceLock::new();
+            std::sync::Arc::new(|| {
+                let origin = ORIGIN.get_or_init(|| {
+                    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+                    (since.as_micros() as Micros).saturating_sub(boot_time())
+                });
+                origin + boot_time()
+            })
+        }
+    }
+
+    impl Runtime for TokioRuntime {
+        fn now(&self) -> Micros {
+            boot_time()
+        }
+
+        fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend {
+            let _entered = self.handle.enter();
+            tokio::time::sleep(std::time::Duration::from_micros(time))
+        }
+
+        fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
+            self.handle.spawn(task);
+        }
+
+        fn random(&self) -> u64 {
+            // The system's randomness fails only before the system is up; the clock then has to do.
+            getrandom::u64().unwrap_or_else(|_| boot_time().wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        }
+    }
+
+    /// The boot-time clock: monotonic, and running while the machine sleeps.
+    fn boot_time() -> Micros {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        time.tv_sec as Micros * crate::SECOND + time.tv_nsec as Micros / 1_000
+    }
+}

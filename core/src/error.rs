@@ -1,0 +1,154 @@
+//! The one list of errors. Every language maps it mechanically: JavaScript errors carry `code`, Python
+//! has one class for each code.
+
+use std::fmt;
+
+/// What kind of failure an [`Error`] is. The texts are stable: programs may compare them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The time given by the caller passed before the thing could be had.
+    TimedOut,
+    /// The caller gave up (dropped future, aborted signal, cancelled task, closed handle).
+    Cancelled,
+    /// The lease is no longer held: it ran out, was given back, or was broken.
+    Lost,
+    /// The store could not be reached, or would not serve the request.
+    StoreUnavailable,
+    /// Nothing can be had now, and the caller did not want to wait.
+    Exhausted,
+    /// A bounded queue is full.
+    Busy,
+    /// The wallet holds less than was asked for, counted without any lock.
+    Insufficient,
+    /// Enough is there, but locked by others until a time that is told.
+    LockedUntil,
+    /// A rate limit or a budget refuses.
+    Limited,
+    /// An argument is out of its range or of the wrong type; nothing was changed.
+    InvalidArgument,
+    /// The chain's nonce contradicts the record; the account rests until that is settled.
+    Stalled,
+    /// The host's function that reads a nonce from the chain failed.
+    NonceUnavailable,
+    /// A defect of leasehold itself (a caught panic, a reply that makes no sense).
+    Internal,
+}
+
+impl Code {
+    /// Every code, in the order of its declaration.
+    pub const ALL: [Code; 13] = [
+        Code::TimedOut,
+        Code::Cancelled,
+        Code::Lost,
+        Code::StoreUnavailable,
+        Code::Exhausted,
+        Code::Busy,
+        Code::Insufficient,
+        Code::LockedUntil,
+        Code::Limited,
+        Code::InvalidArgument,
+        Code::Stalled,
+        Code::NonceUnavailable,
+        Code::Internal,
+    ];
+
+    /// The stable text of the code.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Code::TimedOut => "timed_out",
+            Code::Cancelled => "cancelled",
+            Code::Lost => "lost",
+            Code::StoreUnavailable => "store_unavailable",
+            Code::Exhausted => "exhausted",
+            Code::Busy => "busy",
+            Code::Insufficient => "insufficient",
+            Code::LockedUntil => "locked_until",
+            Code::Limited => "limited",
+            Code::InvalidArgument => "invalid_argument",
+            Code::Stalled => "stalled",
+            Code::NonceUnavailable => "nonce_unavailable",
+            Code::Internal => "internal",
+        }
+    }
+}
+
+/// A failure: what happened, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    code: Code,
+    message: String,
+    field: Option<String>,
+}
+
+/// The result of most operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure of the given kind.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Error { code, message: message.into(), field: None }
+    }
+
+    /// An argument that is refused: `field` names it, `message` says which values are good.
+    pub fn invalid(field: impl Into<String>, message: impl fmt::Display) -> Self {
+        let field = field.into();
+        Error { code: Code::InvalidArgument, message: format!("{field}: {message}"), field: Some(field) }
+    }
+
+    /// The kind of failure.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What happened and what to do, in one or two sentences.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The argument that was refused, with [`Code::InvalidArgument`].
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// The same failure, its argument named from further outside: `slots[3]` within `options` becomes
+    /// `options.slots[3]`.
+    pub fn within(mut self, outer: &str) -> Self {
+        if let Some(field) = self.field.take() {
+            let rest = self.message.strip_prefix(field.as_str()).unwrap_or(&self.message);
+            let joint = if field.is_empty() || field.starts_with('[') { "" } else { "." };
+            let whole = format!("{outer}{joint}{field}");
+            self.message = format!("{whole}{rest}");
+            self.field = Some(whole);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_snake_case() {
+        let mut texts: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert!(texts.iter().all(|text| text.chars().all(|c| c.is_ascii_lowercase() || c == '_')));
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn an_outer_name_is_put_before_the_field() {
+        let error = Error::invalid("[3]", "must not be empty").within("slots").within("options");
+        assert_eq!(error.field(), Some("options.slots[3]"));
+        assert_eq!(error.message(), "options.slots[3]: must not be empty");
+    }
+}

@@ -1,0 +1,177 @@
+//! Names that users give: of slots, of pools, of namespaces.
+//!
+//! They become parts of keys that many programs share, so only plain printable ASCII is let through:
+//! no look-alike letters, no separators, nothing invisible. An id of hexadecimal digits (`0x…`, an
+//! account's address) is the same account in either case, so it is kept in lower case.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// The longest name, in bytes.
+pub const MAX_BYTES: usize = 128;
+
+/// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlotId(Arc<str>);
+
+impl SlotId {
+    /// Reads an id. Hexadecimal ids (`0x…`) are kept in lower case.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the id is empty, longer than 128 bytes or has a character that is not allowed.
+    pub fn new(text: &str) -> Result<Self> {
+        check(text, |c| c != b':')?;
+        let plain = if is_hexadecimal(text) { text.to_ascii_lowercase() } else { text.to_owned() };
+        Ok(SlotId(plain.into()))
+    }
+
+    /// The id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What two spellings of one account have in common: a hexadecimal id without its leading zeros.
+    pub fn account(&self) -> &str {
+        match self.0.strip_prefix("0x") {
+            Some(digits) if is_hexadecimal(&self.0) => digits.trim_start_matches('0'),
+            _ => &self.0,
+        }
+    }
+}
+
+impl fmt::Debug for SlotId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl fmt::Display for SlotId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::borrow::Borrow<str> for SlotId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of a pool or of a namespace: as an id, but `:` is allowed (`eth:1`).
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the name is empty, longer than 128 bytes or has a character that is not allowed.
+    pub fn new(text: &str) -> Result<Self> {
+        check(text, |_| true)?;
+        Ok(Name(text.into()))
+    }
+
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name as it stands in a key: `:` is written `%3A`, so that no two pairs of names give one key.
+    pub fn encoded(&self) -> String {
+        self.0.replace(':', "%3A")
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A pool within its namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PoolName {
+    /// Carries the chain's id, so that two networks never share a nonce.
+    pub namespace: Name,
+    /// The pool's own name.
+    pub pool: Name,
+}
+
+fn check(text: &str, allowed: impl Fn(u8) -> bool) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid("", "must not be empty"));
+    }
+    if text.len() > MAX_BYTES {
+        return Err(Error::invalid(
+            "",
+            format_args!("{} bytes long, at most {MAX_BYTES} are allowed", text.len()),
+        ));
+    }
+    let good = |c: u8| c.is_ascii_graphic() && !matches!(c, b'{' | b'}' | b'%') && allowed(c);
+    if let Some(bad) = text.chars().find(|&c| !c.is_ascii() || !good(c as u8)) {
+        return Err(Error::invalid(
+            "",
+            format_args!(
+                "character {bad:?} is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_could_form_another_key_are_refused() {
+        for bad in [
+            "",
+            "a{b",
+            "a}b",
+            "a:b",
+            "a b",
+            "a\0b",
+            "a\nb",
+            "a%b",
+            "а",
+            "ａ",
+            "é",
+            "\u{200b}",
+            &"x".repeat(129),
+        ] {
+            assert!(SlotId::new(bad).is_err(), "{bad:?}");
+        }
+        for good in ["a", "0xAbC", "account-1.x_y~", &"x".repeat(128)] {
+            assert!(SlotId::new(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn one_account_is_one_id_whatever_its_case() {
+        assert_eq!(SlotId::new("0xABcd").unwrap(), SlotId::new("0xabCD").unwrap());
+        assert_eq!(SlotId::new("0XAB").unwrap().as_str(), "0xab");
+        assert_ne!(SlotId::new("Alice").unwrap(), SlotId::new("alice").unwrap());
+        assert_eq!(SlotId::new("0x00Ab").unwrap().account(), SlotId::new("0xab").unwrap().account());
+    }
+
+    #[test]
+    fn names_allow_a_colon_and_encode_it() {
+        assert_eq!(Name::new("eth:1").unwrap().encoded(), "eth%3A1");
+        assert!(Name::new("eth{1").is_err());
+        assert!(Name::new("eth%3A1").is_err());
+    }
+}

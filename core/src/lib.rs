@@ -1,0 +1,29 @@
+//! leasehold lets any number of processes share exclusive things without ever colliding: relayer
+//! accounts with their nonces first of all.
+//!
+//! Three layers, each of which may do less than the next:
+//!
+//! 1. **Machines** ([`slots`]): plain synchronous Rust; the time is an argument, randomness is a seed.
+//! 2. **Stores** ([`store`]): perform one request atomically, in this process's memory or in Redis.
+//! 3. **Client** ([`client`]): the one asynchronous part: waiting, retries, coalescing, deadlines.
+//!
+//! Every duration inside the crate is in microseconds ([`Micros`]) unless its name says otherwise.
+
+pub mod client;
+pub mod error;
+pub mod id;
+pub mod nonce;
+pub mod slots;
+pub mod store;
+pub mod value;
+
+pub use client::{Lease, Leasehold, Pool};
+pub use error::{Code, Error};
+
+/// A point in a store's time (since the Unix epoch) or a duration, in microseconds.
+pub type Micros = u64;
+
+/// Microseconds in a millisecond.
+pub const MILLISECOND: Micros = 1_000;
+/// Microseconds in a second.
+pub const SECOND: Micros = 1_000_000;

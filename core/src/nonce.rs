@@ -1,0 +1,125 @@
+//! Nonces: what a slot's record says of its next nonce, and what a holder says became of the one it had.
+//!
+//! A chain checks (sender, nonce) and nothing else. So a nonce that may have been signed with is never
+//! taken for unused: it leaves the slot *in doubt* until the chain has been asked (rules S5 and S10 of
+//! ARCHITECTURE.md).
+
+/// A nonce, 0 to 2^64 - 1. Crosses every wire as decimal text: doubles lose integers above 2^53.
+pub type Nonce = u64;
+
+/// What a slot's record says of its next nonce.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NonceRecord {
+    /// Never known: "unknown", not zero.
+    #[default]
+    Unset,
+    /// The next nonce to sign with.
+    Known(Nonce),
+    /// Unsure: the chain must be asked. Everything below the floor, where there is one, is known to be used.
+    InDoubt {
+        /// The lowest nonce that may still be free.
+        floor: Option<Nonce>,
+    },
+}
+
+impl NonceRecord {
+    /// Everything below this is known to be used.
+    pub fn floor(self) -> Option<Nonce> {
+        match self {
+            NonceRecord::Unset => None,
+            NonceRecord::Known(next) => Some(next),
+            NonceRecord::InDoubt { floor } => floor,
+        }
+    }
+
+    /// The record of a lease that ended without a word about its nonce.
+    #[must_use]
+    pub fn unsettled(self) -> Self {
+        match self {
+            NonceRecord::Unset => NonceRecord::Unset,
+            known => NonceRecord::InDoubt { floor: known.floor() },
+        }
+    }
+
+    /// The record after `outcome`, or `None` if the outcome would put the nonce back, which no release may.
+    #[must_use]
+    pub fn after(self, outcome: Outcome) -> Option<Self> {
+        let in_doubt = NonceRecord::InDoubt { floor: self.floor() };
+        match outcome {
+            Outcome::Unsettled => Some(self.unsettled()),
+            Outcome::Unused => Some(self),
+            Outcome::Unknown | Outcome::Rejected { expected: None } => Some(in_doubt),
+            Outcome::Used { next } => {
+                let forward = match self {
+                    NonceRecord::Known(handed) => next > handed,
+                    other => other.floor().is_none_or(|floor| next >= floor),
+                };
+                forward.then_some(NonceRecord::Known(next))
+            }
+            // A node that lags behind may expect less than is known to be used: ask again later.
+            Outcome::Rejected { expected: Some(expected) } => {
+                let credible = self.floor().is_none_or(|floor| expected >= floor);
+                Some(if credible { NonceRecord::Known(expected) } else { in_doubt })
+            }
+        }
+    }
+}
+
+/// What became of the nonce of a lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing was said: if the lease carried a nonce, it is in doubt.
+    #[default]
+    Unsettled,
+    /// Signed and accepted; `next` is the next free one.
+    Used {
+        /// Above the nonce of the lease.
+        next: Nonce,
+    },
+    /// Never signed with, or refused before it could count: the same nonce is handed out next.
+    Unused,
+    /// The chain refused the nonce and, if it said so, named the one it expects.
+    Rejected {
+        /// The nonce that the chain expects.
+        expected: Option<Nonce>,
+    },
+    /// Perhaps accepted, perhaps not (a time-out, a lost connection).
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use NonceRecord::{InDoubt, Known, Unset};
+    use Outcome::{Rejected, Unknown, Unsettled, Unused, Used};
+
+    #[test]
+    fn every_outcome_of_every_record() {
+        let doubt = |floor| InDoubt { floor };
+        let rejected = |expected| Rejected { expected };
+        for (record, outcome, after) in [
+            (Unset, Unsettled, Some(Unset)),
+            (Unset, Unused, Some(Unset)),
+            (Unset, Unknown, Some(doubt(None))),
+            (Unset, Used { next: 0 }, Some(Known(0))),
+            (Unset, rejected(Some(4)), Some(Known(4))),
+            (Unset, rejected(None), Some(doubt(None))),
+            (Known(7), Unsettled, Some(doubt(Some(7)))),
+            (Known(7), Unused, Some(Known(7))),
+            (Known(7), Unknown, Some(doubt(Some(7)))),
+            (Known(7), Used { next: 8 }, Some(Known(8))),
+            (Known(7), Used { next: 7 }, None),
+            (Known(7), Used { next: 3 }, None),
+            (Known(7), rejected(Some(9)), Some(Known(9))),
+            (Known(7), rejected(Some(5)), Some(doubt(Some(7)))),
+            (Known(7), rejected(None), Some(doubt(Some(7)))),
+            (doubt(Some(7)), Unused, Some(doubt(Some(7)))),
+            (doubt(Some(7)), Used { next: 7 }, Some(Known(7))),
+            (doubt(Some(7)), Used { next: 6 }, None),
+            (doubt(None), Used { next: 6 }, Some(Known(6))),
+            (Known(u64::MAX), Used { next: u64::MAX }, None),
+        ] {
+            assert_eq!(record.after(outcome), after, "{record:?} {outcome:?}");
+        }
+    }
+}

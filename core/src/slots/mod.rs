@@ -1,0 +1,49 @@
+//! The machine of slots: which are ready, leased, cooling or in doubt, and what a request changes.
+//!
+//! One [`Pool`] takes an [`Envelope`] of requests at a [`Moment`] and gives an [`Answer`]; nothing else
+//! happens. The Redis script `store/redis/slots.lua` is the same machine in a second wording: equal
+//! envelopes at equal moments get equal answers from both.
+//!
+//! A slot is in exactly one place: *ready* (in a queue, in the order in which slots became ready), *due*
+//! (leased or cooling until a time), or *out* (disabled). Ready slots whose nonce is in doubt queue
+//! apart and are handed out after all others.
+
+mod claim;
+mod draw;
+mod due;
+mod envelope;
+mod lanes;
+mod lease;
+mod pool;
+mod ready;
+mod reply;
+mod request;
+mod roster;
+mod slot;
+
+pub use envelope::{Answer, Envelope, Lane, Moment, Performed};
+pub use pool::Pool;
+pub use reply::{Grant, Loss, Refusal, Reply, SlotView};
+pub use request::{Choice, LeaseRef, Request, SlotChange, SlotSpec, Strategy};
+pub use slot::{Mode, State};
+
+use crate::{Micros, SECOND};
+
+/// The most slots of a pool.
+pub const MAX_SLOTS: usize = 1_000_000;
+/// The most slots that one claim takes or names, and that one request lists.
+pub const MAX_PER_REQUEST: usize = 1_000;
+/// The most requests of one envelope.
+pub const MAX_REQUESTS: usize = 256;
+/// The highest weight of a slot.
+pub const MAX_WEIGHT: u8 = 255;
+/// The shortest and the longest time to live of a lease.
+pub const TTL_RANGE: std::ops::RangeInclusive<Micros> = 1_000..=7 * 24 * 3600 * SECOND;
+/// The longest rest (cooldown, quarantine) of a slot.
+pub const MAX_REST: Micros = 365 * 24 * 3600 * SECOND;
+/// How many overdue slots one envelope puts back, so that no envelope takes long.
+pub const SWEEP: usize = 128;
+/// How long a refused claim that waits is told of slots that become ready.
+pub const INTEREST: Micros = 30 * SECOND;
+/// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
+pub const LANE_GRACE: Micros = 60 * SECOND;

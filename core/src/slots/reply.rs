@@ -1,0 +1,142 @@
+//! What a pool replies.
+
+use super::{Mode, State};
+use crate::Micros;
+use crate::id::SlotId;
+use crate::nonce::{Nonce, NonceRecord};
+
+/// The reply to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The claim was granted.
+    Granted(Vec<Grant>),
+    /// The claim was not granted; nothing changed.
+    Refused {
+        /// Why.
+        why: Refusal,
+        /// The earliest store time at which asking again can help, where one is known.
+        earliest: Option<Micros>,
+    },
+    /// The lease now ends at the deadline.
+    Renewed {
+        /// Store time.
+        deadline: Micros,
+    },
+    /// The slot was given back.
+    Released,
+    /// The chain's nonce was recorded: the next nonce.
+    Resynced {
+        /// What to sign with.
+        next: Nonce,
+    },
+    /// The chain's nonce is below what is known to be used, and the record is too young to be doubted.
+    Behind {
+        /// Everything below is known to be used.
+        floor: Nonce,
+        /// From this store time on, the chain is believed.
+        until: Micros,
+    },
+    /// The outcome would put the nonce back; nothing changed and the lease goes on.
+    Backwards {
+        /// The lowest next nonce that can be.
+        floor: Nonce,
+    },
+    /// The lease is not held; nothing changed.
+    Lost(Loss),
+    /// The pool is defined.
+    Defined {
+        /// Slots that were added.
+        added: u32,
+        /// Slots that it has.
+        total: u32,
+    },
+    /// The slot was changed.
+    Changed,
+    /// There is no such slot.
+    NoSlot,
+    /// The pool would have more than [`crate::slots::MAX_SLOTS`] slots; nothing was added.
+    Full,
+    /// The slots that were asked for and are there, and how many there are.
+    Inspected {
+        /// In the order asked for.
+        slots: Vec<SlotView>,
+        /// All slots of the pool.
+        total: u32,
+        /// Those that can be claimed now.
+        ready: u32,
+        /// Those of them whose nonce is in doubt.
+        in_doubt: u32,
+        /// Those that are leased or cooling.
+        due: u32,
+        /// Until when the pool grants nothing, if memory of the store was lost.
+        quiet_until: Micros,
+    },
+    /// The ids of all slots, in order.
+    Listed(Vec<SlotId>),
+    /// The pool is not defined (or its memory was lost): define it, then ask again.
+    Undefined,
+}
+
+/// One leased slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The slot.
+    pub slot: SlotId,
+    /// Larger than that of any grant of this pool before.
+    pub fence: u64,
+    /// The store time at which the lease ends.
+    pub deadline: Micros,
+    /// What is known of its next nonce.
+    pub nonce: NonceRecord,
+    /// Where the store keeps the slot; a hint for later requests.
+    pub place: u32,
+}
+
+/// Why a claim was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Not enough slots are ready.
+    Exhausted,
+    /// The pool has no slot, or one that was named is not there.
+    NoSlot,
+    /// The store lost memory: nothing is granted until every lease that may be forgotten has ended.
+    Quiet,
+}
+
+/// Why a lease is not held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Its deadline has passed.
+    Expired,
+    /// It was given back, or ended by force or by its deadline.
+    Ended,
+    /// The slot has been leased anew since.
+    Taken,
+    /// The slot was removed.
+    Gone,
+    /// The store does not remember the lease: it lost memory.
+    Forgotten,
+}
+
+/// A slot, for people who look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotView {
+    /// Its id.
+    pub slot: SlotId,
+    /// Whether it may be handed out.
+    pub mode: Mode,
+    /// Where it is.
+    pub state: State,
+    /// Its weight.
+    pub weight: u8,
+    /// The highest fence granted.
+    pub fence: u64,
+    /// Who holds it, or held it last.
+    pub holder: u128,
+    /// When its last lease began.
+    pub since: Micros,
+    /// When its lease or its rest ends.
+    pub until: Micros,
+    /// What is known of its next nonce.
+    pub nonce: NonceRecord,
+}

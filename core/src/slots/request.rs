@@ -1,0 +1,145 @@
+//! What can be asked of a pool.
+
+use crate::Micros;
+use crate::id::SlotId;
+use crate::nonce::{Nonce, Outcome};
+
+/// One request. Everything it names has been checked against the limits of [`crate::slots`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Lease slots, all that are asked for or none.
+    Claim {
+        /// Which slots.
+        choice: Choice,
+        /// Who asks: new for every acquisition, for people who look.
+        holder: u128,
+        /// How long the lease lives without a renewal.
+        ttl: Micros,
+        /// How long renewals may prolong it in all; 0 for no bound.
+        max_hold: Micros,
+        /// Whether to be told of slots that become ready, if refused.
+        wait: bool,
+    },
+    /// Prolong a lease to `ttl` from now.
+    Renew {
+        /// The lease.
+        lease: LeaseRef,
+        /// How long it lives from now; an earlier, later deadline stays.
+        ttl: Micros,
+    },
+    /// Give a slot back.
+    Release {
+        /// The lease.
+        lease: LeaseRef,
+        /// What became of its nonce.
+        outcome: Outcome,
+        /// How long the slot rests; an earlier, longer rest stays.
+        cooldown: Micros,
+    },
+    /// Record the nonce that the chain names for a leased slot.
+    Resync {
+        /// The lease.
+        lease: LeaseRef,
+        /// The chain's next nonce.
+        chain: Nonce,
+        /// Whether a chain's nonce below the record is believed at once.
+        rewind: bool,
+        /// How long after its last change the record outweighs a lower nonce of the chain.
+        settle: Micros,
+    },
+    /// Make the pool if it is not there, and add the slots it does not have.
+    Define {
+        /// Slots to add; those that are there get the weight.
+        slots: Vec<SlotSpec>,
+        /// The longest time to live of any lease that this client asks for.
+        longest: Micros,
+        /// How long a slot in doubt rests before it is handed out again.
+        doubt_rest: Micros,
+    },
+    /// Change one slot.
+    Change {
+        /// The slot.
+        slot: SlotId,
+        /// The change.
+        change: SlotChange,
+    },
+    /// Look at slots; an empty list counts only.
+    Inspect {
+        /// The slots to look at.
+        slots: Vec<SlotId>,
+    },
+    /// The ids of all slots. Costs the server time in proportion to their number.
+    List,
+}
+
+/// Which slots a claim wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Any that are ready: at least `least`, at most `most`.
+    Any {
+        /// How to choose among them.
+        strategy: Strategy,
+        /// 1 to `most`.
+        least: u32,
+        /// `least` to [`crate::slots::MAX_PER_REQUEST`].
+        most: u32,
+    },
+    /// These, in the order given: at least `least`, at most `most` of them.
+    These {
+        /// Distinct ids.
+        slots: Vec<SlotId>,
+        /// 1 to `most`.
+        least: u32,
+        /// `least` to the number of ids.
+        most: u32,
+    },
+}
+
+/// How a claim of any slot chooses among those that are ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Each with the same chance.
+    #[default]
+    Random,
+    /// The one that has been ready longest.
+    LeastRecent,
+    /// Each with a chance in proportion to its weight.
+    Weighted,
+}
+
+/// A lease, as its holder names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRef {
+    /// The slot.
+    pub slot: SlotId,
+    /// The fence of the grant.
+    pub fence: u64,
+    /// Where the store said that it keeps the slot; only a hint.
+    pub place: u32,
+}
+
+/// A slot to be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotSpec {
+    /// Its id.
+    pub slot: SlotId,
+    /// 1 to [`crate::slots::MAX_WEIGHT`].
+    pub weight: u8,
+}
+
+/// A change of one slot, seen by all processes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotChange {
+    /// Hand it out again; ends a quarantine, not a cooldown.
+    Enable,
+    /// Hand it out no more; its lease, if any, is not renewed.
+    Disable,
+    /// Hand it out no more; its lease, if any, may be renewed until its holder gives it back.
+    Drain,
+    /// Forget it, after its lease if it has one.
+    Remove,
+    /// Hand it out no more for so long; its nonce is in doubt afterwards.
+    Quarantine(Micros),
+    /// End its lease by force; its nonce is in doubt.
+    Break,
+}

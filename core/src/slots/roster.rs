@@ -1,0 +1,132 @@
+//! Which slots a pool has, and what its administrators may change. All processes see it at once.
+
+use super::pool::{DOUBT, Pool, Server};
+use super::slot::{Mode, Slot, State};
+use super::{MAX_SLOTS, Moment, Reply, SlotChange, SlotSpec, SlotView};
+use crate::Micros;
+use crate::id::SlotId;
+
+impl Pool {
+    pub(super) fn define(
+        &mut self,
+        now: Micros,
+        moment: Moment<'_>,
+        seen: u64,
+        slots: &[SlotSpec],
+        longest: Micros,
+        doubt_rest: Micros,
+    ) -> Reply {
+        let new = slots.iter().filter(|spec| self.find(&spec.slot).is_none()).count();
+        if self.total() + new > MAX_SLOTS {
+            return Reply::Full;
+        }
+        if !self.defined {
+            self.begin(now, moment, seen, longest);
+        }
+        self.longest = self.longest.max(longest);
+        self.doubt_rest = doubt_rest;
+        for spec in slots {
+            self.add(spec);
+        }
+        Reply::Defined { added: new as u32, total: self.total() as u32 }
+    }
+
+    /// A pool that is not there was never there, or was lost. It was lost if a client has seen a fence of
+    /// it; and it may have been if the server started less than one longest time to live ago.
+    fn begin(&mut self, now: Micros, moment: Moment<'_>, seen: u64, longest: Micros) {
+        let lost_at = match seen {
+            0 if moment.up_since + longest > now => moment.up_since,
+            0 => 0,
+            _ => now,
+        };
+        self.server = Server { incarnation: moment.incarnation.to_owned(), epoch: now, lost_at };
+        self.top = seen;
+        self.defined = true;
+    }
+
+    fn add(&mut self, spec: &SlotSpec) {
+        let Some(place) = self.find(&spec.slot) else {
+            return self.insert(Slot::new(spec.slot.clone(), spec.weight));
+        };
+        let moves = self
+            .slots
+            .get(place as usize)
+            .is_some_and(|slot| slot.state == State::Ready && slot.weight != spec.weight);
+        if moves {
+            self.take_out(place);
+        }
+        if let Some(slot) = self.slots.get_mut(place as usize) {
+            slot.weight = spec.weight;
+            if slot.mode == Mode::Removing {
+                slot.mode = Mode::Enabled;
+            }
+        }
+        if moves {
+            self.make_ready(place);
+        }
+    }
+
+    pub(super) fn change(&mut self, now: Micros, id: &SlotId, change: SlotChange) -> Reply {
+        let Some(place) = self.find(id) else { return Reply::NoSlot };
+        let Some(slot) = self.slots.get(place as usize) else { return Reply::NoSlot };
+        let leased = slot.state == State::Leased;
+        // A lease goes on under every change but one; all else is put where it now belongs.
+        if !leased || change == SlotChange::Break {
+            self.take_out(place);
+        }
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Reply::NoSlot };
+        match change {
+            SlotChange::Enable => {
+                slot.mode = Mode::Enabled;
+                slot.barred_until = 0;
+            }
+            SlotChange::Disable => slot.mode = Mode::Disabled,
+            SlotChange::Drain => slot.mode = Mode::Draining,
+            SlotChange::Remove => slot.mode = Mode::Removing,
+            SlotChange::Quarantine(rest) => {
+                slot.barred_until = slot.barred_until.max(now + rest);
+                slot.epoch = 0;
+                if !leased {
+                    slot.set_nonce(slot.nonce.unsettled(), now);
+                }
+            }
+            SlotChange::Break if leased => slot.set_nonce(slot.nonce.unsettled(), now),
+            SlotChange::Break => {}
+        }
+        if !leased || change == SlotChange::Break {
+            self.settle(now, place, now);
+        }
+        Reply::Changed
+    }
+
+    pub(super) fn inspect(&self, ids: &[SlotId]) -> Reply {
+        let view = |id: &SlotId| {
+            let slot = self.slots.get(self.find(id)? as usize)?;
+            Some(SlotView {
+                slot: slot.id.clone(),
+                mode: slot.mode,
+                state: slot.state,
+                weight: slot.weight,
+                fence: slot.fence,
+                holder: slot.holder,
+                since: slot.since,
+                until: slot.until,
+                nonce: slot.nonce,
+            })
+        };
+        Reply::Inspected {
+            slots: ids.iter().filter_map(view).collect(),
+            total: self.total() as u32,
+            ready: self.ready.iter().map(|queue| queue.len()).sum(),
+            in_doubt: self.ready.get(DOUBT).map_or(0, |queue| queue.len()),
+            due: self.due.len() as u32,
+            quiet_until: self.quiet_until(),
+        }
+    }
+
+    pub(super) fn list(&self) -> Reply {
+        let mut ids: Vec<_> = self.ids().cloned().collect();
+        ids.sort_unstable();
+        Reply::Listed(ids)
+    }
+}

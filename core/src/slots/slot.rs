@@ -1,0 +1,95 @@
+//! The record of one slot.
+
+use crate::Micros;
+use crate::id::SlotId;
+use crate::nonce::NonceRecord;
+
+/// Whether a slot may be handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Yes.
+    #[default]
+    Enabled,
+    /// No; a lease that it has may be renewed.
+    Draining,
+    /// No; a lease that it has may not be renewed.
+    Disabled,
+    /// No; it is forgotten when its lease ends.
+    Removing,
+}
+
+/// Where a slot is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// In a queue, to be claimed.
+    #[default]
+    Ready,
+    /// Leased until its deadline.
+    Leased,
+    /// Resting until a time.
+    Cooling,
+    /// Not to be claimed.
+    Out,
+}
+
+/// A slot's whole record.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub id: SlotId,
+    pub mode: Mode,
+    pub state: State,
+    pub weight: u8,
+    /// The pool's epoch in which its nonce was last trusted; another epoch puts the nonce in doubt.
+    pub epoch: Micros,
+    pub fence: u64,
+    pub holder: u128,
+    /// When the last lease began.
+    pub since: Micros,
+    /// When the lease or the rest ends: its time in the set of due slots.
+    pub until: Micros,
+    /// Renewals end here; 0 for never.
+    pub hold_until: Micros,
+    /// The end of its cooldown, which only grows.
+    pub rest_until: Micros,
+    /// The end of its quarantine, which an administrator may lift.
+    pub barred_until: Micros,
+    pub nonce: NonceRecord,
+    /// When the nonce's floor was last raised.
+    pub raised: Micros,
+}
+
+impl Slot {
+    pub fn new(id: SlotId, weight: u8) -> Self {
+        Slot {
+            id,
+            mode: Mode::Enabled,
+            state: State::Ready,
+            weight,
+            epoch: 0,
+            fence: 0,
+            holder: 0,
+            since: 0,
+            until: 0,
+            hold_until: 0,
+            rest_until: 0,
+            barred_until: 0,
+            nonce: NonceRecord::Unset,
+            raised: 0,
+        }
+    }
+
+    /// The queue it waits in when it is ready: slots of like weight together, those in doubt apart.
+    pub fn queue(&self) -> usize {
+        match self.nonce {
+            NonceRecord::InDoubt { .. } => super::pool::DOUBT,
+            _ => self.weight.checked_ilog2().unwrap_or(0) as usize,
+        }
+    }
+
+    pub fn set_nonce(&mut self, nonce: NonceRecord, now: Micros) {
+        if nonce.floor() != self.nonce.floor() {
+            self.raised = now;
+        }
+        self.nonce = nonce;
+    }
+}

@@ -1,0 +1,121 @@
+//! Pools in this process's memory, shared by name: every handle, thread and binding of the process that
+//! opens the same name shares the same pools.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::{Listener, Store, StoreError, StorePool, Watch};
+use crate::Micros;
+use crate::id::PoolName;
+use crate::slots::{Answer, Envelope, Moment, Pool, Reply, Request};
+
+/// Reads the store's time: microseconds since the Unix epoch, never backwards.
+pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
+
+/// Pools in memory.
+#[derive(Clone)]
+pub struct MemoryStore {
+    pools: Arc<Mutex<HashMap<PoolName, Arc<MemoryPool>>>>,
+    clock: StoreClock,
+}
+
+/// One pool in memory.
+pub struct MemoryPool {
+    machine: Mutex<Pool>,
+    listeners: Mutex<Vec<Weak<Listener>>>,
+    clock: StoreClock,
+}
+
+impl MemoryStore {
+    /// A store of its own, which nobody else can open.
+    pub fn new(clock: StoreClock) -> Self {
+        MemoryStore { pools: Arc::default(), clock }
+    }
+
+    /// The store of this name in this process; the clock is that of whoever opened it first.
+    pub fn named(name: &str, clock: StoreClock) -> Self {
+        static STORES: OnceLock<Mutex<HashMap<String, MemoryStore>>> = OnceLock::new();
+        let mut stores = unpoisoned(STORES.get_or_init(Mutex::default));
+        stores.entry(name.to_owned()).or_insert_with(|| MemoryStore::new(clock)).clone()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore")
+    }
+}
+
+impl Store for MemoryStore {
+    type Pool = Arc<MemoryPool>;
+
+    fn pool(&self, name: &PoolName) -> Self::Pool {
+        let mut pools = unpoisoned(&self.pools);
+        let new = || {
+            Arc::new(MemoryPool {
+                machine: Mutex::default(),
+                listeners: Mutex::default(),
+                clock: self.clock.clone(),
+            })
+        };
+        pools.entry(name.clone()).or_insert_with(new).clone()
+    }
+}
+
+impl MemoryPool {
+    fn moment(&self) -> Moment<'static> {
+        Moment { wall: (self.clock)(), incarnation: "memory", up_since: 0 }
+    }
+
+    fn tell(&self, freed: u32) {
+        if freed == 0 {
+            return;
+        }
+        let listeners: Vec<_> = unpoisoned(&self.listeners).iter().filter_map(Weak::upgrade).collect();
+        for listener in listeners {
+            listener(freed);
+        }
+    }
+}
+
+impl StorePool for Arc<MemoryPool> {
+    fn answers_at_once(&self) -> bool {
+        true
+    }
+
+    fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
+        let (now, reply, freed) = {
+            let mut machine = unpoisoned(&self.machine);
+            // The time is read under the lock, so that it is in the order of the requests.
+            machine.apply_one(self.moment(), seed, request)
+        };
+        self.tell(freed);
+        Some((now, reply))
+    }
+
+    async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let answer = {
+            let mut machine = unpoisoned(&self.machine);
+            machine.apply(self.moment(), envelope)
+        };
+        if let Answer::Performed(performed) = &answer {
+            self.tell(performed.freed);
+        }
+        Ok(answer)
+    }
+
+    async fn watch(&self, listener: Listener) -> Result<Option<Watch>, StoreError> {
+        let kept = Arc::new(listener);
+        let mut listeners = unpoisoned(&self.listeners);
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(&kept));
+        Ok(Some(Watch::new(kept)))
+    }
+}
+
+/// A panic under the lock cannot leave a machine half changed in a way that grants twice: every step
+/// takes a slot out of its queue before it is granted.
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

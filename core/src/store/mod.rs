@@ -1,0 +1,108 @@
+//! Stores: where pools live. A store performs an envelope atomically and can tell of slots that become
+//! ready; it holds no rule of its own.
+
+pub mod either;
+pub mod memory;
+pub mod redis;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+pub use either::EitherStore;
+pub use memory::MemoryStore;
+pub use redis::RedisStore;
+
+use crate::Micros;
+use crate::client::{MaybeSend, MaybeSync};
+use crate::id::PoolName;
+use crate::slots::{Answer, Envelope, Reply, Request};
+
+/// A store of pools.
+pub trait Store: Clone + MaybeSend + MaybeSync + 'static {
+    /// A pool of this store.
+    type Pool: StorePool;
+
+    /// The pool of this name, which need not be defined yet.
+    fn pool(&self, name: &PoolName) -> Self::Pool;
+}
+
+/// One pool of a store.
+pub trait StorePool: MaybeSend + MaybeSync + 'static {
+    /// Whether [`Self::perform_now`] performs.
+    fn answers_at_once(&self) -> bool;
+
+    /// Performs one request at once and returns the store's time with the reply, if this store can do so
+    /// without waiting and without failing.
+    fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)>;
+
+    /// Performs an envelope.
+    fn perform(&self, envelope: &Envelope) -> impl Future<Output = Result<Answer, StoreError>> + MaybeSend;
+
+    /// Tells the listener of slots that become ready, from the future's end until the watch is dropped.
+    /// `None` where the store cannot.
+    fn watch(
+        &self,
+        listener: Listener,
+    ) -> impl Future<Output = Result<Option<Watch>, StoreError>> + MaybeSend;
+}
+
+/// Is called with the number of slots that became ready. Must not wait.
+pub type Listener = Arc<dyn Fn(u32) + Send + Sync>;
+
+/// Ends a watch when it is dropped.
+pub struct Watch(#[allow(dead_code, reason = "kept for its drop")] Box<dyn Ending>);
+
+impl Watch {
+    /// A watch that ends with `ending`.
+    pub fn new(ending: impl MaybeSend + MaybeSync + 'static) -> Self {
+        Watch(Box::new(ending))
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+trait Ending: MaybeSend + MaybeSync {}
+impl<T: MaybeSend + MaybeSync> Ending for T {}
+
+/// A store that could not perform an envelope. Never read as "free" nor as "held by another" (rule S7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError {
+    /// Whether the envelope may have been performed all the same.
+    pub certainty: Certainty,
+    /// What the store or the connection said; never holds a password.
+    pub cause: String,
+}
+
+/// What is known of an envelope that was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It was not performed.
+    NotPerformed,
+    /// It was not performed, and sending it again cannot help until somebody mends the cause (rights, a
+    /// schema that is newer).
+    Refused,
+    /// It may have been, or may still be: sending the same envelope again tells.
+    Unknown,
+}
+
+impl StoreError {
+    /// An error with its cause.
+    pub fn new(certainty: Certainty, cause: impl Into<String>) -> Self {
+        StoreError { certainty, cause: cause.into() }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for StoreError {}

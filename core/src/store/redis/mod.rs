@@ -1,0 +1,118 @@
+//! Pools in Redis: every envelope is one call of one script, on keys with one hash tag.
+//!
+//! How a command reaches the server is a [`Transport`]: native TCP (feature `redis`), or functions that
+//! the host supplies.
+
+#[cfg(feature = "redis")]
+mod native;
+#[cfg(feature = "redis")]
+mod subscriptions;
+mod transport;
+mod wire;
+
+#[cfg(feature = "redis")]
+pub use native::{NativeTransport, RedisUrl};
+pub use transport::{Resp, Transport, TransportError};
+
+use std::sync::Arc;
+
+use super::{Certainty, Listener, Store, StoreError, StorePool, Watch};
+use crate::Micros;
+use crate::error::Result;
+use crate::id::PoolName;
+use crate::slots::{Answer, Envelope, Reply, Request};
+
+/// The script: the machine of slots in a second wording.
+pub const SCRIPT: &str = include_str!("slots.lua");
+
+/// Pools in a Redis that is reached through a transport.
+#[derive(Clone, Debug)]
+pub struct RedisStore<T> {
+    transport: T,
+    digest: Arc<str>,
+}
+
+/// One pool in Redis.
+#[derive(Debug)]
+pub struct RedisPool<T> {
+    store: RedisStore<T>,
+    keys: Keys,
+}
+
+/// The keys of a pool. All have one hash tag, so that a cluster keeps them on one server.
+#[derive(Debug)]
+struct Keys {
+    prefix: String,
+}
+
+impl<T: Transport> RedisStore<T> {
+    /// A store reached through `transport`.
+    pub fn new(transport: T) -> Self {
+        RedisStore { transport, digest: sha1_smol::Sha1::from(SCRIPT).digest().to_string().into() }
+    }
+
+    /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
+    fn command(&self, keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
+        let mut words = match whole {
+            true => vec!["EVAL".to_owned(), SCRIPT.to_owned()],
+            false => vec!["EVALSHA".to_owned(), self.digest.to_string()],
+        };
+        words.push("5".to_owned());
+        words.extend(["meta", "slots", "ready", "due"].map(|part| keys.of(part)));
+        words.push(match envelope.lane {
+            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
+            None => keys.of("lane"),
+        });
+        words.extend(wire::encode(envelope, &keys.of("wake")));
+        words
+    }
+}
+
+impl<T: Transport> Store for RedisStore<T> {
+    type Pool = RedisPool<T>;
+
+    fn pool(&self, name: &PoolName) -> Self::Pool {
+        RedisPool { store: self.clone(), keys: Keys::new(name) }
+    }
+}
+
+impl<T: Transport> StorePool for RedisPool<T> {
+    fn answers_at_once(&self) -> bool {
+        false
+    }
+
+    fn perform_now(&self, _seed: u32, _request: &Request) -> Option<(Micros, Reply)> {
+        None
+    }
+
+    async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let store = &self.store;
+        let mut reply = store.transport.send(store.command(&self.keys, envelope, false)).await?;
+        if matches!(&reply, Resp::Error(text) if text.starts_with("NOSCRIPT")) {
+            reply = store.transport.send(store.command(&self.keys, envelope, true)).await?;
+        }
+        match reply {
+            Resp::Text(text) => wire::decode(&text, envelope.requests.len())
+                .map_err(|error| StoreError::new(Certainty::Refused, error.message())),
+            Resp::Error(text) => Err(transport::classify(&text)),
+            other => Err(StoreError::new(
+                Certainty::Refused,
+                format!("the server answered a script with {other:?}"),
+            )),
+        }
+    }
+
+    async fn watch(&self, listener: Listener) -> Result<Option<Watch>, StoreError> {
+        Ok(self.store.transport.subscribe(self.keys.of("wake"), listener).await?)
+    }
+}
+
+impl Keys {
+    fn new(name: &PoolName) -> Self {
+        Keys { prefix: format!("{}:{{{}}}:", name.namespace.encoded(), name.pool.encoded()) }
+    }
+
+    fn of(&self, part: &str) -> String {
+        format!("{}{part}", self.prefix)
+    }
+}

@@ -1,0 +1,176 @@
+//! A native connection: one multiplexed TCP connection for commands, one for messages.
+//!
+//! The driver repeats nothing. A connection that failed or hung is dropped, and the next command makes a
+//! new one; how often that is tried is paced by the client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Value};
+use tokio::sync::Mutex;
+
+use super::subscriptions::Subscriptions;
+use super::transport::{Resp, Transport, TransportError};
+use crate::Micros;
+use crate::error::{Error, Result};
+use crate::store::{Listener, Watch};
+
+/// The address of a Redis, with its password if it has one; neither is ever shown.
+#[derive(Clone)]
+pub struct RedisUrl {
+    client: Client,
+}
+
+/// Commands over a connection of this process.
+#[derive(Clone)]
+pub struct NativeTransport {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    url: RedisUrl,
+    handle: tokio::runtime::Handle,
+    response_timeout: Duration,
+    connection: Mutex<Option<MultiplexedConnection>>,
+    subscriptions: Subscriptions,
+}
+
+impl RedisUrl {
+    /// Reads a `redis://`, `rediss://` or `redis+unix://` URL.
+    ///
+    /// # Errors
+    /// `invalid_argument` if it is not one; the message does not repeat it.
+    pub fn new(url: &str) -> Result<Self> {
+        let scheme = url.split(':').next().unwrap_or_default();
+        if !matches!(scheme, "redis" | "rediss" | "redis+unix" | "unix" | "valkey" | "valkeys") {
+            return Err(Error::invalid("url", "must begin with memory:, redis:// or rediss://"));
+        }
+        // The driver's own message could repeat the URL, and with it the password.
+        Client::open(url).map(|client| RedisUrl { client }).map_err(|error| {
+            Error::invalid(
+                "url",
+                match error.kind() {
+                    ErrorKind::InvalidClientConfig if scheme.ends_with('s') => {
+                        "is a URL that this build cannot use: it was built without TLS, or the URL is wrong"
+                    }
+                    _ => "is not a URL of the form redis://user:password@host:port/database",
+                },
+            )
+        })
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl fmt::Debug for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RedisUrl(…)")
+    }
+}
+
+impl fmt::Debug for NativeTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativeTransport(…)")
+    }
+}
+
+impl NativeTransport {
+    /// A transport to `url`, its tasks on the runtime of `handle`. Connects with the first command.
+    pub fn new(url: RedisUrl, handle: tokio::runtime::Handle, response_timeout: Micros) -> Self {
+        let subscriptions = Subscriptions::new(url.clone(), handle.clone());
+        // A little less than the client's own patience, so that a hung connection is dropped here.
+        let response_timeout = Duration::from_micros(response_timeout - response_timeout / 10);
+        NativeTransport {
+            shared: Arc::new(Shared {
+                url,
+                handle,
+                response_timeout,
+                connection: Mutex::default(),
+                subscriptions,
+            }),
+        }
+    }
+
+    async fn connection(&self) -> Result<MultiplexedConnection, TransportError> {
+        let shared = &self.shared;
+        let mut kept = shared.connection.lock().await;
+        if let Some(connection) = &*kept {
+            return Ok(connection.clone());
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(shared.response_timeout))
+            .set_response_timeout(Some(shared.response_timeout));
+        let connection = shared.url.client().get_multiplexed_async_connection_with_config(&config).await;
+        let connection = connection.map_err(|error| TransportError::NotSent(describe(&error)))?;
+        *kept = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// The next command makes a new connection.
+    async fn disconnect(&self) {
+        *self.shared.connection.lock().await = None;
+    }
+}
+
+impl Transport for NativeTransport {
+    async fn send(&self, command: Vec<String>) -> Result<Resp, TransportError> {
+        let mut connection = self.connection().await?;
+        let mut packed = Cmd::new();
+        command.iter().for_each(|word| {
+            packed.arg(word);
+        });
+        match connection.send_packed_command(&packed).await {
+            Ok(value) => Ok(resp(value)),
+            Err(error) => match error.code() {
+                Some(code) => Ok(Resp::Error(format!("{code} {}", error.detail().unwrap_or_default()))),
+                None => {
+                    self.disconnect().await;
+                    Err(TransportError::NoReply(describe(&error)))
+                }
+            },
+        }
+    }
+
+    async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {
+        self.shared.subscriptions.subscribe(channel, listener).await.map(Some)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The driver spawns its tasks on the runtime; their ends must find it.
+        let _entered = self.handle.enter();
+        *self.connection.get_mut() = None;
+    }
+}
+
+fn resp(value: Value) -> Resp {
+    match value {
+        Value::Nil => Resp::Nil,
+        Value::Int(number) => Resp::Integer(number),
+        Value::BulkString(bytes) => Resp::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        Value::SimpleString(text) => Resp::Text(text),
+        Value::Okay => Resp::Text("OK".to_owned()),
+        Value::Array(values) => Resp::List(values.into_iter().map(resp).collect()),
+        Value::ServerError(error) => {
+            Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
+        }
+        other => Resp::Text(format!("{other:?}")),
+    }
+}
+
+/// What went wrong, without the address: it could carry a password.
+pub(super) fn describe(error: &RedisError) -> String {
+    let category = error.category();
+    match (error.code(), error.detail()) {
+        (Some(code), _) => format!("{category}: {code}"),
+        (None, _) if error.is_timeout() => "the server did not answer in time".to_owned(),
+        (None, _) if error.is_connection_refusal() => "the server refuses connections".to_owned(),
+        (None, _) if error.is_connection_dropped() => "the connection was lost".to_owned(),
+        (None, _) => category.to_owned(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Messages of the server: one connection for all channels of a transport, made when the first is wanted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use ::redis::Msg;
+use ::redis::aio::PubSubSink;
+use futures_util::StreamExt;
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::native::{RedisUrl, describe};
+use super::transport::TransportError;
+use crate::client::BoxedFuture;
+use crate::store::{Listener, Watch};
+
+/// The longest pause before a lost connection is made anew.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long making a connection or subscribing may take.
+const LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) struct Subscriptions {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    url: RedisUrl,
+    handle: tokio::runtime::Handle,
+    channels: Mutex<HashMap<String, Vec<(u64, Listener)>>>,
+    next: Mutex<u64>,
+    sink: AsyncMutex<Option<PubSubSink>>,
+}
+
+struct Subscription {
+    shared: Arc<Shared>,
+    channel: String,
+    number: u64,
+}
+
+impl Subscriptions {
+    pub fn new(url: RedisUrl, handle: tokio::runtime::Handle) -> Self {
+        let (channels, next) = (Mutex::default(), Mutex::default());
+        Subscriptions {
+            shared: Arc::new(Shared { url, handle, channels, next, sink: AsyncMutex::default() }),
+        }
+    }
+
+    pub async fn subscribe(&self, channel: String, listener: Listener) -> Result<Watch, TransportError> {
+        let shared = &self.shared;
+        let number = {
+            let mut next = unpoisoned(&shared.next);
+            *next += 1;
+            *next
+        };
+        unpoisoned(&shared.channels).entry(channel.clone()).or_default().push((number, listener));
+        // From here on the listener goes when the subscription does, whatever fails.
+        let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
+        let mut sink = shared.sink.lock().await;
+        let done = match &mut *sink {
+            Some(sink) => within(sink.subscribe(&channel)).await,
+            None => shared.connect().await.map(|made| *sink = Some(made)),
+        };
+        if done.is_err() {
+            *sink = None;
+        }
+        done.map(|()| Watch::new(subscription))
+    }
+}
+
+impl Shared {
+    /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
+    async fn connect(self: &Arc<Self>) -> Result<PubSubSink, TransportError> {
+        let (mut sink, mut stream) = within(self.url.client().get_async_pubsub()).await?.split();
+        let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
+        for channel in &channels {
+            within(sink.subscribe(channel)).await?;
+        }
+        let shared = Arc::downgrade(self);
+        self.handle.spawn(async move {
+            while let Some(message) = stream.next().await {
+                let Some(shared) = shared.upgrade() else { return };
+                shared.tell(&message);
+            }
+            reconnect(shared).await;
+        });
+        Ok(sink)
+    }
+
+    fn tell(&self, message: &Msg) {
+        let freed = message.get_payload::<u32>().unwrap_or(1);
+        let listeners: Vec<Listener> = {
+            let channels = unpoisoned(&self.channels);
+            let listeners = channels.get(message.get_channel_name()).into_iter().flatten();
+            listeners.map(|(_, listener)| listener.clone()).collect()
+        };
+        listeners.iter().for_each(|listener| listener(freed));
+    }
+
+    fn tell_all(&self) {
+        let listeners: Vec<Listener> =
+            unpoisoned(&self.channels).values().flatten().map(|(_, listener)| listener.clone()).collect();
+        listeners.iter().for_each(|listener| listener(1));
+    }
+}
+
+/// Makes a lost connection anew, for as long as somebody wants a channel.
+fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
+    Box::pin(async move {
+        let mut pause = Duration::from_millis(20);
+        while let Some(shared) = shared.upgrade() {
+            let mut sink = shared.sink.lock().await;
+            *sink = None;
+            if unpoisoned(&shared.channels).is_empty() {
+                return;
+            }
+            if let Ok(made) = shared.connect().await {
+                *sink = Some(made);
+                drop(sink);
+                // Messages were lost with the connection.
+                return shared.tell_all();
+            }
+            drop(sink);
+            drop(shared);
+            tokio::time::sleep(pause).await;
+            pause = PAUSE.min(pause * 2);
+        }
+    })
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let emptied = {
+            let mut channels = unpoisoned(&self.shared.channels);
+            let Some(listeners) = channels.get_mut(&self.channel) else { return };
+            listeners.retain(|(number, _)| *number != self.number);
+            listeners.is_empty() && channels.remove(&self.channel).is_some()
+        };
+        if emptied {
+            let (shared, channel) = (self.shared.clone(), std::mem::take(&mut self.channel));
+            self.shared.handle.spawn(async move {
+                let mut sink = shared.sink.lock().await;
+                let wanted = unpoisoned(&shared.channels).contains_key(&channel);
+                if let (Some(sink), false) = (&mut *sink, wanted) {
+                    // A connection that is lost has no subscriptions either.
+                    let _ = within(sink.unsubscribe(&channel)).await;
+                }
+            });
+        }
+    }
+}
+
+async fn within<T>(work: impl Future<Output = ::redis::RedisResult<T>>) -> Result<T, TransportError> {
+    match tokio::time::timeout(LIMIT, work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(TransportError::NotSent(describe(&error))),
+        Err(_) => Err(TransportError::NotSent("the server did not answer in time".to_owned())),
+    }
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

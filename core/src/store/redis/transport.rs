@@ -1,0 +1,88 @@
+//! How a command reaches a Redis, and what its errors mean.
+
+use std::future::Future;
+
+use crate::client::{MaybeSend, MaybeSync};
+use crate::store::{Certainty, Listener, StoreError, Watch};
+
+/// Sends commands to a Redis. Must not repeat a command by itself: what is repeated, and when, is said by
+/// the client, which knows each envelope's number.
+pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
+    /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
+    fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
+
+    /// Tells the listener of the messages of a channel, from the future's end until the watch is dropped;
+    /// each message is a number of slots. `None` where the transport cannot.
+    fn subscribe(
+        &self,
+        channel: String,
+        listener: Listener,
+    ) -> impl Future<Output = Result<Option<Watch>, TransportError>> + MaybeSend;
+}
+
+/// A reply of a Redis, as far as leasehold needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resp {
+    /// No value.
+    Nil,
+    /// A whole number.
+    Integer(i64),
+    /// A text: bulk or simple string.
+    Text(String),
+    /// A list.
+    List(Vec<Resp>),
+    /// An error of the server: its code word, then its text.
+    Error(String),
+}
+
+/// Why there is no reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransportError {
+    /// The command was not sent: no connection could be had.
+    NotSent(String),
+    /// The command may have reached the server.
+    NoReply(String),
+}
+
+impl From<TransportError> for StoreError {
+    fn from(error: TransportError) -> Self {
+        match error {
+            TransportError::NotSent(cause) => StoreError::new(Certainty::NotPerformed, cause),
+            TransportError::NoReply(cause) => StoreError::new(Certainty::Unknown, cause),
+        }
+    }
+}
+
+/// What an error reply says of the script that it answers. Only the code word counts: texts differ from
+/// server to server. The script raises errors before its first write only, so an error means that nothing
+/// was changed; `BUSY` alone may come while an earlier copy of the envelope still runs.
+pub(super) fn classify(text: &str) -> StoreError {
+    let word = text.split(' ').next().unwrap_or_default();
+    let certainty = match word {
+        "BUSY" | "UNKILLABLE" => Certainty::Unknown,
+        "MOVED" | "ASK" | "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "NOSCRIPT"
+        | "OOM" | "NOREPLICAS" | "MISCONF" => Certainty::NotPerformed,
+        _ => Certainty::Refused,
+    };
+    StoreError::new(certainty, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_told_apart_by_their_code_word() {
+        for (text, certainty) in [
+            ("BUSY Redis is busy running a script", Certainty::Unknown),
+            ("LOADING Valkey is loading the dataset in memory", Certainty::NotPerformed),
+            ("READONLY You can't write against a read only replica.", Certainty::NotPerformed),
+            ("OOM command not allowed when used memory > 'maxmemory'.", Certainty::NotPerformed),
+            ("NOPERM this user has no permissions", Certainty::Refused),
+            ("WRONGTYPE Operation against a key", Certainty::Refused),
+            ("", Certainty::Refused),
+        ] {
+            assert_eq!(classify(text).certainty, certainty, "{text}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Envelopes as the words that the script reads, and its answer back.
+
+use crate::error::{Code, Error, Result};
+use crate::id::SlotId;
+use crate::nonce::{NonceRecord, Outcome};
+use crate::slots::{
+    Answer, Choice, Envelope, Grant, LeaseRef, Loss, Mode, Performed, Refusal, Reply, Request, SlotChange,
+    SlotView, State, Strategy,
+};
+
+/// The schema of keys and words; a script refuses any other.
+pub(crate) const SCHEMA: &str = "1";
+
+/// The words of an envelope, as the script's ARGV.
+pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
+    let mut words = Words(Vec::with_capacity(7 + 10 * envelope.requests.len()));
+    words.text(SCHEMA).text(channel);
+    words.optional(envelope.lane.map(|lane| lane.sequence)).optional(envelope.not_after);
+    words.number(envelope.seen).flag(envelope.jumped).number(u64::from(envelope.seed));
+    for request in &envelope.requests {
+        words.request(request);
+    }
+    words.0
+}
+
+/// The script's answer to an envelope of `requests` requests.
+///
+/// # Errors
+/// `internal` if the text is not an answer.
+pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
+    let mut lines = text.split('\n');
+    let mut head = Reader::new(lines.next().unwrap_or_default());
+    match head.word()? {
+        "stale" => Ok(Answer::Stale { now: head.number()? }),
+        "done" => {
+            let (now, top, freed) = (head.number()?, head.number()?, head.number()?);
+            let mut replies = lines.map(|line| Reader::new(line).reply()).collect::<Result<Vec<_>>>()?;
+            if replies == [Reply::Undefined] {
+                replies.resize(requests, Reply::Undefined);
+            }
+            if replies.len() != requests {
+                return Err(garbled(text));
+            }
+            Ok(Answer::Performed(Performed { now, top, freed, replies }))
+        }
+        _ => Err(garbled(text)),
+    }
+}
+
+struct Words(Vec<String>);
+
+impl Words {
+    fn text(&mut self, word: &str) -> &mut Self {
+        self.0.push(word.to_owned());
+        self
+    }
+
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.0.push(number.to_string());
+        self
+    }
+
+    fn optional(&mut self, number: Option<u64>) -> &mut Self {
+        match number {
+            Some(number) => self.number(number),
+            None => self.text("-"),
+        }
+    }
+
+    fn flag(&mut self, flag: bool) -> &mut Self {
+        self.text(if flag { "1" } else { "0" })
+    }
+
+    fn lease(&mut self, lease: &LeaseRef) -> &mut Self {
+        self.text(lease.slot.as_str()).number(lease.fence)
+    }
+
+    fn request(&mut self, request: &Request) {
+        match request {
+            Request::Claim { choice, holder, ttl, max_hold, wait } => {
+                self.text("claim").text(&format!("{holder:032x}")).number(*ttl).number(*max_hold).flag(*wait);
+                self.choice(choice);
+            }
+            Request::Renew { lease, ttl } => {
+                self.text("renew").lease(lease).number(*ttl);
+            }
+            Request::Release { lease, outcome, cooldown } => {
+                self.text("release").lease(lease).number(*cooldown);
+                match *outcome {
+                    Outcome::Unsettled => self.text("unsettled").text("-"),
+                    Outcome::Used { next } => self.text("used").number(next),
+                    Outcome::Unused => self.text("unused").text("-"),
+                    Outcome::Rejected { expected } => self.text("rejected").optional(expected),
+                    Outcome::Unknown => self.text("unknown").text("-"),
+                };
+            }
+            Request::Resync { lease, chain, rewind, settle } => {
+                self.text("resync").lease(lease).number(*chain).flag(*rewind).number(*settle);
+            }
+            Request::Define { slots, longest, doubt_rest } => {
+                self.text("define").number(*longest).number(*doubt_rest).number(slots.len() as u64);
+                for spec in slots {
+                    self.text(spec.slot.as_str()).number(u64::from(spec.weight));
+                }
+            }
+            Request::Change { slot, change } => {
+                let (word, amount) = match *change {
+                    SlotChange::Enable => ("enable", 0),
+                    SlotChange::Disable => ("disable", 0),
+                    SlotChange::Drain => ("drain", 0),
+                    SlotChange::Remove => ("remove", 0),
+                    SlotChange::Quarantine(rest) => ("quarantine", rest),
+                    SlotChange::Break => ("break", 0),
+                };
+                self.text("change").text(slot.as_str()).text(word).number(amount);
+            }
+            Request::Inspect { slots } => {
+                self.text("inspect").ids(slots);
+            }
+            Request::List => {
+                self.text("list");
+            }
+        }
+    }
+
+    fn choice(&mut self, choice: &Choice) {
+        match choice {
+            Choice::Any { strategy, least, most } => {
+                let word = match strategy {
+                    Strategy::Random => "random",
+                    Strategy::LeastRecent => "recent",
+                    Strategy::Weighted => "weighted",
+                };
+                self.text("any").text(word).number(u64::from(*least)).number(u64::from(*most));
+            }
+            Choice::These { slots, least, most } => {
+                self.text("these").number(u64::from(*least)).number(u64::from(*most)).ids(slots);
+            }
+        }
+    }
+
+    fn ids(&mut self, slots: &[SlotId]) {
+        self.number(slots.len() as u64);
+        for slot in slots {
+            self.text(slot.as_str());
+        }
+    }
+}
+
+struct Reader<'a> {
+    line: &'a str,
+    words: std::str::Split<'a, char>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(line: &'a str) -> Self {
+        Reader { line, words: line.split(' ') }
+    }
+
+    fn word(&mut self) -> Result<&'a str> {
+        self.words.next().ok_or_else(|| garbled(self.line))
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Result<T> {
+        self.word()?.parse().map_err(|_| garbled(self.line))
+    }
+
+    fn optional(&mut self) -> Result<Option<u64>> {
+        match self.word()? {
+            "-" => Ok(None),
+            word => word.parse().map(Some).map_err(|_| garbled(self.line)),
+        }
+    }
+
+    fn slot(&mut self) -> Result<SlotId> {
+        SlotId::new(self.word()?).map_err(|_| garbled(self.line))
+    }
+
+    fn nonce(&mut self) -> Result<NonceRecord> {
+        let kind = self.word()?;
+        match (kind, self.optional()?) {
+            ("u", None) => Ok(NonceRecord::Unset),
+            ("k", Some(next)) => Ok(NonceRecord::Known(next)),
+            ("d", floor) => Ok(NonceRecord::InDoubt { floor }),
+            _ => Err(garbled(self.line)),
+        }
+    }
+
+    fn many<T>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let count: usize = self.number()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    fn reply(mut self) -> Result<Reply> {
+        Ok(match self.word()? {
+            "granted" => Reply::Granted(self.many(|reader| {
+                let (slot, fence, deadline) = (reader.slot()?, reader.number()?, reader.number()?);
+                Ok(Grant { slot, fence, deadline, nonce: reader.nonce()?, place: 0 })
+            })?),
+            "refused" => {
+                let why = match self.word()? {
+                    "exhausted" => Refusal::Exhausted,
+                    "noslot" => Refusal::NoSlot,
+                    "quiet" => Refusal::Quiet,
+                    _ => return Err(garbled(self.line)),
+                };
+                Reply::Refused { why, earliest: self.optional()? }
+            }
+            "renewed" => Reply::Renewed { deadline: self.number()? },
+            "released" => Reply::Released,
+            "resynced" => Reply::Resynced { next: self.number()? },
+            "behind" => Reply::Behind { floor: self.number()?, until: self.number()? },
+            "backwards" => Reply::backwards(self.nonce()?),
+            "lost" => Reply::Lost(match self.word()? {
+                "expired" => Loss::Expired,
+                "ended" => Loss::Ended,
+                "taken" => Loss::Taken,
+                "gone" => Loss::Gone,
+                "forgotten" => Loss::Forgotten,
+                _ => return Err(garbled(self.line)),
+            }),
+            "defined" => Reply::Defined { added: self.number()?, total: self.number()? },
+            "changed" => Reply::Changed,
+            "noslot" => Reply::NoSlot,
+            "full" => Reply::Full,
+            "inspected" => {
+                let (total, ready, in_doubt) = (self.number()?, self.number()?, self.number()?);
+                let (due, quiet_until) = (self.number()?, self.number()?);
+                let slots = self.many(Self::view)?;
+                Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }
+            }
+            "listed" => {
+                let mut ids = self.many(Self::slot)?;
+                ids.sort_unstable();
+                Reply::Listed(ids)
+            }
+            "undefined" => Reply::Undefined,
+            _ => return Err(garbled(self.line)),
+        })
+    }
+
+    fn view(&mut self) -> Result<SlotView> {
+        Ok(SlotView {
+            slot: self.slot()?,
+            mode: match self.word()? {
+                "e" => Mode::Enabled,
+                "d" => Mode::Draining,
+                "x" => Mode::Disabled,
+                "r" => Mode::Removing,
+                _ => return Err(garbled(self.line)),
+            },
+            state: match self.word()? {
+                "r" => State::Ready,
+                "l" => State::Leased,
+                "c" => State::Cooling,
+                "o" => State::Out,
+                _ => return Err(garbled(self.line)),
+            },
+            weight: self.number()?,
+            fence: self.number()?,
+            holder: u128::from_str_radix(self.word()?, 16).map_err(|_| garbled(self.line))?,
+            since: self.number()?,
+            until: self.number()?,
+            nonce: self.nonce()?,
+        })
+    }
+}
+
+fn garbled(text: &str) -> Error {
+    let shown: String = text.chars().take(80).collect();
+    Error::new(Code::Internal, format!("the store's answer makes no sense: {shown:?}; report this as a bug"))
+}

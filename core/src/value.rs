@@ -1,0 +1,246 @@
+//! Values as every language has them: what options arrive in and views leave in.
+//!
+//! A binding converts its language's values to these and back, and nothing else. Which keys there are,
+//! which types and which ranges, is said here in the core, so that each language gives the same error
+//! for the same mistake.
+
+use crate::error::{Error, Result};
+
+/// A value of the host's language.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing: `null`, `undefined`, `None`.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number that may have a fraction.
+    Number(f64),
+    /// A whole number.
+    Integer(i128),
+    /// Text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// Keys and values, in order.
+    Map(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// What the value is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a truth value",
+            Value::Number(_) => "a number",
+            Value::Integer(_) => "a whole number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+        }
+    }
+
+    /// A map of known keys.
+    pub fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
+        Value::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// A whole number from 0 to 2^64 - 1, exactly.
+    ///
+    /// # Errors
+    /// `invalid_argument` for anything else; also for a number above 2^53, which may have lost digits.
+    pub fn as_u64(&self) -> Result<u64> {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let whole = match *self {
+            Value::Integer(number) => u64::try_from(number).ok(),
+            Value::Number(number) if number.fract() == 0.0 && (0.0..EXACT).contains(&number) => {
+                Some(number as u64)
+            }
+            _ => None,
+        };
+        whole.ok_or_else(|| {
+            Error::invalid(
+                "",
+                format_args!(
+                    "{} is not a whole number from 0 to 2^64 - 1 (numbers above 2^53 must come as integers)",
+                    self.shown()
+                ),
+            )
+        })
+    }
+
+    /// Text.
+    ///
+    /// # Errors
+    /// `invalid_argument` for anything else.
+    pub fn as_text(&self) -> Result<&str> {
+        match self {
+            Value::Text(text) => Ok(text),
+            other => Err(Error::invalid("", format_args!("must be text, not {}", other.kind()))),
+        }
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// `invalid_argument` for anything else.
+    pub fn as_list(&self) -> Result<&[Value]> {
+        match self {
+            Value::List(values) => Ok(values),
+            other => Err(Error::invalid("", format_args!("must be a list, not {}", other.kind()))),
+        }
+    }
+
+    /// True or false.
+    ///
+    /// # Errors
+    /// `invalid_argument` for anything else.
+    pub fn as_bool(&self) -> Result<bool> {
+        match self {
+            Value::Bool(flag) => Ok(*flag),
+            other => Err(Error::invalid("", format_args!("must be true or false, not {}", other.kind()))),
+        }
+    }
+
+    /// A number, with or without a fraction.
+    ///
+    /// # Errors
+    /// `invalid_argument` for anything else, and for what is not finite.
+    pub fn as_number(&self) -> Result<f64> {
+        match *self {
+            Value::Number(number) if number.is_finite() => Ok(number),
+            Value::Integer(number) => Ok(number as f64),
+            _ => Err(Error::invalid("", format_args!("must be a finite number, not {}", self.shown()))),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Value::Number(number) => number.to_string(),
+            Value::Integer(number) => number.to_string(),
+            other => other.kind().to_owned(),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Value::Integer(number.into())
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+/// Reads a map of options: every key that is there must be taken, or it is unknown.
+#[derive(Debug)]
+pub struct Options<'a> {
+    entries: Vec<(&'a str, &'a Value)>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads the options of a call: as [`Self::new`], the map itself named `options`.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_call(value: &'a Value) -> Result<Self> {
+        Self::new(value).map_err(|error| error.within("options"))
+    }
+
+    /// Reads the map; `Null` is an empty one.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the value is not a map, or has a key twice.
+    pub fn new(value: &'a Value) -> Result<Self> {
+        let entries = match value {
+            Value::Null => Vec::new(),
+            Value::Map(entries) => entries.iter().map(|(key, value)| (key.as_str(), value)).collect(),
+            other => {
+                return Err(Error::invalid(
+                    "",
+                    format_args!("must be a map of options, not {}", other.kind()),
+                ));
+            }
+        };
+        Ok(Options { entries, known: Vec::new() })
+    }
+
+    /// Takes the value of a key, unless it is missing or `Null`, and reads it.
+    ///
+    /// # Errors
+    /// What `read` returns, with the key as the field.
+    pub fn take<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&'a Value) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.known.push(key);
+        let Some(at) = self.entries.iter().position(|(name, _)| *name == key) else { return Ok(None) };
+        match self.entries.swap_remove(at).1 {
+            Value::Null => Ok(None),
+            value => read(value).map(Some).map_err(|error| error.within(key)),
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// `invalid_argument` if a key is left that nobody took.
+    pub fn end(self) -> Result<()> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some((key, _)) => {
+                let known = self.known.join(", ");
+                Err(Error::invalid(*key, format_args!("is not an option; there are: {known}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_exact_or_refused() {
+        for (value, expected) in [
+            (Value::Number(5.0), Some(5)),
+            (Value::Integer(u64::MAX.into()), Some(u64::MAX)),
+            (Value::Number(-1.0), None),
+            (Value::Number(0.5), None),
+            (Value::Number(f64::NAN), None),
+            (Value::Number(9_007_199_254_740_992.0), None),
+            (Value::Integer(1 << 64), None),
+            (Value::Integer(-1), None),
+            (Value::Text("5".into()), None),
+        ] {
+            assert_eq!(value.as_u64().ok(), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_it() {
+        let value = Value::map([("ttl", Value::Number(1.0)), ("tll", Value::Number(1.0))]);
+        let mut options = Options::new(&value).unwrap();
+        assert_eq!(options.take("ttl", Value::as_u64).unwrap(), Some(1));
+        let error = options.end().unwrap_err();
+        assert_eq!(error.field(), Some("tll"));
+    }
+
+    #[test]
+    fn a_wrong_type_is_an_error_that_names_the_key() {
+        let value = Value::map([("ttl", Value::Text("soon".into()))]);
+        let error = Options::new(&value).unwrap().take("ttl", Value::as_u64).unwrap_err();
+        assert_eq!(error.field(), Some("ttl"));
+        assert!(error.message().starts_with("ttl: "), "{error}");
+    }
+}

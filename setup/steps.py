@@ -1,0 +1,146 @@
+"""Runs the steps of a make target one after the other: a line for each with its time, an end at the first that fails."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+LOGS = ROOT / "target" / "steps"
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    command: str
+    folder: str = "."
+    # To be watched, not looked up after a failure.
+    shown: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+PYTHON = ".venv/bin/python"
+FEATURES = "--features leasehold/redis,leasehold/tokio"
+TRIALS = "leasehold-node/trial,leasehold-python/trial,leasehold-wasm/trial"
+HOSTED = "--exclude leasehold-node --exclude leasehold-python --exclude leasehold-wasm"
+
+SETUP = [
+    Step("set-up: programs", "python3 setup/machine.py programs"),
+    Step("set-up: Rust", "python3 setup/machine.py rust"),
+    Step("set-up: npm packages", "python3 setup/machine.py npm"),
+    Step("set-up: Python packages", "python3 setup/machine.py python"),
+]
+CHECK = [
+    Step("format", "cargo fmt --all --check"),
+    Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings"),
+    Step("lints for wasm", "cargo clippy -p leasehold -p leasehold-wasm --target wasm32-unknown-unknown -- -D warnings"),
+]
+FIX = [
+    Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} --fix --allow-dirty --allow-staged"),
+    Step("format", "cargo fmt --all"),
+]
+NODE = Step("Node: build", "npm run build -w leasehold")
+WASM = Step("wasm: build", "npm run build -w leasehold-wasm")
+MATURIN = "../.venv/bin/maturin develop --release"
+SIZE = Step("wasm: size", "npm run size -w leasehold-wasm")
+BUILD = [NODE, WASM, Step("Python: build", MATURIN, "bindings-python")]
+TEST = [
+    Step("Rust: tests", f"cargo test --workspace {HOSTED} {FEATURES}"),
+    NODE,
+    Step("Node: tests", "npm test -w leasehold"),
+    WASM,
+    Step("wasm: tests", "npm test -w leasehold-wasm"),
+    Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
+    Step("Python: tests", "../.venv/bin/python -m pytest tests", "bindings-python"),
+    Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
+    SIZE,
+]
+
+PLANS = {
+    "setup": SETUP,
+    "demo": [*SETUP, *BUILD, Step("demo", "node tests/demo/main.mjs", shown=True)],
+    "test": [*SETUP, *CHECK, *TEST],
+    "check": [SETUP[1], *CHECK],
+    "fix": [SETUP[1], *FIX],
+    "bench": [*SETUP, *BUILD, Step("bench", "node tests/peers/bench.mjs", shown=True)],
+    "size": [*SETUP, WASM, Step("size", SIZE.command, shown=True)],
+    "clean": [Step("clean", "python3 setup/machine.py clean")],
+}
+
+
+def main(plan: str) -> int:
+    passed = 0
+    for step in PLANS[plan]:
+        begun = time.monotonic()
+        code = run(step)
+        print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - begun:7.1f} s  {step.name}", flush=True)
+        if code:
+            print(f"\nThis failed (exit {code}), in {step.folder}:\n\n    {step.command}\n")
+            print(f"{passed} passed, 1 failed")
+            return 1
+        passed += 1
+    print(f"{passed} passed, 0 failed")
+    return 0
+
+
+def run(step: Step) -> int:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{step.name.replace(': ', '-').replace(' ', '-').lower()}.log"
+    shown = step.shown or bool(os.environ.get("VERBOSE"))
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            shlex.split(step.command),
+            cwd=ROOT / step.folder,
+            env=environment() | step.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=None if shown else output,
+            stderr=None if shown else subprocess.STDOUT,
+            # Its own group, so that an end of this program is also the end of all that the step has started.
+            start_new_session=True,
+        )
+        try:
+            code = process.wait()
+        finally:
+            end(process)
+    if code and not shown:
+        sys.stdout.write(log.read_text(errors="replace"))
+    return code
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Leaves no server or browser of the step running."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def environment() -> dict[str, str]:
+    quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
+    python = {
+        "VIRTUAL_ENV": str(VENV),
+        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    # One interpreter for every build of PyO3: another one would have it all built again.
+    if (VENV / "bin" / "python").exists():
+        python["PYO3_PYTHON"] = str(VENV / "bin" / "python")
+    return {**os.environ, **quiet, **python}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in PLANS:
+        sys.exit(f"one of: {' '.join(PLANS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main(sys.argv[1]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,5 @@
+/** The Node sender: the package `leasehold`, which talks to Redis itself. */
+import { open } from "leasehold";
+import { runSender } from "./sender.mjs";
+
+await runSender(open, (redisUrl) => ({ target: redisUrl, close: () => {} }));
