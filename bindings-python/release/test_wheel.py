@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# The wheel is built first, which can take minutes.
+pytestmark = pytest.mark.timeout(900)
+
 PACKAGE = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
@@ -25,7 +28,7 @@ def run(*command, **environment):
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    run(BIN / "maturin", "build", "--release", "--generate-stubs", "-m", PACKAGE / "Cargo.toml", "-o", folder)
+    run(BIN / "maturin", "build", "--release", "-m", PACKAGE / "Cargo.toml", "-o", folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -44,7 +47,7 @@ def test_tags(wheel):
 
 def test_content(unpacked):
     files = {str(it.relative_to(unpacked / "leasehold")) for it in (unpacked / "leasehold").rglob("*")}
-    assert {"py.typed", "_leasehold.pyi", "_leasehold.abi3.so", "errors.py", "__init__.py"} <= files
+    assert files == {"__init__.py", "_leasehold.abi3.so", "_leasehold.pyi", "_settle.py", "aio.py", "errors.py", "options.py", "py.typed", "views.py"}
     assert not [it for it in files if "trial" in it or "__pycache__" in it]
     licences = {it.name for it in unpacked.glob("*.dist-info/licenses/*")}
     assert licences == {"LICENSE-MIT", "LICENSE-APACHE"}
@@ -69,9 +72,13 @@ def test_install_without_an_index(wheel, tmp_path, interpreter):
     run(interpreter, "-m", "venv", tmp_path)
     python = tmp_path / "bin" / "python"
     run(python, "-m", "pip", "install", "-q", "--no-index", wheel, PIP_FIND_LINKS="", PIP_DISABLE_PIP_VERSION_CHECK="1")
-    program = "import leasehold; print(leasehold.__version__, leasehold.LeaseholdError.code, hasattr(leasehold._leasehold, 'trial'))"
+    program = (
+        "import leasehold\n"
+        "with leasehold.open().pool('p', slots=['a']).acquire() as lease:\n"
+        "    print(leasehold.__version__, lease.slot, hasattr(leasehold._leasehold, 'trial'))"
+    )
     version = wheel.stem.split("-")[1]
-    assert run(python, "-c", program).split() == [version, "internal", "False"]
+    assert run(python, "-c", program).split() == [version, "a", "False"]
 
 
 def test_stubs_are_true(unpacked, tmp_path):
@@ -79,12 +86,34 @@ def test_stubs_are_true(unpacked, tmp_path):
     assert "Success" in told
 
 
+RIGHT = (PACKAGE / "release" / "consumer.py").read_text()
+WRONG = """
+import leasehold
+lh = leasehold.open(namespce="x")
+pool = lh.pool("p", ttl="30")
+pool.acquire(timout=1)
+lease = pool.acquire()
+lease.nonce + 1
+lease.used("5")
+lh.pool("p", strategy="best")
+lh.pool("p", read_nonce=5)
+"""
+
+
 def test_types_hold(unpacked, tmp_path):
     user = tmp_path / "user.py"
-    user.write_text(
-        "import leasehold\n"
-        "version: str = leasehold.__version__\n"
-        "try:\n    pass\nexcept leasehold.TimedOut as error:\n    code: str = error.code\n"
-    )
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "-p", "leasehold", MYPYPATH=str(unpacked))
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, user, MYPYPATH=str(unpacked))
+    user.write_text(RIGHT)
+    strict = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path)
+    for version in ("3.10", "3.11"):
+        run(*strict, "--python-version", version, "-p", "leasehold", MYPYPATH=str(unpacked))
+        run(*strict, "--python-version", version, user, MYPYPATH=str(unpacked))
+    run(sys.executable, user, PYTHONPATH=str(unpacked))
+
+
+def test_mistakes_are_found_before_they_run(unpacked, tmp_path):
+    user = tmp_path / "user.py"
+    user.write_text(WRONG)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--cache-dir", str(tmp_path), str(user)]
+    told = subprocess.run(command, env=os.environ | {"MYPYPATH": str(unpacked)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    lines = {int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}
+    assert lines == {3, 4, 5, 7, 8, 9, 10}, told.stdout

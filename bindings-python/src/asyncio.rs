@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
 
+use leasehold::Code;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use tokio::task::AbortHandle;
@@ -17,7 +18,7 @@ use crate::runtime;
 pub fn start<T>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, Failure>> + Send + 'static,
-) -> PyResult<Py<PyAny>>
+) -> Result<Py<PyAny>, Failure>
 where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
 {
@@ -26,7 +27,7 @@ where
     {
         let _context = local.tokio.enter();
         if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return outcome?.into_py_any(py);
+            return Ok(outcome?.into_py_any(py)?);
         }
     }
     process::confirm()?;
@@ -45,7 +46,7 @@ where
         future: future_of_asyncio,
         task: Homebound::new(task.abort_handle()),
     };
-    pending.into_py_any(py)
+    Ok(pending.into_py_any(py)?)
 }
 
 /// A call that is under way.
@@ -69,7 +70,7 @@ impl Pending {
     /// Drops the call. Without effect once it has ended.
     fn abort(&self) -> PyResult<()> {
         guard(|| {
-            self.task.get("lost", "call")?.abort();
+            self.task.get(Code::Lost, "call")?.abort();
             self.bridge.get().take(self.number);
             Ok(())
         })
@@ -78,7 +79,7 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if let Ok(task) = self.task.get("lost", "call") {
+        if let Ok(task) = self.task.get(Code::Lost, "call") {
             task.abort();
         }
     }

@@ -14,22 +14,25 @@ use crate::guard::guarded;
 use crate::{process, runtime};
 
 /// Waits for the future on this thread. When a signal handler raises, the future is dropped and the exception goes on.
-pub fn wait<T: Send>(py: Python<'_>, future: impl Future<Output = Result<T, Failure>> + Send) -> PyResult<T> {
+pub fn wait<T: Send>(
+    py: Python<'_>,
+    future: impl Future<Output = Result<T, Failure>> + Send,
+) -> Result<T, Failure> {
     let local = runtime::local(py)?;
     let _context = local.tokio.enter();
     let mut future = pin!(guarded(future));
     // What is ready at once, as with the memory store, must not pay for leaving and entering the interpreter.
     if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return Ok(outcome?);
+        return outcome;
     }
     process::confirm()?;
     if !hears_signals(py)? {
-        return Ok(py.detach(|| local.tokio.block_on(future))?);
+        return py.detach(|| local.tokio.block_on(future));
     }
     loop {
         let step = py.detach(|| local.tokio.block_on(async { timeout(ATTENTION, future.as_mut()).await }));
         match step {
-            Ok(outcome) => return Ok(outcome?),
+            Ok(outcome) => return outcome,
             Err(_) => py.check_signals()?,
         }
     }

@@ -9,6 +9,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use leasehold::Code;
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -104,14 +105,14 @@ impl Bridge {
         if future.call_method0(intern!(py, "done"))?.is_truthy()? {
             return Ok(());
         }
-        match guard(|| outcome?.into_py_any(py)) {
+        match guard(|| Ok(outcome?.into_py_any(py)?)) {
             Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
             Err(error) => match future.call_method1(intern!(py, "set_exception"), (&error,)) {
                 Ok(done) => done,
                 // A future takes no `StopIteration`.
                 Err(_) => {
                     let failure =
-                        Failure::new("internal", format!("an exception that asyncio refuses: {error}"));
+                        Failure::new(Code::Internal, format!("an exception that asyncio refuses: {error}"));
                     future.call_method1(intern!(py, "set_exception"), (PyErr::from(failure),))?
                 }
             },
@@ -121,7 +122,7 @@ impl Bridge {
 
     fn build<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = event_loop.py();
-        let bell = Bell::new(event_loop)?;
+        let bell = Bell::new()?;
         let bridge = Bound::new(
             py,
             Self {
@@ -145,7 +146,7 @@ impl Bridge {
             self.inbox.bell.silence();
             let jobs = mem::take(&mut *lock(&self.inbox.jobs));
             for job in jobs {
-                if let Err(defect) = guard(|| job(py, self)) {
+                if let Err(defect) = guard(|| Ok(job(py, self)?)) {
                     defect.write_unraisable(py, None);
                 }
             }

@@ -1,68 +1,83 @@
-//! Errors: a stable code and a message, and the one place where a code becomes a Python class.
+//! Errors: those of the core, and the one place where a code becomes a Python class.
 
+use leasehold::{Code, Error};
+use pyo3::intern;
 use pyo3::prelude::*;
 
 /// Why something did not succeed, before it is a Python exception.
 #[derive(Debug)]
-pub struct Failure {
-    code: &'static str,
-    message: String,
-    cause: Option<PyErr>,
+pub enum Failure {
+    /// An error of the library and the exception that led to it, if there was one.
+    Ours(Error, Option<Box<PyErr>>),
+    /// An exception of somebody else.
+    Theirs(Box<PyErr>),
 }
 
 impl Failure {
-    /// A failure with one of the stable codes.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), cause: None }
+    /// A failure of the given kind.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Error::new(code, message).into()
     }
+}
 
-    /// With the exception that led to it, which becomes the `__cause__`.
-    pub fn caused_by(self, cause: PyErr) -> Self {
-        Self { cause: Some(cause), ..self }
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Ours(error, None)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Theirs(Box::new(error))
     }
 }
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let raised = class_of(failure.code, failure.message);
-        if let Some(cause) = failure.cause {
-            Python::attach(|py| raised.set_cause(py, Some(cause)));
+        let (error, cause) = match failure {
+            Failure::Ours(error, cause) => (error, cause),
+            Failure::Theirs(error) => return *error,
+        };
+        let raised = class_of(error.code(), error.message().to_owned());
+        if error.field().is_some() || cause.is_some() {
+            Python::attach(|py| {
+                if let Some(field) = error.field() {
+                    // Exceptions take attributes; were it otherwise, the message names the field too.
+                    let _ = raised.value(py).setattr(intern!(py, "field"), field);
+                }
+                raised.set_cause(py, cause.map(|cause| *cause));
+            });
         }
         raised
     }
 }
 
 macro_rules! classes {
-    ($($code:literal => $class:ident),* $(,)?) => {
+    ($($class:ident),* $(,)?) => {
         mod classes {
             $(pyo3::import_exception!(leasehold.errors, $class);)*
         }
 
-        /// All codes, as the Python side has to know them.
-        #[cfg(feature = "trial")]
-        pub const CODES: &[&str] = &[$($code),*];
-
-        fn class_of(code: &str, message: String) -> PyErr {
+        fn class_of(code: Code, message: String) -> PyErr {
             match code {
-                $($code => classes::$class::new_err(message),)*
-                unknown => classes::Internal::new_err(format!("{unknown}: {message}")),
+                $(Code::$class => classes::$class::new_err(message),)*
             }
         }
     };
 }
 
 classes! {
-    "timed_out" => TimedOut,
-    "cancelled" => Cancelled,
-    "lost" => Lost,
-    "store_unavailable" => StoreUnavailable,
-    "exhausted" => Exhausted,
-    "busy" => Busy,
-    "insufficient" => Insufficient,
-    "locked_until" => LockedUntil,
-    "limited" => Limited,
-    "invalid_argument" => InvalidArgument,
-    "stalled" => Stalled,
-    "nonce_unavailable" => NonceUnavailable,
-    "internal" => Internal,
+    TimedOut,
+    Cancelled,
+    Lost,
+    StoreUnavailable,
+    Exhausted,
+    Busy,
+    Insufficient,
+    LockedUntil,
+    Limited,
+    InvalidArgument,
+    Stalled,
+    NonceUnavailable,
+    Internal,
 }

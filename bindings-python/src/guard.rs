@@ -10,18 +10,19 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use leasehold::Code;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
 /// The body of everything that Python calls.
-pub fn guard<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn guard<T>(body: impl FnOnce() -> Result<T, Failure>) -> PyResult<T> {
     let body = || {
         #[cfg(feature = "trial")]
         crate::trial::trip();
         body()
     };
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(internal(panic).into()))
+    Ok(catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(internal(panic)))?)
 }
 
 /// The same for a future: a panic of any poll is its outcome.
@@ -46,5 +47,5 @@ fn internal(panic: Box<dyn Any + Send>) -> Failure {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "of an unknown kind".to_owned());
-    Failure::new("internal", format!("a defect in leasehold, please report it: panic: {text}"))
+    Failure::new(Code::Internal, format!("a defect in leasehold, please report it: panic: {text}"))
 }

@@ -8,7 +8,11 @@ mod blocking;
 mod bridge;
 mod callback;
 mod errors;
+mod face;
 mod guard;
+mod lease;
+mod opening;
+mod pool;
 mod process;
 mod runtime;
 #[cfg(feature = "trial")]
@@ -24,6 +28,12 @@ mod _leasehold {
 
     #[pymodule_export]
     use super::asyncio::Pending;
+    #[pymodule_export]
+    use super::lease::{Granted, Lease};
+    #[pymodule_export]
+    use super::opening::{Leasehold, open, open_aio};
+    #[pymodule_export]
+    use super::pool::Pool;
     #[cfg(feature = "trial")]
     #[pymodule_export]
     use super::trial::trial;
@@ -32,7 +42,7 @@ mod _leasehold {
 
     #[pymodule_init]
     fn init(py: Python<'_>) -> PyResult<()> {
-        super::guard::guard(|| super::process::watch_forks(py))
+        super::guard::guard(|| Ok(super::process::watch_forks(py)?))
     }
 }
 

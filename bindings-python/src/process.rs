@@ -1,8 +1,10 @@
 //! Which process this is. A `fork` copies objects but neither threads nor connections, and a lease belongs to one process only.
 
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use leasehold::Code;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -19,7 +21,7 @@ pub fn confirm() -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(
-        "internal",
+        Code::Internal,
         "this process was forked behind Python's back; from now on leasehold knows: call again",
     ))
 }
@@ -48,7 +50,7 @@ impl<T> Homebound<T> {
     }
 
     /// The value, or the error of a forked child: `code` says what that means for this kind of value.
-    pub fn get(&self, code: &'static str, noun: &str) -> Result<&T, Failure> {
+    pub fn get(&self, code: Code, noun: &str) -> Result<&T, Failure> {
         match &self.value {
             Some(value) if self.home == known() => Ok(value),
             _ => Err(Failure::new(
@@ -61,8 +63,12 @@ impl<T> Homebound<T> {
 
 impl<T> Drop for Homebound<T> {
     fn drop(&mut self) {
+        let value = self.value.take();
         if self.home != known() {
-            mem::forget(self.value.take());
+            mem::forget(value);
+        } else {
+            // A destructor has nobody to tell of a panic.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use leasehold::Code;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -39,7 +40,7 @@ pub fn local(_py: Python<'_>) -> Result<&'static Local, Failure> {
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::new("internal", format!("no thread for leasehold could be started: {error}"))
+            Failure::new(Code::Internal, format!("no thread for leasehold could be started: {error}"))
         })?;
     let local: &'static Local = Box::leak(Box::new(Local { pid, tokio, bridges: PyOnceLock::new() }));
     *slot = Some(local);

@@ -1,9 +1,16 @@
-"""What the tests of the border share."""
+"""What the tests share: a Redis of their own, and a look at what they leave behind."""
 
 from __future__ import annotations
 
+import ctypes
+import itertools
+import os
+import signal
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +31,73 @@ def nothing_left_behind() -> Iterator[None]:
     before = trial.alive()
     yield
     until(lambda: trial.alive() == before)
+
+
+class Redis:
+    """A server on a port that was free. It ends with this process, however that ends."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *options]
+        # 1 is PR_SET_PDEATHSIG.
+        prctl = ctypes.CDLL(None).prctl
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=lambda: prctl(1, signal.SIGKILL)
+        )
+        self.url = f"redis://127.0.0.1:{self.port}"
+        until(self.listens)
+
+    def listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[Redis]:
+    """A server that a test may break."""
+    server = Redis(tmp_path)
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
+    """The server of all tests. Older than the TTL of most of them: a server grants nothing for one TTL after its start."""
+    server = Redis(tmp_path_factory.mktemp("redis"))
+    time.sleep(1.1)
+    yield server
+    server.kill()
+
+
+NUMBERS = itertools.count()
+
+
+class Place:
+    """A store that no other test uses."""
+
+    def __init__(self, url: str) -> None:
+        self.namespace = f"test:{os.getpid()}:{next(NUMBERS)}"
+        self.url = f"memory:{self.namespace}" if url == "memory:" else url
+        self.is_memory = url == "memory:"
+
+
+@pytest.fixture(params=["memory", "redis"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """Each store in turn."""
+    return Place("memory:" if request.param == "memory" else request.getfixturevalue("redis").url)
+
+
+@pytest.fixture
+def redis_place(redis: Redis) -> Place:
+    return Place(redis.url)
+
+
+@pytest.fixture
+def memory() -> Place:
+    return Place("memory:")

@@ -23,14 +23,17 @@ def test_rust_raises_the_class_of_the_code(code):
     assert caught.value.code == code
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (type(copy), copy.args) == (type(caught.value), caught.value.args)
-
-
-def test_an_unknown_code_is_a_defect_that_names_it():
-    with pytest.raises(errors.Internal, match="of_the_future: what"):
-        trial.fail("unheard_of", "what")
+    assert caught.value.field is None
 
 
 def test_classes_fit_what_python_expects():
     assert issubclass(errors.TimedOut, TimeoutError)
     assert issubclass(errors.InvalidArgument, ValueError)
     assert issubclass(errors.LeaseholdError, Exception)
+
+
+def test_a_refused_argument_is_named():
+    with pytest.raises(errors.InvalidArgument) as caught:
+        leasehold.open(namespace=7)
+    assert caught.value.field == "namespace"
+    assert pickle.loads(pickle.dumps(caught.value)).field == "namespace"

@@ -1,9 +1,12 @@
 import asyncio
+import gc
 import os
 import signal
+import time
 
 import pytest
 
+import leasehold
 from leasehold import errors
 from leasehold._leasehold import trial
 from leasehold._settle import settle
@@ -56,30 +59,61 @@ def test_a_grandchild_too():
     in_child(child)
 
 
-def test_a_handle_stays_with_its_process():
-    handle = trial.Handle()
-    count = handle.count()
+@pytest.fixture
+def lh(place):
+    with leasehold.open(place.url, namespace=place.namespace) as lh:
+        yield lh
+
+
+def test_handles_stay_with_their_process(lh):
+    pool = lh.pool("p", slots=["a"], ttl=1)
+    lease = pool.acquire()
+    belongs = f"belongs to process {os.getpid()}, not to its fork"
 
     def child():
-        with pytest.raises(errors.InvalidArgument, match=f"belongs to process {os.getppid()}, not to its fork"):
-            handle.count()
-        assert trial.Handle().count() == count + 1
+        for use in (lambda: lh.pool("q"), lh.close, pool.acquire, pool.try_acquire, pool.statistics, pool.list):
+            with pytest.raises(errors.InvalidArgument, match=belongs):
+                use()
+        for use in (lambda: lease.nonce, lambda: lease.held, lease.used, lease.release, lease.renew):
+            with pytest.raises(errors.Lost, match=belongs):
+                use()
+        with pytest.raises(errors.Lost), lease:
+            pass
+        assert "of another process" in f"{lh} {pool} {lease}"
 
     in_child(child)
-    assert handle.count() == count
+    assert lease.held
+    lease.renew()
+    lease.release()
 
 
-def test_a_child_does_not_run_the_destructor_of_its_parents_handle():
-    handles = [trial.Handle()]
-    count = handles[0].count()
+def test_a_child_gives_nothing_back(lh):
+    pool = lh.pool("p", slots=["a"], ttl=5)
+    held = [pool.acquire(timeout=6)]
 
     def child():
-        handles.clear()
-        assert trial.Handle().count() == count + 1
+        held.clear()
+        gc.collect()
 
     in_child(child)
-    handles.clear()
-    assert trial.Handle().count() == count
+    time.sleep(0.1)
+    held[0].renew()
+    assert pool.inspect()["ready"] == 0
+
+
+def test_a_child_opens_anew(redis_place):
+    parent = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=1)
+    lease = parent.acquire()
+    taken = lease.slot
+
+    def child():
+        pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=1)
+        with pool.acquire() as other:
+            assert other.slot != taken
+
+    in_child(child)
+    assert parent.inspect()["ready"] == 1
+    lease.release()
 
 
 def test_a_fork_while_calls_are_under_way():

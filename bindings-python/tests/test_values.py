@@ -30,14 +30,14 @@ CYCLE.append(CYCLE)
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (BIG, r"^value is an integer of more than 128 bits"),
-        ({"limits": [1, {"max": -BIG - 1}]}, r"^value\.limits\[1\]\.max is an integer"),
-        ([b"x"], r"^value\[0\] is a bytes"),
-        ({"a": {1: 2}}, r"^value\.a is a dict with a key that is a int"),
-        ({"a": [{1, 2}]}, r"^value\.a\[0\] is a set"),
-        (["ok", "\ud800"], r"^value\[1\] is a text that is not valid Unicode"),
+        (BIG, r"^value: is an integer of more than 128 bits"),
+        ({"limits": [1, {"max": -BIG - 1}]}, r"^value\.limits\[1\]\.max: is an integer"),
+        ([b"x"], r"^value\[0\]: is a bytes"),
+        ({"a": {1: 2}}, r"^value\.a: is a dict with a key that is a int"),
+        ({"a": [{1, 2}]}, r"^value\.a\[0\]: is a set"),
+        (["ok", "\ud800"], r"^value\[1\]: is a text that is not valid Unicode"),
         (CYCLE, r"nested too deeply"),
-        (object(), r"^value is a object"),
+        (object(), r"^value: is a object"),
     ],
 )
 def test_what_is_refused_is_named(value, message):

@@ -20,6 +20,14 @@ pub mod value;
 pub use client::{Lease, Leasehold, Pool};
 pub use error::{Code, Error};
 
+#[cfg(feature = "redis")]
+pub use client::native::connect;
+
+/// The examples of the README run as tests.
+#[cfg(all(doctest, feature = "redis"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 /// A point in a store's time (since the Unix epoch) or a duration, in microseconds.
 pub type Micros = u64;
 

@@ -1,6 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
-from ._leasehold import version
+from . import aio
+from ._leasehold import Lease, Leasehold, Pool, open, version
 from .errors import (
     Busy,
     Cancelled,
@@ -25,15 +26,20 @@ __all__ = [
     "Insufficient",
     "Internal",
     "InvalidArgument",
+    "Lease",
+    "Leasehold",
     "LeaseholdError",
     "Limited",
     "LockedUntil",
     "Lost",
     "NonceUnavailable",
+    "Pool",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
     "__version__",
+    "aio",
+    "open",
 ]
 
 __version__ = version()

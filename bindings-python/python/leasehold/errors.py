@@ -23,9 +23,10 @@ __all__ = [
 
 
 class LeaseholdError(Exception):
-    """Any error of leasehold. Its `code` is the same in every language."""
+    """Any error of leasehold. Its `code` is the same in every language; `field` names the argument that was refused."""
 
     code: ClassVar[str] = "internal"
+    field: str | None = None
 
 
 class TimedOut(LeaseholdError, TimeoutError):

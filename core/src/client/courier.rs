@@ -229,15 +229,23 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         loop {
             let sent = self.runtime.now();
             attempts += 1;
-            match self.attempt(&envelope).await {
+            let failure = match self.attempt(&envelope).await {
                 Ok(Answer::Performed(performed)) if performed.replies.first() == Some(&Reply::Undefined) => {
-                    remakes += 1;
-                    if remakes <= REMAKES && self.redefine(lane).await.is_ok() {
-                        envelope = self.envelope(lane, envelope.requests);
-                        (first, attempts) = (self.runtime.now(), 0);
-                        continue;
+                    // Nothing of the envelope was performed, whatever becomes of the definition.
+                    uncertain = false;
+                    let renewed = if remakes < REMAKES { self.redefine(lane).await } else { Err(homeless()) };
+                    match renewed {
+                        Ok(()) => {
+                            remakes += 1;
+                            envelope = self.envelope(lane, envelope.requests);
+                            (first, attempts) = (self.runtime.now(), 0);
+                            continue;
+                        }
+                        Err(error) if error.certainty == Certainty::Unknown => {
+                            StoreError { certainty: Certainty::NotPerformed, ..error }
+                        }
+                        Err(error) => error,
                     }
-                    abandon(&mut parcels, "the pool's definition was lost and could not be renewed");
                 }
                 Ok(Answer::Performed(performed)) => {
                     self.learn(
@@ -256,22 +264,23 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                         (first, attempts, uncertain) = (self.runtime.now(), 0, false);
                         continue;
                     }
-                    abandon(&mut parcels, "the store's clock jumps");
+                    StoreError::new(Certainty::Refused, "the store's clock jumps")
                 }
-                Err(error) => {
-                    uncertain |= error.certainty == Certainty::Unknown;
-                    let now = self.runtime.now();
-                    let hopeless = error.certainty == Certainty::Refused || now > first + PURSUIT;
-                    if hopeless {
-                        abandon(&mut parcels, &error.cause);
-                    }
-                    tell_impatient(parcels.iter_mut(), &error.cause, now);
-                    let mut state = self.lock();
-                    tell_impatient(state.queue.iter_mut(), &error.cause, now);
-                    state.trouble = Some(error.cause);
-                    uncertain &= !hopeless;
-                }
+                Err(error) => error,
+            };
+            uncertain |= failure.certainty == Certainty::Unknown;
+            let now = self.runtime.now();
+            let hopeless = failure.certainty == Certainty::Refused || now > first + PURSUIT;
+            if hopeless {
+                abandon(&mut parcels, &failure.cause);
             }
+            tell_impatient(parcels.iter_mut(), &failure.cause, now);
+            {
+                let mut state = self.lock();
+                tell_impatient(state.queue.iter_mut(), &failure.cause, now);
+                state.trouble = Some(failure.cause);
+            }
+            uncertain &= !hopeless;
             // What was not performed is made anew for those who still wait.
             if !uncertain {
                 let now = self.runtime.now();
@@ -412,6 +421,11 @@ impl Parcel {
 /// sent again as it was.
 fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str, now: Micros) {
     parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
+}
+
+/// A pool that is gone again as often as it is made.
+fn homeless() -> StoreError {
+    StoreError::new(Certainty::Refused, "the pool's definition was lost and could not be renewed")
 }
 
 /// Tells all callers of the failure and gives their requests up.

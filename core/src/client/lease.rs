@@ -1,6 +1,7 @@
 //! A lease, as its holder has it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pool::PoolCore;
@@ -19,6 +20,8 @@ pub struct Lease<S: Store, R: Runtime> {
     grant: Grant,
     shown: Option<Arc<str>>,
     held: Mutex<Held>,
+    /// Whether it has not been given back yet.
+    open: AtomicBool,
 }
 
 /// What changes while a lease is held.
@@ -28,8 +31,6 @@ struct Held {
     deadline: Micros,
     nonce: NonceRecord,
     outcome: Outcome,
-    /// Whether it has not been given back yet.
-    open: bool,
 }
 
 impl<S: Store, R: Runtime> Lease<S, R> {
@@ -39,13 +40,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         deadline: Micros,
         shown: Option<Arc<str>>,
     ) -> Self {
-        Counters::add(&core.counters.leased);
         Counters::add(&core.counters.granted);
         if grant.in_doubt() {
             Counters::add(&core.counters.in_doubt);
         }
-        let held = Held { deadline, nonce: grant.nonce, outcome: Outcome::Unsettled, open: true };
-        Lease { core, grant, shown, held: Mutex::new(held) }
+        let held = Held { deadline, nonce: grant.nonce, outcome: Outcome::Unsettled };
+        Lease { core, grant, shown, held: Mutex::new(held), open: AtomicBool::new(true) }
     }
 
     /// The slot's id, as this process spelled it.
@@ -75,7 +75,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// How long the lease can still be relied on; 0 when it cannot.
     pub fn remaining(&self) -> Micros {
         let held = self.lock();
-        if held.open { held.deadline.saturating_sub(self.core.runtime.now()) } else { 0 }
+        if self.is_open() { held.deadline.saturating_sub(self.core.runtime.now()) } else { 0 }
     }
 
     /// Whether the lease can still be relied on.
@@ -155,9 +155,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Prolongs the lease to the pool's time to live from now, within its `max_hold`.
     ///
     /// # Errors
-    /// `lost` if the lease has ended; `store_unavailable` if the store did not answer in time.
+    /// `lost` if the lease has ended; `store_unavailable` if the store did not answer in time;
+    /// `invalid_argument` if `ttl` is above the pool's.
     pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
-        let ttl = ttl.unwrap_or(self.core.options.ttl);
+        let ttl = self.core.ttl(ttl)?;
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
         match reply {
             Reply::Renewed { deadline } => {
@@ -212,7 +213,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
-        if !self.lock().open {
+        if !self.is_open() {
             return Err(Error::new(
                 Code::Lost,
                 format!("the lease of {} was given back already", self.slot()),
@@ -227,25 +228,18 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Ends the holder's use; the request that tells the store, the first time.
     fn close(&self, options: ReleaseOptions) -> Option<Request> {
-        let mut held = self.lock();
-        if !std::mem::replace(&mut held.open, false) {
+        if !self.is_open() || !self.open.swap(false, Relaxed) {
             return None;
         }
-        let counters = &self.core.counters;
-        counters.leased.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-        if held.deadline <= self.core.runtime.now() {
-            Counters::add(&counters.expired);
-        }
+        let held = self.lock();
+        Counters::add(&self.core.counters.ended);
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
         Some(Request::Release { lease: self.reference(), outcome: held.outcome, cooldown })
     }
 
     fn settled(&self, reply: Reply) -> Result<()> {
         match reply {
-            Reply::Released => {
-                Counters::add(&self.core.counters.released);
-                Ok(())
-            }
+            Reply::Released => Ok(()),
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             Reply::Backwards { floor } => Err(Error::invalid(
                 "next",
@@ -256,8 +250,11 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn found_lost(&self, loss: Loss) -> Error {
-        self.lock().deadline = 0;
+        let deadline = std::mem::replace(&mut self.lock().deadline, 0);
         Counters::add(&self.core.counters.lost);
+        if deadline <= self.core.runtime.now() {
+            Counters::add(&self.core.counters.expired);
+        }
         let why = match loss {
             Loss::Expired => "its deadline passed",
             Loss::Ended => "it was ended before",
@@ -272,6 +269,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 self.slot()
             ),
         )
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {

@@ -109,7 +109,7 @@ impl<S: Store, R: Runtime> fmt::Debug for Leasehold<S, R> {
 }
 
 /// Where a store is, as the user said it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     /// The URL as it was given.
     pub url: String,
@@ -147,7 +147,7 @@ impl Target {
 
 /// The lock block of a paymaster's configuration, as it stands: `mode`, `retry_timeout` in seconds,
 /// `redis.endpoint`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SeedConfig {
     /// The URL of the store.
     pub url: String,
@@ -175,6 +175,22 @@ impl SeedConfig {
             }
         };
         Ok(SeedConfig { url, pool: PoolOptions { ttl: 5 * SECOND, timeout, ..PoolOptions::default() } })
+    }
+}
+
+// A URL may hold a password, so neither shows it.
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("memory", &self.memory)
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SeedConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeedConfig").field("pool", &self.pool).finish_non_exhaustive()
     }
 }
 

@@ -13,6 +13,18 @@ pub type NativeStore = EitherStore<NativeTransport>;
 /// A handle of such a program.
 pub type NativeLeasehold = Leasehold<NativeStore, TokioRuntime>;
 
+/// Opens the store at `url` on the current Tokio runtime. Does not connect yet.
+///
+/// # Errors
+/// `invalid_argument` if the URL or the namespace is wrong.
+///
+/// # Panics
+/// Outside of a Tokio runtime.
+pub fn connect(url: &str, namespace: &str) -> Result<NativeLeasehold> {
+    let options = Value::map([("namespace", namespace.into())]);
+    open(&url.into(), &options, Unit::Milliseconds, tokio::runtime::Handle::current())
+}
+
 /// Opens a store. `target` is a URL (`memory:`, the default; `memory:name`; `redis://…`) or the lock block
 /// of a paymaster's configuration. Does not connect yet.
 ///
@@ -27,7 +39,11 @@ pub fn open(
     let target = Target::read(target)?;
     let options = OpenOptions { pool: target.pool, ..OpenOptions::default() }.read(options, unit)?;
     let store = match target.memory {
-        Some(name) => EitherStore::Memory(MemoryStore::named(&name, TokioRuntime::store_clock())),
+        Some(name) => {
+            // A forked child starts with a store of its own: it holds none of its parent's leases.
+            let name = format!("{}:{name}", std::process::id());
+            EitherStore::Memory(MemoryStore::named(&name, TokioRuntime::store_clock()))
+        }
         None => {
             let url = RedisUrl::new(&target.url)?;
             let transport = NativeTransport::new(url, handle.clone(), options.response_timeout);

@@ -22,7 +22,8 @@ pub struct PoolOptions {
     /// The slots of this process, or `None` to take whatever the pool has. Slots that the pool does not
     /// have yet are added; those of other processes are left alone and never handed to this one.
     pub slots: Option<Vec<(String, SlotSpec)>>,
-    /// Time to live of a lease: 1 ms to 7 days, 30 s by default.
+    /// Time to live of a lease: 1 ms to 7 days, 30 s by default. The same in every process that shares the
+    /// pool: it is how long a store that lost its memory grants nothing.
     pub ttl: Micros,
     /// How long a slot rests after a lease: 0 (the default) to a year.
     pub cooldown: Micros,
@@ -54,6 +55,16 @@ impl Default for PoolOptions {
 }
 
 impl PoolOptions {
+    /// The defaults, with these slots.
+    ///
+    /// # Errors
+    /// `invalid_argument` if there are none, one is there twice, or is not an id.
+    pub fn slots<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Result<Self> {
+        let ids = Value::List(ids.into_iter().map(|id| id.as_ref().into()).collect());
+        let slots = slot_specs(&ids).map_err(|error| error.within("slots"))?;
+        Ok(PoolOptions { slots: Some(slots), ..PoolOptions::default() })
+    }
+
     /// Reads options over `self`, the defaults.
     ///
     /// # Errors
@@ -80,7 +91,7 @@ impl PoolOptions {
 pub struct AcquireOptions {
     /// How long to wait; 0 for one attempt.
     pub timeout: Option<Micros>,
-    /// Time to live of the lease.
+    /// Time to live of the lease, at most that of the pool.
     pub ttl: Option<Micros>,
     /// How many slots, all or none: 1 by default, at most 1,000.
     pub count: Option<u32>,

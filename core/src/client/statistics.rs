@@ -17,8 +17,8 @@ pub struct Statistics {
     pub waiting: u64,
     /// Leases that were granted.
     pub granted: u64,
-    /// Leases that were given back.
-    pub released: u64,
+    /// Leases that were given back, in time or too late.
+    pub ended: u64,
     /// Acquisitions that ended without a lease.
     pub refused: u64,
     /// Leases whose deadline passed before they were given back.
@@ -42,7 +42,7 @@ impl Statistics {
             ("leased", self.leased.into()),
             ("waiting", self.waiting.into()),
             ("granted", self.granted.into()),
-            ("released", self.released.into()),
+            ("ended", self.ended.into()),
             ("refused", self.refused.into()),
             ("expired", self.expired.into()),
             ("lost", self.lost.into()),
@@ -57,9 +57,9 @@ impl Statistics {
 /// The counts as they grow.
 #[derive(Debug)]
 pub(super) struct Counters {
-    pub leased: AtomicU64,
     pub granted: AtomicU64,
-    pub released: AtomicU64,
+    /// Leases that were given back or found lost as they were.
+    pub ended: AtomicU64,
     pub refused: AtomicU64,
     pub expired: AtomicU64,
     pub lost: AtomicU64,
@@ -71,9 +71,8 @@ pub(super) struct Counters {
 impl Default for Counters {
     fn default() -> Self {
         Counters {
-            leased: AtomicU64::default(),
             granted: AtomicU64::default(),
-            released: AtomicU64::default(),
+            ended: AtomicU64::default(),
             refused: AtomicU64::default(),
             expired: AtomicU64::default(),
             lost: AtomicU64::default(),
@@ -94,7 +93,9 @@ impl Counters {
         if let Some(count) = self.waits.get(bucket.min(BUCKETS - 1)) {
             count.fetch_add(1, Relaxed);
         }
-        self.longest.fetch_max(time, Relaxed);
+        if time > self.longest.load(Relaxed) {
+            self.longest.fetch_max(time, Relaxed);
+        }
     }
 
     pub fn read(&self, waiting: usize) -> Statistics {
@@ -113,10 +114,10 @@ impl Counters {
             bound.min(longest) as f64 / 1_000.0
         };
         Statistics {
-            leased: get(&self.leased),
+            leased: get(&self.granted).saturating_sub(get(&self.ended)),
             waiting: waiting as u64,
             granted: get(&self.granted),
-            released: get(&self.released),
+            ended: get(&self.ended),
             refused: get(&self.refused),
             expired: get(&self.expired),
             lost: get(&self.lost),

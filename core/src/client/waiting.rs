@@ -34,7 +34,7 @@ struct Chair {
     /// Whether any slot will do.
     any: bool,
     /// Taken by the call that wakes the caller; `None` while the caller tries.
-    bell: Option<oneshot::Sender<()>>,
+    bell: Option<oneshot::Sender<Call>>,
     /// Whether there was a call while the caller tried: what it saw may be out of date.
     again: bool,
 }
@@ -44,7 +44,16 @@ struct Chair {
 pub(super) struct Seat {
     room: Arc<WaitingRoom>,
     number: u64,
-    bell: oneshot::Receiver<()>,
+    bell: oneshot::Receiver<Call>,
+}
+
+/// Why a caller tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// A slot became ready.
+    Ready,
+    /// The alarm rang: any number of slots may have come due.
+    Alarm,
 }
 
 impl WaitingRoom {
@@ -78,6 +87,15 @@ impl WaitingRoom {
 
     /// Calls the first `count` of those whom any slot will do, and all others.
     pub fn call(&self, count: u32) {
+        self.call_for(count, Call::Ready);
+    }
+
+    /// Passes on the alarm, after it helped the one who was called.
+    pub fn pass_alarm(&self) {
+        self.call_for(1, Call::Alarm);
+    }
+
+    fn call_for(&self, count: u32, call: Call) {
         let mut left = count;
         let mut bells = Vec::new();
         let mut room = self.lock();
@@ -99,7 +117,7 @@ impl WaitingRoom {
         drop(room);
         for bell in bells {
             // A caller that left meanwhile passes the call on as it drops its seat.
-            let _ = bell.send(());
+            let _ = bell.send(call);
         }
     }
 
@@ -127,7 +145,7 @@ impl WaitingRoom {
                 rings
             };
             if rings {
-                room.call(1);
+                room.pass_alarm();
             }
         });
     }
@@ -138,9 +156,9 @@ impl WaitingRoom {
 }
 
 impl Seat {
-    /// Waits for a call; false if none came by `deadline`. The seat stays where it was.
-    pub async fn called(&mut self, runtime: &impl Runtime, deadline: Micros) -> bool {
-        runtime::by(runtime, deadline, &mut self.bell).await.is_some()
+    /// Waits for a call; `None` if none came by `deadline`. The seat stays where it was.
+    pub async fn called(&mut self, runtime: &impl Runtime, deadline: Micros) -> Option<Call> {
+        runtime::by(runtime, deadline, &mut self.bell).await?.ok()
     }
 
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
@@ -150,7 +168,7 @@ impl Seat {
         let mut room = self.room.lock();
         let Some(chair) = room.seats.iter_mut().find(|chair| chair.number == self.number) else { return };
         if std::mem::take(&mut chair.again) {
-            let _ = sender.send(());
+            let _ = sender.send(Call::Ready);
         } else {
             chair.bell = Some(sender);
         }

@@ -54,13 +54,13 @@ impl Pool {
         Reply::Granted(grants)
     }
 
-    /// The ready ones among `slots`, at most `most`, in the order given.
+    /// The ready ones among `slots`, at most `most`, in the order given; one that is named twice counts once.
     fn available(&self, slots: &[SlotId], most: u32) -> Result<Vec<u32>, Refusal> {
         let mut places = Vec::new();
         for id in slots {
             let place = self.find(id).ok_or(Refusal::NoSlot)?;
             let ready = self.slots.get(place as usize).is_some_and(|slot| slot.state == State::Ready);
-            if ready && places.len() < most as usize {
+            if ready && places.len() < most as usize && !places.contains(&place) {
                 places.push(place);
             }
         }
@@ -154,7 +154,7 @@ impl Pool {
         slot.since = now;
         slot.hold_until = if max_hold == 0 { 0 } else { now + max_hold };
         slot.until = now + if max_hold == 0 { ttl } else { ttl.min(max_hold) };
-        self.due.insert(slot.until, &slot.id, place);
+        self.due.insert(slot.until, place);
         Some(Grant { slot: slot.id.clone(), fence, deadline: slot.until, nonce: slot.nonce, place })
     }
 }

@@ -8,10 +8,10 @@ use crate::Micros;
 /// How many lanes are kept before those whose time has passed are dropped.
 const CROWD: usize = 1_024;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lanes(HashMap<(u128, u16), Kept>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kept {
     sequence: u64,
     answer: Performed,

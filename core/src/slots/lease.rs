@@ -8,18 +8,19 @@ use crate::nonce::{Nonce, NonceRecord, Outcome};
 
 impl Pool {
     pub(super) fn renew(&mut self, now: Micros, lease: &LeaseRef, ttl: Micros) -> Reply {
+        // Also for a lease that is not held: if it was forgotten, others like it may have been.
+        self.longest = self.longest.max(ttl);
         let place = match self.held(now, lease) {
             Ok(place) => place,
             Err(loss) => return Reply::Lost(loss),
         };
-        self.longest = self.longest.max(ttl);
         let Some(slot) = self.slots.get_mut(place as usize) else { return Reply::Lost(Loss::Gone) };
         let limit = if slot.hold_until == 0 { Micros::MAX } else { slot.hold_until };
         let until = slot.until.max(limit.min(now + ttl));
         if slot.mode != Mode::Disabled && until != slot.until {
-            self.due.remove(slot.until, &slot.id, place);
+            self.due.remove(slot.until, place);
             slot.until = until;
-            self.due.insert(until, &slot.id, place);
+            self.due.insert(until, place);
         }
         Reply::Renewed { deadline: slot.until }
     }
@@ -39,7 +40,7 @@ impl Pool {
         let Some(nonce) = slot.nonce.after(outcome) else { return Reply::backwards(slot.nonce) };
         slot.set_nonce(nonce, now);
         slot.rest_until = slot.rest_until.max(now + cooldown);
-        self.due.remove(slot.until, &slot.id, place);
+        self.due.remove(slot.until, place);
         self.settle(now, place, now);
         Reply::Released
     }

@@ -20,6 +20,10 @@ mod reply;
 mod request;
 mod roster;
 mod slot;
+#[cfg(test)]
+mod tests;
+#[cfg(any(test, feature = "suite"))]
+pub mod transcript;
 
 pub use envelope::{Answer, Envelope, Lane, Moment, Performed};
 pub use pool::Pool;

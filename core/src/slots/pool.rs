@@ -1,6 +1,6 @@
 //! One pool: its slots, its clock, and what it knows of its server.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::draw::Draw;
 use super::due::DueSet;
@@ -16,7 +16,7 @@ use crate::nonce::NonceRecord;
 pub(super) const DOUBT: usize = 8;
 
 /// The machine of one pool. See [`crate::slots`].
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pool {
     pub(super) clock: PoolClock,
     pub(super) lanes: Lanes,
@@ -31,17 +31,16 @@ pub struct Pool {
     pub(super) waiters_until: Micros,
     pub(super) slots: Vec<Slot>,
     vacant: Vec<u32>,
-    index: HashMap<SlotId, u32>,
+    index: FxHashMap<SlotId, u32>,
     pub(super) ready: [ReadyQueue; DOUBT + 1],
-    /// The order in which the oldest of each queue became ready.
-    arrivals: Vec<u64>,
+    /// How often a slot became ready.
     arrived: u64,
     pub(super) due: DueSet,
     freed: u32,
 }
 
 /// Store time: the server's wall clock, made to run forward only.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PoolClock {
     last: Micros,
     /// What is added to the wall clock because it was set back.
@@ -49,7 +48,7 @@ pub(super) struct PoolClock {
 }
 
 /// What the pool knows of the server that it is on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Server {
     pub incarnation: String,
     /// The store time since which nonces have been kept without loss; the mark of this stretch.
@@ -147,7 +146,9 @@ impl Pool {
         let moved = self.server.incarnation != moment.incarnation;
         let rolled_back = envelope.seen > self.top;
         if moved || rolled_back || envelope.jumped {
-            self.server = Server { incarnation: moment.incarnation.to_owned(), epoch: now, lost_at: now };
+            // A clock that was set back may stand still: the new epoch differs from the old one all the same.
+            let epoch = now.max(self.server.epoch + 1);
+            self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: now };
             self.top = self.top.max(envelope.seen);
         }
     }
@@ -155,7 +156,7 @@ impl Pool {
     /// Puts back what is overdue, in the order of its time.
     fn sweep(&mut self, now: Micros) {
         for _ in 0..SWEEP {
-            let Some(place) = self.due.pop(now) else { return };
+            let Some(place) = self.due.pop(now, &self.slots) else { return };
             let Some(slot) = self.slots.get_mut(place as usize) else { return };
             if slot.state == State::Leased {
                 let ended = slot.until;
@@ -187,7 +188,7 @@ impl Pool {
         if until > now {
             slot.state = State::Cooling;
             slot.until = until;
-            self.due.insert(until, &slot.id, place);
+            self.due.insert(until, place);
         } else {
             self.make_ready(place);
         }
@@ -196,9 +197,7 @@ impl Pool {
     pub(super) fn make_ready(&mut self, place: u32) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         slot.state = State::Ready;
-        if let Some(arrival) = self.arrivals.get_mut(place as usize) {
-            *arrival = self.arrived;
-        }
+        slot.arrival = self.arrived;
         self.arrived += 1;
         self.freed += 1;
         if let Some(queue) = self.ready.get_mut(slot.queue()) {
@@ -215,7 +214,7 @@ impl Pool {
                     queue.remove(place);
                 }
             }
-            State::Leased | State::Cooling => self.due.remove(slot.until, &slot.id, place),
+            State::Leased | State::Cooling => self.due.remove(slot.until, place),
             State::Out => {}
         }
     }
@@ -231,7 +230,6 @@ impl Pool {
             }
             None => {
                 self.slots.push(slot);
-                self.arrivals.push(0);
                 (self.slots.len() - 1) as u32
             }
         };
@@ -261,7 +259,7 @@ impl Pool {
     }
 
     pub(super) fn arrival(&self, place: u32) -> u64 {
-        self.arrivals.get(place as usize).copied().unwrap_or(u64::MAX)
+        self.slots.get(place as usize).map_or(u64::MAX, |slot| slot.arrival)
     }
 
     pub(super) fn total(&self) -> usize {
@@ -272,9 +270,10 @@ impl Pool {
         self.index.keys()
     }
 
-    /// Until when nothing is granted because memory was lost.
+    /// Until when nothing is granted because memory was lost: until every lease that may be forgotten has
+    /// ended, and what was signed under it has rested as any nonce in doubt does.
     pub(super) fn quiet_until(&self) -> Micros {
-        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.longest }
+        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.longest + self.doubt_rest }
     }
 }
 

@@ -7,7 +7,7 @@ const FAN: usize = 64;
 
 /// Slots in the order of their arrival. Taking one by rank costs a scan of three short counts
 /// (districts of 2^18 places, blocks of 2^12, words of 2^6), whatever the queue's length.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ReadyQueue {
     /// The slot at each place; places are used once, then the queue is packed anew.
     slots: Vec<u32>,

@@ -21,21 +21,22 @@ impl Pool {
             return Reply::Full;
         }
         if !self.defined {
-            self.begin(now, moment, seen, longest);
+            self.begin(now, moment, seen, longest + doubt_rest);
         }
         self.longest = self.longest.max(longest);
         self.doubt_rest = doubt_rest;
+        let before = self.total();
         for spec in slots {
             self.add(spec);
         }
-        Reply::Defined { added: new as u32, total: self.total() as u32 }
+        Reply::Defined { added: (self.total() - before) as u32, total: self.total() as u32 }
     }
 
     /// A pool that is not there was never there, or was lost. It was lost if a client has seen a fence of
-    /// it; and it may have been if the server started less than one longest time to live ago.
-    fn begin(&mut self, now: Micros, moment: Moment<'_>, seen: u64, longest: Micros) {
+    /// it; and it may have been if the server started less than one quiet time ago.
+    fn begin(&mut self, now: Micros, moment: Moment<'_>, seen: u64, quiet: Micros) {
         let lost_at = match seen {
-            0 if moment.up_since + longest > now => moment.up_since,
+            0 if moment.up_since + quiet > now => moment.up_since,
             0 => 0,
             _ => now,
         };

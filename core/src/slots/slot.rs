@@ -39,6 +39,8 @@ pub(super) struct Slot {
     pub mode: Mode,
     pub state: State,
     pub weight: u8,
+    /// When it became ready, in the order of all slots that did.
+    pub arrival: u64,
     /// The pool's epoch in which its nonce was last trusted; another epoch puts the nonce in doubt.
     pub epoch: Micros,
     pub fence: u64,
@@ -65,6 +67,7 @@ impl Slot {
             mode: Mode::Enabled,
             state: State::Ready,
             weight,
+            arrival: 0,
             epoch: 0,
             fence: 0,
             holder: 0,

@@ -119,3 +119,27 @@ impl StorePool for Arc<MemoryPool> {
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    use super::*;
+    use crate::SECOND;
+    use crate::id::Name;
+    use crate::store::suite;
+
+    #[tokio::test]
+    async fn it_conforms() {
+        // Time passes with every look at the clock, so that nothing has to wait for it.
+        let time = AtomicU64::new(1_700_000_000 * SECOND);
+        let store = MemoryStore::new(Arc::new(move || time.fetch_add(1, Ordering::SeqCst)));
+        let names = AtomicU32::new(0);
+        let name = || {
+            let name = |text: &str| Name::new(text).expect("a name");
+            let pool = names.fetch_add(1, Ordering::SeqCst).to_string();
+            PoolName { namespace: name("suite"), pool: name(&pool) }
+        };
+        suite::conforms(store, name).await;
+    }
+}

@@ -15,6 +15,7 @@ pub use native::{NativeTransport, RedisUrl};
 pub use transport::{Resp, Transport, TransportError};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::{Certainty, Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
@@ -30,6 +31,8 @@ pub const SCRIPT: &str = include_str!("slots.lua");
 pub struct RedisStore<T> {
     transport: T,
     digest: Arc<str>,
+    /// Whether the server has been found fit to keep leases.
+    vetted: Arc<AtomicBool>,
 }
 
 /// One pool in Redis.
@@ -48,7 +51,40 @@ struct Keys {
 impl<T: Transport> RedisStore<T> {
     /// A store reached through `transport`.
     pub fn new(transport: T) -> Self {
-        RedisStore { transport, digest: sha1_smol::Sha1::from(SCRIPT).digest().to_string().into() }
+        let digest = sha1_smol::Sha1::from(SCRIPT).digest().to_string().into();
+        RedisStore { transport, digest, vetted: Arc::default() }
+    }
+
+    /// Refuses, once at the start, a server that may delete leases when its memory is full.
+    async fn vet(&self) -> Result<(), StoreError> {
+        if self.vetted.load(Relaxed) {
+            return Ok(());
+        }
+        let question = ["CONFIG", "GET", "maxmemory-policy"].map(str::to_owned).to_vec();
+        // Whatever fails here, the envelope was not sent.
+        let unsent = |cause: String| Err(StoreError::new(Certainty::NotPerformed, cause));
+        match self.transport.send(question).await {
+            Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => return unsent(cause),
+            Ok(Resp::Error(text)) => match text.split(' ').next().unwrap_or_default() {
+                // Managed servers forbid the question: what cannot be seen is not refused.
+                "ERR" | "NOPERM" => {}
+                "NOAUTH" => return Err(transport::classify(&text)),
+                _ => return unsent(text),
+            },
+            Ok(Resp::List(pair)) => {
+                if let [_, Resp::Text(policy)] = pair.as_slice()
+                    && policy != "noeviction"
+                {
+                    let cause = format!(
+                        "its maxmemory-policy is {policy}, which deletes leases when memory is full: set it to noeviction"
+                    );
+                    return Err(StoreError::new(Certainty::Refused, cause));
+                }
+            }
+            Ok(_) => {}
+        }
+        self.vetted.store(true, Relaxed);
+        Ok(())
     }
 
     /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
@@ -87,6 +123,7 @@ impl<T: Transport> StorePool for RedisPool<T> {
 
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let store = &self.store;
+        store.vet().await?;
         let mut reply = store.transport.send(store.command(&self.keys, envelope, false)).await?;
         if matches!(&reply, Resp::Error(text) if text.starts_with("NOSCRIPT")) {
             reply = store.transport.send(store.command(&self.keys, envelope, true)).await?;

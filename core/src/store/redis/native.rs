@@ -123,16 +123,21 @@ impl Transport for NativeTransport {
         command.iter().for_each(|word| {
             packed.arg(word);
         });
-        match connection.send_packed_command(&packed).await {
-            Ok(value) => Ok(resp(value)),
+        let reply = match connection.send_packed_command(&packed).await {
+            Ok(value) => resp(value),
             Err(error) => match error.code() {
-                Some(code) => Ok(Resp::Error(format!("{code} {}", error.detail().unwrap_or_default()))),
+                Some(code) => Resp::Error(format!("{code} {}", error.detail().unwrap_or_default())),
                 None => {
                     self.disconnect().await;
-                    Err(TransportError::NoReply(describe(&error)))
+                    return Err(TransportError::NoReply(describe(&error)));
                 }
             },
+        };
+        // A master of before that was demoted keeps its connections; the address may lead elsewhere by now.
+        if matches!(&reply, Resp::Error(text) if text.starts_with("READONLY")) {
+            self.disconnect().await;
         }
+        Ok(reply)
     }
 
     async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {
@@ -171,6 +176,8 @@ pub(super) fn describe(error: &RedisError) -> String {
         (None, _) if error.is_timeout() => "the server did not answer in time".to_owned(),
         (None, _) if error.is_connection_refusal() => "the server refuses connections".to_owned(),
         (None, _) if error.is_connection_dropped() => "the connection was lost".to_owned(),
+        // What the socket or TLS says: it knows neither user nor password.
+        (None, _) if error.kind() == ErrorKind::Io => error.to_string(),
         (None, _) => category.to_owned(),
     }
 }

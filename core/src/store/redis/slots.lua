@@ -41,7 +41,7 @@ if meta then
   local schema, a, b, c, d, e, f, g, h, i, j, k, l, m = match(meta,
     '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
   if schema ~= SCHEMA then
-    return redis.error_reply('SCHEMA this pool has schema ' .. (schema or '?') .. ' of leasehold')
+    return redis.error_reply('SCHEMA this pool has schema ' .. (match(meta, '^%S+') or '?') .. ' of leasehold')
   end
   defined = true
   last, shift, incarnation, epoch, lost_at = tonumber(a), tonumber(b), c, tonumber(d), tonumber(e)
@@ -169,7 +169,7 @@ local function settle(s, ended)
 end
 
 local function quiet_until()
-  return lost_at == 0 and 0 or lost_at + longest
+  return lost_at == 0 and 0 or lost_at + longest + doubt_rest
 end
 
 -- Randomness that the machine repeats: products below 2^53.
@@ -282,7 +282,10 @@ local function claim(holder, ttl, max_hold)
       if not s then
         missing = true
       elseif s.state == 'r' then
-        if #found < most then found[#found + 1] = s end
+        if #found < most and not found[s.id] then
+          found[#found + 1] = s
+          found[s.id] = true
+        end
       elseif s.state ~= 'o' then
         earliest = math.min(earliest or tonumber(s.ends), tonumber(s.ends))
       end
@@ -304,8 +307,8 @@ end
 function perform.renew()
   local s, loss = held()
   local ttl = number()
-  if not s then return reply('lost ' .. loss) end
   longest = math.max(longest, ttl)
+  if not s then return reply('lost ' .. loss) end
   local limit, ends = tonumber(s.hold), now + ttl
   if limit ~= 0 then ends = math.min(limit, ends) end
   if s.mode ~= 'x' and ends > tonumber(s.ends) then
@@ -369,15 +372,17 @@ function perform.define()
   if total + new > MAX_SLOTS then return reply('full') end
   if not defined then
     -- A pool that is not there was never there, or was lost: lost if a client has seen a fence of it, and
-    -- perhaps if the server started less than one longest time to live ago.
+    -- perhaps if the server started less than one quiet time ago.
+    -- The server counts from the whole second in which it started: it started before that second's end.
     local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) or 0
-    local up_since = wall - uptime * 1000000
-    if seen > 0 then lost_at = now elseif up_since + wanted > now then lost_at = up_since end
+    local up_since = math.min(wall, (clock[1] - uptime + 1) * 1000000)
+    if seen > 0 then lost_at = now elseif up_since + wanted + rest > now then lost_at = up_since end
     epoch, top, defined = now, seen, true
   end
   longest, doubt_rest = math.max(longest, wanted), rest
   for i = 1, count do add(ARGV[first + 2 * i - 1], ARGV[first + 2 * i]) end
-  reply('defined ' .. text(new) .. ' ' .. text(total + new))
+  local all = call('HLEN', SLOTS)
+  reply('defined ' .. text(all - total) .. ' ' .. text(all))
 end
 
 function perform.change()
@@ -430,7 +435,7 @@ end
 local current = match(call('INFO', 'replication'), 'master_replid:(%x+)') or '-'
 if defined then
   if incarnation ~= current or seen > top or jumped then
-    epoch, lost_at, top = now, now, math.max(top, seen)
+    epoch, lost_at, top = math.max(now, epoch + 1), now, math.max(top, seen)
   end
   local overdue = call('ZRANGEBYSCORE', DUE, '-inf', text(now), 'LIMIT', 0, SWEEP)
   for i = 1, #overdue do
@@ -463,5 +468,6 @@ if sequence ~= '-' then
   local keep_until = (not_after == '-' and now or tonumber(not_after)) + LANE_GRACE
   call('SET', LANE, sequence .. ' ' .. text(keep_until) .. '\n' .. answer, 'PX', text(math.ceil((keep_until - now) / 1000)))
 end
-if freed > 0 then call('PUBLISH', channel, text(freed)) end
+-- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
+if freed > 0 then redis.pcall('PUBLISH', channel, text(freed)) end
 return answer

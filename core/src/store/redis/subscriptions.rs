@@ -1,6 +1,7 @@
 //! Messages of the server: one connection for all channels of a transport, made when the first is wanted.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use ::redis::Msg;
 use ::redis::aio::PubSubSink;
 use futures_util::StreamExt;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::AbortHandle;
 
 use super::native::{RedisUrl, describe};
 use super::transport::TransportError;
@@ -28,7 +30,15 @@ struct Shared {
     handle: tokio::runtime::Handle,
     channels: Mutex<HashMap<String, Vec<(u64, Listener)>>>,
     next: Mutex<u64>,
-    sink: AsyncMutex<Option<PubSubSink>>,
+    link: AsyncMutex<Option<Link>>,
+}
+
+/// The connection; it ends with this value.
+struct Link {
+    sink: PubSubSink,
+    listener: AbortHandle,
+    /// Whether the connection was lost.
+    over: Arc<AtomicBool>,
 }
 
 struct Subscription {
@@ -41,7 +51,7 @@ impl Subscriptions {
     pub fn new(url: RedisUrl, handle: tokio::runtime::Handle) -> Self {
         let (channels, next) = (Mutex::default(), Mutex::default());
         Subscriptions {
-            shared: Arc::new(Shared { url, handle, channels, next, sink: AsyncMutex::default() }),
+            shared: Arc::new(Shared { url, handle, channels, next, link: AsyncMutex::default() }),
         }
     }
 
@@ -55,13 +65,15 @@ impl Subscriptions {
         unpoisoned(&shared.channels).entry(channel.clone()).or_default().push((number, listener));
         // From here on the listener goes when the subscription does, whatever fails.
         let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
-        let mut sink = shared.sink.lock().await;
-        let done = match &mut *sink {
-            Some(sink) => within(sink.subscribe(&channel)).await,
-            None => shared.connect().await.map(|made| *sink = Some(made)),
+        let mut link = shared.link.lock().await;
+        let done = match link.as_mut().filter(|link| !link.is_over()) {
+            Some(link) => within(link.sink.subscribe(&channel)).await,
+            None => shared.connect().await.map(|made| *link = Some(made)),
         };
         if done.is_err() {
-            *sink = None;
+            *link = None;
+            // Nobody would notice that the others' connection is gone with this one.
+            shared.handle.spawn(reconnect(Arc::downgrade(shared)));
         }
         done.map(|()| Watch::new(subscription))
     }
@@ -69,21 +81,24 @@ impl Subscriptions {
 
 impl Shared {
     /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
-    async fn connect(self: &Arc<Self>) -> Result<PubSubSink, TransportError> {
+    async fn connect(self: &Arc<Self>) -> Result<Link, TransportError> {
         let (mut sink, mut stream) = within(self.url.client().get_async_pubsub()).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
         for channel in &channels {
             within(sink.subscribe(channel)).await?;
         }
-        let shared = Arc::downgrade(self);
-        self.handle.spawn(async move {
+        let (shared, over) = (Arc::downgrade(self), Arc::new(AtomicBool::new(false)));
+        let (handle, lost) = (self.handle.clone(), over.clone());
+        let listener = self.handle.spawn(async move {
             while let Some(message) = stream.next().await {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.tell(&message);
             }
-            reconnect(shared).await;
+            // A task of its own: this one ends with the link that is replaced.
+            lost.store(true, Release);
+            handle.spawn(reconnect(shared));
         });
-        Ok(sink)
+        Ok(Link { sink, listener: listener.abort_handle(), over })
     }
 
     fn tell(&self, message: &Msg) {
@@ -108,23 +123,40 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
     Box::pin(async move {
         let mut pause = Duration::from_millis(20);
         while let Some(shared) = shared.upgrade() {
-            let mut sink = shared.sink.lock().await;
-            *sink = None;
+            let mut link = shared.link.lock().await;
+            if link.as_ref().is_some_and(|link| !link.is_over()) {
+                // A new subscriber was faster; messages were lost all the same.
+                return shared.tell_all();
+            }
+            *link = None;
             if unpoisoned(&shared.channels).is_empty() {
                 return;
             }
             if let Ok(made) = shared.connect().await {
-                *sink = Some(made);
-                drop(sink);
+                *link = Some(made);
+                drop(link);
                 // Messages were lost with the connection.
                 return shared.tell_all();
             }
-            drop(sink);
+            drop(link);
             drop(shared);
             tokio::time::sleep(pause).await;
             pause = PAUSE.min(pause * 2);
         }
     })
+}
+
+impl Link {
+    fn is_over(&self) -> bool {
+        self.over.load(Acquire)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The connection lives as long as its listener, whoever has its other end.
+        self.listener.abort();
+    }
 }
 
 impl Drop for Subscription {
@@ -138,11 +170,11 @@ impl Drop for Subscription {
         if emptied {
             let (shared, channel) = (self.shared.clone(), std::mem::take(&mut self.channel));
             self.shared.handle.spawn(async move {
-                let mut sink = shared.sink.lock().await;
+                let mut link = shared.link.lock().await;
                 let wanted = unpoisoned(&shared.channels).contains_key(&channel);
-                if let (Some(sink), false) = (&mut *sink, wanted) {
+                if let (Some(link), false) = (&mut *link, wanted) {
                     // A connection that is lost has no subscriptions either.
-                    let _ = within(sink.unsubscribe(&channel)).await;
+                    let _ = within(link.sink.unsubscribe(&channel)).await;
                 }
             });
         }

@@ -1,0 +1,167 @@
+"""The compiled half of the package `leasehold`."""
+
+import builtins
+import sys
+from collections.abc import Sequence
+from typing import Any, final
+
+from .options import (
+    AcquireManyOptions,
+    AcquireOptions,
+    LockConfig,
+    OpenOptions,
+    PoolOptions,
+    Slot,
+    TryAcquireOptions,
+)
+from .views import Census, Statistics
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    from typing_extensions import Unpack
+
+__all__ = ["Granted", "Lease", "Leasehold", "Pending", "Pool", "open", "open_aio", "version"]
+
+def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+    """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration."""
+
+def open_aio(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+    """The same for asyncio."""
+
+def version() -> str:
+    """The version of the compiled half; the package is of the same."""
+
+@final
+class Leasehold:
+    """An open store. Opens pools; use it with `with`, or call `close()`."""
+
+    def pool(self, name: str, **options: Unpack[PoolOptions]) -> Pool:
+        """Opens a pool of slots; makes it if it is not there yet."""
+
+    def close(self) -> None:
+        """Opens no more pools. Leases that are held stay held until they are given back."""
+
+    def __enter__(self) -> Leasehold: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Pool:
+    """Slots that are leased one holder at a time."""
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+
+    def acquire(self, **options: Unpack[AcquireOptions]) -> Lease:
+        """Leases one slot; waits for it until the timeout."""
+
+    def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
+        """Leases `count` slots at once: all of them or none."""
+
+    def try_acquire(self, **options: Unpack[TryAcquireOptions]) -> Lease | None:
+        """Leases one slot at once, or gives None. For stores in memory; `read_nonce` is not asked."""
+
+    def statistics(self) -> Statistics:
+        """What this handle of the pool has done so far. Times in seconds."""
+
+    def add(self, slots: Sequence[Slot]) -> int:
+        """Adds slots. Gives the number of those that are new."""
+
+    def remove(self, slot: str) -> None:
+        """Forgets a slot, after its lease if it has one."""
+
+    def enable(self, slot: str) -> None:
+        """Hands a slot out again. Ends a quarantine, not a cooldown."""
+
+    def disable(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has is not renewed."""
+
+    def drain(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has may be renewed until it is given back."""
+
+    def quarantine(self, slot: str, time: float) -> None:
+        """Hands a slot out no more for so many seconds; its nonce is in doubt afterwards."""
+
+    def break_lease(self, slot: str) -> None:
+        """Ends the lease of a slot by force; its nonce is in doubt."""
+
+    def inspect(self, slots: Sequence[str] | None = None) -> Census:
+        """Counts the slots, and looks at those that are named."""
+
+    def list(self) -> builtins.list[str]:
+        """The ids of all slots, in order."""
+
+@final
+class Lease:
+    """A slot that is this holder's alone until the deadline. Use it with `with`: at the end of the block it is given back with the
+    outcome that was said; a nonce of which nothing was said is in doubt from then on."""
+
+    @property
+    def slot(self) -> str:
+        """The slot's id, as this process spelled it."""
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lease of this slot before: what a resource checks to refuse a late holder."""
+
+    @property
+    def nonce(self) -> int | None:
+        """The nonce to sign with; None where it is not known or in doubt, and the chain must be asked."""
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether an earlier holder may have used a nonce and did not say so: ask the chain, then resync."""
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lease can still be relied on; 0.0 when it cannot."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease can still be relied on."""
+
+    def used(self, next: int | None = None) -> None:
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given."""
+
+    def unused(self) -> None:
+        """Says that the nonce was not used and cannot be any more."""
+
+    def rejected(self, expected: int | None = None) -> None:
+        """Says that the chain refused the nonce, and which one it expects if it said so."""
+
+    def unknown(self) -> None:
+        """Says that nobody knows whether the nonce was used: the next holder asks the chain."""
+
+    def renew(self, ttl: float | None = None) -> None:
+        """Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`."""
+
+    def resync(self, nonce: int, rewind: bool = False) -> int:
+        """Records the next nonce that the chain names, and makes it the lease's."""
+
+    def read_nonce(self) -> int:
+        """Reads the nonce from the chain through the pool's `read_nonce`, and records it."""
+
+    def release(self, cooldown: float | None = None) -> None:
+        """Gives the slot back. A second call does nothing."""
+
+    def __enter__(self) -> Lease: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Granted:
+    """Leases on their way to their caller. If it went away meanwhile, nobody has seen their nonces: they were not used."""
+
+    def take(self) -> list[Lease]:
+        """The leases, once."""
+
+@final
+class Pending:
+    """A call that is under way."""
+
+    @property
+    def future(self) -> Any:
+        """The future of asyncio that gets the result."""
+
+    def abort(self) -> None:
+        """Drops the call. Without effect once it has ended."""

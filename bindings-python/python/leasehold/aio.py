@@ -1,0 +1,260 @@
+"""leasehold with asyncio: the same names, and what takes time is awaited.
+
+    async with leasehold.aio.open("redis://127.0.0.1:6379", namespace="eth:1") as lh:
+        pool = await lh.pool("relayers", slots=addresses)
+        async with pool.acquire(timeout=1.0) as lease:
+            ...
+
+A task that is cancelled while it acquires leaves no lease behind.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from . import _leasehold
+from ._settle import call, granted
+from .errors import LeaseholdError
+from .options import (
+    AcquireManyOptions,
+    AcquireOptions,
+    AsyncPoolOptions,
+    LockConfig,
+    OpenOptions,
+    Slot,
+    TryAcquireOptions,
+)
+from .views import Census, Statistics
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Self, Unpack
+    else:
+        from typing_extensions import Self, Unpack
+
+__all__ = ["Acquiring", "Lease", "Leasehold", "Pool", "open"]
+
+
+def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+    """Opens a store: a URL ("memory:", the default; "memory:name"; "redis://…"), or the lock block of a paymaster's
+    configuration. Does not connect yet."""
+    return Leasehold(_leasehold.open_aio(url, **options))
+
+
+class Leasehold:
+    """An open store. Opens pools; use it with `async with`, or call `close()`."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Leasehold) -> None:
+        self._core = core
+
+    async def pool(self, name: str, **options: Unpack[AsyncPoolOptions]) -> Pool:
+        """Opens a pool of slots; makes it if it is not there yet. A coroutine function as `read_nonce` runs on this loop."""
+        return Pool(await call(self._core.pool, name, **options))  # type: ignore[arg-type]  # may be a coroutine function
+
+    async def close(self) -> None:
+        """Opens no more pools. Leases that are held stay held until they are given back."""
+        self._core.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class Pool:
+    """Slots that are leased one holder at a time."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Pool) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self._core.name
+
+    def acquire(self, **options: Unpack[AcquireOptions]) -> Acquiring:
+        """Leases one slot; waits for it until the timeout. For `async with`, or to be awaited."""
+        return Acquiring(self._core, options)
+
+    async def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
+        """Leases `count` slots at once: all of them or none."""
+        return [Lease(lease) for lease in await granted(self._core.acquire_many(**options))]
+
+    def try_acquire(self, **options: Unpack[TryAcquireOptions]) -> Lease | None:
+        """Leases one slot at once, or gives None. For stores in memory; `read_nonce` is not asked."""
+        lease = self._core.try_acquire(**options)
+        return None if lease is None else Lease(lease)
+
+    def statistics(self) -> Statistics:
+        """What this handle of the pool has done so far."""
+        return self._core.statistics()
+
+    async def add(self, slots: Sequence[Slot]) -> int:
+        """Adds slots. Gives the number of those that are new."""
+        return await call(self._core.add, slots)
+
+    async def remove(self, slot: str) -> None:
+        """Forgets a slot, after its lease if it has one."""
+        await call(self._core.remove, slot)
+
+    async def enable(self, slot: str) -> None:
+        """Hands a slot out again. Ends a quarantine, not a cooldown."""
+        await call(self._core.enable, slot)
+
+    async def disable(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has is not renewed."""
+        await call(self._core.disable, slot)
+
+    async def drain(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has may be renewed until it is given back."""
+        await call(self._core.drain, slot)
+
+    async def quarantine(self, slot: str, time: float) -> None:
+        """Hands a slot out no more for so many seconds; its nonce is in doubt afterwards."""
+        await call(self._core.quarantine, slot, time)
+
+    async def break_lease(self, slot: str) -> None:
+        """Ends the lease of a slot by force; its nonce is in doubt."""
+        await call(self._core.break_lease, slot)
+
+    async def inspect(self, slots: Sequence[str] | None = None) -> Census:
+        """Counts the slots, and looks at those that are named."""
+        return await call(self._core.inspect, slots)
+
+    async def list(self) -> builtins.list[str]:
+        """The ids of all slots, in order."""
+        return await call(self._core.list)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class Acquiring(AbstractAsyncContextManager["Lease", None]):
+    """An acquisition that begins when it is awaited, or entered with `async with`."""
+
+    __slots__ = ("_core", "_lease", "_options")
+
+    def __init__(self, core: _leasehold.Pool, options: AcquireOptions) -> None:
+        self._core = core
+        self._options = options
+        self._lease: Lease | None = None
+
+    def __await__(self) -> Generator[None, None, Lease]:
+        return self._acquire().__await__()
+
+    async def __aenter__(self) -> Lease:
+        self._lease = await self._acquire()
+        return self._lease
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._lease is not None:
+            await self._lease.__aexit__(kind, error, traceback)
+
+    async def _acquire(self) -> Lease:
+        (lease,) = await granted(self._core.acquire(**self._options))
+        return Lease(lease)
+
+
+class Lease:
+    """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
+    with the outcome that was said; a nonce of which nothing was said is in doubt from then on."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Lease) -> None:
+        self._core = core
+
+    @property
+    def slot(self) -> str:
+        """The slot's id, as this process spelled it."""
+        return self._core.slot
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lease of this slot before: what a resource checks to refuse a late holder."""
+        return self._core.fence
+
+    @property
+    def nonce(self) -> int | None:
+        """The nonce to sign with; None where it is not known or in doubt, and the chain must be asked."""
+        return self._core.nonce
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether an earlier holder may have used a nonce and did not say so: ask the chain, then resync."""
+        return self._core.in_doubt
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lease can still be relied on; 0.0 when it cannot."""
+        return self._core.remaining
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease can still be relied on."""
+        return self._core.held
+
+    def used(self, next: int | None = None) -> None:
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given."""
+        self._core.used(next)
+
+    def unused(self) -> None:
+        """Says that the nonce was not used and cannot be any more."""
+        self._core.unused()
+
+    def rejected(self, expected: int | None = None) -> None:
+        """Says that the chain refused the nonce, and which one it expects if it said so."""
+        self._core.rejected(expected)
+
+    def unknown(self) -> None:
+        """Says that nobody knows whether the nonce was used: the next holder asks the chain."""
+        self._core.unknown()
+
+    async def renew(self, ttl: float | None = None) -> None:
+        """Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`."""
+        await call(self._core.renew, ttl)
+
+    async def resync(self, nonce: int, rewind: bool = False) -> int:
+        """Records the next nonce that the chain names, and makes it the lease's."""
+        return await call(self._core.resync, nonce, rewind)
+
+    async def read_nonce(self) -> int:
+        """Reads the nonce from the chain through the pool's `read_nonce`, and records it."""
+        return await call(self._core.read_nonce)
+
+    async def release(self, cooldown: float | None = None) -> None:
+        """Gives the slot back. A second call does nothing."""
+        await call(self._core.release, cooldown)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self.release()
+        except LeaseholdError:
+            # The error of the block is the one to be seen.
+            if kind is None:
+                raise
+
+    def __repr__(self) -> str:
+        return repr(self._core)

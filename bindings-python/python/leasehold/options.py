@@ -1,0 +1,115 @@
+"""The options of calls. Durations are in seconds; None is the same as not given. The compiled half checks them all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypedDict
+
+__all__ = [
+    "AcquireManyOptions",
+    "AcquireOptions",
+    "AsyncPoolOptions",
+    "LockConfig",
+    "OpenOptions",
+    "PoolOptions",
+    "RedisConfig",
+    "Slot",
+    "SlotSpec",
+    "TryAcquireOptions",
+]
+
+
+class _Id(TypedDict):
+    id: str
+
+
+class SlotSpec(_Id, total=False):
+    """A slot and its weight, which the strategy "weighted" goes by."""
+
+    weight: int
+
+
+Slot = str | SlotSpec
+
+
+class RedisConfig(TypedDict):
+    """Where Redis is."""
+
+    endpoint: str
+
+
+class _Mode(TypedDict):
+    mode: Literal["segregated", "seggregated", "shared"]
+
+
+class LockConfig(_Mode, total=False):
+    """The lock block of a paymaster's configuration, as it stands."""
+
+    retry_timeout: float | None
+    redis: RedisConfig | None
+
+
+class OpenOptions(TypedDict, total=False):
+    """How a store is used."""
+
+    # Keeps apart what must not meet: put the chain's id into it, as in "eth:1".
+    namespace: str | None
+    # How long one reply of the store may take: 2 by default.
+    response_timeout: float | None
+
+
+class _PoolOptions(TypedDict, total=False):
+    # The slots of this process; without them it takes whatever the pool has.
+    slots: Sequence[Slot] | None
+    # Time to live of a lease: 30 by default.
+    ttl: float | None
+    # How long a slot rests after a lease: 0 by default.
+    cooldown: float | None
+    # How to choose among the slots that are ready: "random" by default.
+    strategy: Literal["random", "least_recent", "weighted"] | None
+    # How long renewals may prolong a lease in all: 600 by default, 0 for no bound.
+    max_hold: float | None
+    # How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default.
+    doubt_rest: float | None
+    # How long the record outweighs a chain that names a lower nonce: 60 by default.
+    settle: float | None
+    # How long an acquisition waits, where it does not say: 10 by default.
+    timeout: float | None
+
+
+class PoolOptions(_PoolOptions, total=False):
+    """What a pool is."""
+
+    # Reads the next nonce of a slot's account from the chain, pending transactions counted.
+    read_nonce: Callable[[Any], int] | None
+
+
+class AsyncPoolOptions(_PoolOptions, total=False):
+    """What a pool is, with asyncio."""
+
+    # As above; a coroutine function runs on the loop that opened the pool, a plain one on a thread.
+    read_nonce: Callable[[Any], int | Awaitable[int]] | None
+
+
+class TryAcquireOptions(TypedDict, total=False):
+    """What an acquisition wants that does not wait."""
+
+    # Time to live of the lease.
+    ttl: float | None
+    # Only one of these slots will do.
+    slots: Sequence[Slot] | None
+    strategy: Literal["random", "least_recent", "weighted"] | None
+
+
+class AcquireOptions(TryAcquireOptions, total=False):
+    """What an acquisition wants, where it differs from the pool's options."""
+
+    # How long to wait; 0 for one attempt.
+    timeout: float | None
+
+
+class AcquireManyOptions(AcquireOptions, total=False):
+    """What an acquisition of several slots wants."""
+
+    # How many, all or none: 1 by default, at most 1,000.
+    count: int | None

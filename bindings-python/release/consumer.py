@@ -1,0 +1,45 @@
+"""Code of a user, for the type checker; it also runs."""
+
+import asyncio
+from collections.abc import Awaitable
+import leasehold
+from leasehold import aio
+from leasehold.views import Census, Statistics
+
+def read(address: str) -> int:
+    return 7
+
+async def read_later(address: str) -> int:
+    return 7
+
+with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
+    pool: leasehold.Pool = lh.pool("p", slots=["a", {"id": "b", "weight": 3}], ttl=30, strategy="weighted", read_nonce=read)
+    with pool.acquire(timeout=1.0, slots=["a"]) as lease:
+        nonce: int | None = lease.nonce
+        slot: str = lease.slot
+        left: float = lease.remaining
+        lease.used(next=9)
+    many: list[leasehold.Lease] = pool.acquire_many(count=2)
+    maybe: leasehold.Lease | None = pool.try_acquire()
+    census: Census = pool.inspect(["a"])
+    total: int = census["total"]
+    s: Statistics = pool.statistics()
+    names: list[str] = pool.list()
+leasehold.open({"mode": "shared", "retry_timeout": 1, "redis": {"endpoint": "redis://127.0.0.1"}})
+try:
+    pass
+except leasehold.InvalidArgument as error:
+    field: str | None = error.field
+    code: str = error.code
+
+async def main() -> None:
+    async with leasehold.aio.open() as lh:
+        pool = await lh.pool("p", slots=["a"], read_nonce=read_later)
+        await lh.pool("p", read_nonce=read)
+        async with pool.acquire(timeout=1) as lease:
+            n: int = await lease.resync(7)
+        held: aio.Lease = await pool.acquire()
+        wait: Awaitable[aio.Lease] = pool.acquire()
+        await held.release(cooldown=1)
+
+asyncio.run(main())

@@ -1,0 +1,109 @@
+"""A Redis that is down, hangs or refuses; and passwords, which nothing shows."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+import traceback
+
+import pytest
+
+import leasehold
+from conftest import Redis, until
+from leasehold import aio, errors
+
+CANARY = "hunter2canary"
+
+
+def shown(error):
+    return "".join([str(error), repr(error), repr(error.args), repr(vars(error)), *traceback.format_exception(error)])
+
+
+def test_a_store_that_is_not_there():
+    lh = leasehold.open(f"redis://user:{CANARY}@127.0.0.1:1", response_timeout=0.3)
+    begun = time.monotonic()
+    with pytest.raises(errors.StoreUnavailable) as caught:
+        lh.pool("p", slots=["a"])
+    assert time.monotonic() - begun < 2
+    assert CANARY not in shown(caught.value) + repr(lh)
+
+    async def main():
+        with pytest.raises(errors.StoreUnavailable):
+            await aio.open("redis://127.0.0.1:1", response_timeout=0.3).pool("p", slots=["a"])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "url", [f"redis://user:{CANARY}@host:notaport/0", f"rediss://u:{CANARY}@[::1", f"http://u:{CANARY}@host", f"redis://:{CANARY}@h/{CANARY}"]
+)
+def test_a_wrong_url_is_not_repeated(url):
+    for open in (leasehold.open, aio.open, lambda url: leasehold.open({"mode": "shared", "redis": {"endpoint": url}})):
+        with pytest.raises(errors.InvalidArgument) as caught:
+            open(url)
+        text = "".join([str(caught.value), repr(caught.value), repr(vars(caught.value))])
+        assert CANARY not in text
+
+
+def test_a_wrong_password_is_not_shown(tmp_path):
+    server = Redis(tmp_path, "--requirepass", "right")
+    try:
+        url = f"redis://:{CANARY}@127.0.0.1:{server.port}"
+        lh = leasehold.open(url, response_timeout=0.3)
+        with pytest.raises(errors.StoreUnavailable) as caught:
+            lh.pool("p", slots=["a"])
+        assert CANARY not in shown(caught.value) + repr(lh)
+    finally:
+        server.kill()
+
+
+def test_a_store_that_dies(own_redis):
+    pool = leasehold.open(own_redis.url, response_timeout=0.3).pool("p", slots=["a", "b"], ttl=0.3)
+    lease = pool.acquire(timeout=5)
+    own_redis.kill()
+    for call in (lambda: pool.acquire(timeout=0.3), lambda: pool.acquire(timeout=0), lease.renew, lease.release, pool.list):
+        begun = time.monotonic()
+        with pytest.raises(errors.StoreUnavailable):
+            call()
+        assert time.monotonic() - begun < 2
+
+
+def test_a_store_that_hangs(own_redis):
+    lh = leasehold.open(own_redis.url, response_timeout=0.3)
+    pool = lh.pool("p", slots=["a", "b"], ttl=0.3)
+    lease = pool.acquire(timeout=5)
+    own_redis.process.send_signal(signal.SIGSTOP)
+    try:
+        for call in (lambda: pool.acquire(timeout=0.4), lease.renew):
+            begun = time.monotonic()
+            with pytest.raises(errors.StoreUnavailable):
+                call()
+            assert time.monotonic() - begun < 2
+
+        async def main():
+            begun = time.monotonic()
+            with pytest.raises(errors.StoreUnavailable):
+                await aio.open(own_redis.url, response_timeout=0.3).pool("p")
+            assert time.monotonic() - begun < 2
+
+        asyncio.run(main())
+    finally:
+        own_redis.process.send_signal(signal.SIGCONT)
+    with pool.acquire(timeout=5) as lease:
+        assert lease.held
+
+
+def test_ctrl_c_ends_a_wait_and_leaves_nothing(place):
+    pool = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=1 if not place.is_memory else 30)
+    with pool.acquire(timeout=3):
+        timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            pool.acquire(timeout=20)
+        assert time.monotonic() - begun < 1
+        timer.join()
+        until(lambda: pool.statistics()["waiting"] == 0)
+    with pool.acquire(timeout=0.5):
+        pass

@@ -1,0 +1,24 @@
+"""The examples of the README run as they stand, and are typed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+
+
+def test_the_first_one_is_short():
+    assert len(EXAMPLES[0].splitlines()) <= 10
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["threads", "asyncio"])
+def test_an_example_runs(example, redis_place):
+    opening = f'open("{redis_place.url}", namespace="{redis_place.namespace}")'
+    for program in (example, example.replace('open(namespace="eth:1")', opening).replace("ttl=30", "ttl=1")):
+        done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert "sign with" not in example or re.search(r"^sign with 0x(aa|bb), nonce 7$", done.stdout, re.M)

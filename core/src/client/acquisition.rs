@@ -1,0 +1,474 @@
+//! One acquisition: claiming, waiting one's turn, asking the chain for the nonce.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::courier::unavailable;
+use super::lease::unexpected;
+use super::pool::PoolCore;
+use super::waiting::Call;
+use super::{AcquireOptions, Lease, ReleaseOptions, Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::id::SlotId;
+use crate::slots::{Choice, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, Strategy};
+use crate::store::{Listener, Store, StorePool};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// A waiter asks again after so long even if nobody called: a message may have been lost.
+const RECHECK: Micros = 5 * SECOND;
+/// The same over a store that cannot call.
+const POLL: Micros = SECOND / 4;
+/// How long a slot rests at most whose chain names too low a nonce.
+const STALL_REST: Micros = 5 * SECOND;
+
+/// A claim that was not granted.
+pub(super) struct Refused {
+    why: Refusal,
+    /// When asking again can help, on the local clock.
+    earliest: Option<Micros>,
+}
+
+/// Which of this process's slots are in the pool, where some are not.
+#[derive(Debug, Default)]
+pub(super) struct Stock {
+    present: Option<Vec<SlotId>>,
+    /// Moves whenever the store loses its memory.
+    quiet_until: Micros,
+}
+
+/// What one acquisition wants, options applied.
+pub(super) struct Want {
+    count: u32,
+    ttl: Micros,
+    slots: Option<Vec<SlotId>>,
+    strategy: Strategy,
+    deadline: Micros,
+    patient: bool,
+    /// Whether the store has answered a claim of this acquisition.
+    answered: AtomicBool,
+}
+
+enum Judged<S: Store, R: Runtime> {
+    Granted(Vec<Lease<S, R>>),
+    Refused(Refused),
+    /// A slot of another process came; it was given back.
+    Foreign,
+}
+
+/// Leases that their caller has not seen yet: dropped, they are given back with their nonces unused.
+struct Unseen<S: Store, R: Runtime>(Vec<Lease<S, R>>);
+
+impl<S: Store, R: Runtime> Unseen<S, R> {
+    fn hand_over(mut self) -> Vec<Lease<S, R>> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl<S: Store, R: Runtime> Drop for Unseen<S, R> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Lease::unused);
+    }
+}
+
+impl<S: Store, R: Runtime> PoolCore<S, R> {
+    /// Options applied over those of the pool.
+    pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
+        let timeout = options.timeout.unwrap_or(self.options.timeout);
+        Ok(Want {
+            count: options.count.unwrap_or(1),
+            ttl: self.ttl(options.ttl)?,
+            slots: options.slots,
+            strategy: options.strategy.unwrap_or(self.options.strategy),
+            deadline: now + timeout,
+            patient: timeout > 0,
+            answered: AtomicBool::new(false),
+        })
+    }
+
+    /// A lease's time to live. Never above the pool's: so long does a store that lost its memory wait for
+    /// leases that it forgot.
+    pub(super) fn ttl(&self, ttl: Option<Micros>) -> Result<Micros> {
+        match ttl {
+            Some(ttl) if ttl > self.options.ttl => Err(Error::invalid(
+                "ttl",
+                "is longer than that of the pool; open the pool with the longest ttl",
+            )),
+            Some(ttl) => Ok(ttl),
+            None => Ok(self.options.ttl),
+        }
+    }
+
+    pub(super) async fn acquire(self: &Arc<Self>, want: Want) -> Result<Vec<Lease<S, R>>> {
+        if !want.patient {
+            return self.pursue(&want).await;
+        }
+        // Whatever takes long, the caller is told in time; leases that are there by then are given back.
+        let outcome = runtime::by(&self.runtime, want.deadline, self.pursue(&want)).await;
+        outcome.unwrap_or_else(|| Err(self.unanswered(&want)))
+    }
+
+    async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
+        let any = want.slots.is_none();
+        let queues = want.patient && any && self.room.has_waiters();
+        let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
+        if !queues {
+            match self.attempt(want, false).await? {
+                Ok(leases) => return Ok(leases),
+                Err(no) => refused = no,
+            }
+            self.give_up_on(&refused, want)?;
+        }
+        if !want.patient {
+            return Err(self.late(&refused, want));
+        }
+        let mut seat = self.room.enter(any)?;
+        // Calls are heard from here on; what happened before is seen by asking once more.
+        let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
+        let mut call = (!queues).then_some(Call::Ready);
+        loop {
+            if call.is_some() {
+                match self.attempt(want, true).await? {
+                    Ok(leases) => {
+                        seat.leave();
+                        // The alarm rings for one; there may be more that came due.
+                        if call == Some(Call::Alarm) {
+                            self.room.pass_alarm();
+                        }
+                        return Ok(leases);
+                    }
+                    Err(no) => refused = no,
+                }
+                self.give_up_on(&refused, want)?;
+            }
+            seat.stay();
+            self.set_alarm(&refused, fallback);
+            call = seat.called(&self.runtime, want.deadline).await;
+            if call.is_none() {
+                return Err(self.late(&refused, want));
+            }
+        }
+    }
+
+    fn set_alarm(&self, refused: &Refused, fallback: Micros) {
+        let now = self.runtime.now();
+        let recheck = now + self.runtime.jitter(fallback);
+        // A moment later, so that what is due has come about.
+        let due = refused.earliest.map_or(recheck, |earliest| earliest.max(now) + MILLISECOND);
+        self.room.set_alarm(&self.runtime, due.min(recheck));
+    }
+
+    /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce.
+    async fn attempt(self: &Arc<Self>, want: &Want, wait: bool) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+        let mut claimed = self.claim_either_way(want, wait).await?;
+        let gone = matches!(&claimed, Err(refused) if refused.why == Refusal::NoSlot);
+        if gone && want.slots.is_none() && self.own.is_some() {
+            self.take_stock().await?;
+            claimed = self.claim_either_way(want, wait).await?;
+        }
+        let leases = match claimed {
+            Ok(leases) => leases,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if !self.reads_nonces() {
+            return Ok(Ok(leases));
+        }
+        let leases = Unseen(leases);
+        for lease in leases.0.iter().filter(|lease| lease.nonce().is_none()) {
+            if let Some(earliest) = self.complete(lease, want).await? {
+                return Ok(Err(Refused { why: Refusal::Exhausted, earliest: Some(earliest) }));
+            }
+        }
+        Ok(Ok(leases.hand_over()))
+    }
+
+    /// Claims at once where the store can, else by way of the courier.
+    async fn claim_either_way(
+        self: &Arc<Self>,
+        want: &Want,
+        wait: bool,
+    ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+        match self.try_claim(want, wait) {
+            Some(claimed) => claimed,
+            None => self.claim(want, wait).await,
+        }
+    }
+
+    /// Asks the chain for a lease's nonce and records the answer. Returns when asking again can help, if the
+    /// chain's answer cannot be believed; the slot then rests.
+    async fn complete(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
+        let now = self.runtime.now();
+        let patience = if want.patient { want.deadline } else { now + self.response_timeout };
+        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining())).await?;
+        match lease.resync(chain, false).await {
+            Ok(_) => {}
+            Err(error) if error.code() == Code::Stalled => {
+                lease.unused();
+                let rest = STALL_REST.min(self.options.settle);
+                // Whether or not the store heard of the rest: the slot is not this caller's any more.
+                let _ = lease.release(ReleaseOptions { cooldown: Some(rest) }).await;
+                return Ok(Some(self.runtime.now() + rest));
+            }
+            Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
+            Err(error) => return Err(error),
+        }
+        if lease.remaining() < want.ttl / 2 {
+            lease.renew(Some(want.ttl)).await?;
+        }
+        Ok(None)
+    }
+
+    /// Claims at once, if the store can.
+    #[allow(
+        clippy::type_complexity,
+        reason = "each layer says something else: can it, did it fail, was it granted"
+    )]
+    pub(super) fn try_claim(
+        self: &Arc<Self>,
+        want: &Want,
+        wait: bool,
+    ) -> Option<Result<Result<Vec<Lease<S, R>>, Refused>>> {
+        loop {
+            let sent = self.runtime.now();
+            let (request, seed) = self.claim_request(want, wait);
+            let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
+            if reply == Reply::Undefined {
+                for request in self.courier.definition() {
+                    self.courier.pool().perform_now(0, request)?;
+                }
+                continue;
+            }
+            match self.judge(want, reply, now, sent, sent) {
+                Ok(Judged::Foreign) => continue,
+                Ok(Judged::Granted(leases)) => return Some(Ok(Ok(leases))),
+                Ok(Judged::Refused(refused)) => return Some(Ok(Err(refused))),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    async fn claim(self: &Arc<Self>, want: &Want, wait: bool) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+        loop {
+            let (request, _) = self.claim_request(want, wait);
+            let patience = if want.patient { want.deadline } else { 0 };
+            let limit =
+                want.deadline.max(self.runtime.now() + if want.patient { 0 } else { self.response_timeout });
+            let answer = runtime::by(&self.runtime, limit, self.courier.submit(request, patience)).await;
+            let delivered = match answer {
+                Some(delivered) => delivered?,
+                None => return Err(self.unanswered(want)),
+            };
+            let (now, sent) = (delivered.now, delivered.sent);
+            match self.judge(want, delivered.take(), now, sent, self.runtime.now())? {
+                Judged::Foreign => continue,
+                Judged::Granted(leases) => return Ok(Ok(leases)),
+                Judged::Refused(refused) => return Ok(Err(refused)),
+            }
+        }
+    }
+
+    fn unanswered(&self, want: &Want) -> Error {
+        match self.courier.trouble() {
+            Some(cause) => unavailable(&cause),
+            // Only a store that has answered can have said that nothing is free.
+            None if want.patient && want.answered.load(Relaxed) => timed_out(want),
+            None => unavailable("it gave no answer in time"),
+        }
+    }
+
+    fn claim_request(&self, want: &Want, wait: bool) -> (Request, u32) {
+        let count = self.counter.fetch_add(1, Relaxed);
+        let mixed = mix(self.secret ^ count);
+        let holder = u128::from(self.secret) << 64 | u128::from(count);
+        let choice = match &want.slots {
+            Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
+            None if self.mixed.load(Relaxed) => self.own_choice(want.count, mixed),
+            None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
+        };
+        let max_hold = self.options.max_hold;
+        (Request::Claim { choice, holder, ttl: want.ttl, max_hold, wait }, (mixed >> 32) as u32)
+    }
+
+    /// Notes when the store last lost its memory, to see later whether it lost it again.
+    pub(super) async fn note_losses(&self) -> Result<()> {
+        let (_, quiet_until) = self.look(Vec::new()).await?;
+        self.stock().quiet_until = quiet_until;
+        Ok(())
+    }
+
+    /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
+    /// lost is made anew, where another process made the pool first and knew its own slots only.
+    async fn take_stock(&self) -> Result<()> {
+        let own: Vec<SlotId> = self.own.iter().flat_map(|own| own.keys().cloned()).collect();
+        let (mut present, mut quiet_until) = (Vec::new(), 0);
+        for slots in own.chunks(MAX_PER_REQUEST) {
+            let (found, until) = self.look(slots.to_vec()).await?;
+            present.extend(found);
+            quiet_until = until;
+        }
+        let lost = {
+            let mut stock = self.stock();
+            let moved = std::mem::replace(&mut stock.quiet_until, quiet_until) != quiet_until;
+            let lost = moved && present.len() < own.len();
+            let some = !present.is_empty() && present.len() < own.len() && !lost;
+            stock.present = some.then_some(present);
+            lost
+        };
+        if lost {
+            for request in self.courier.definition() {
+                self.ask(request.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the slots that are there, and until when the pool grants nothing because of a loss.
+    async fn look(&self, slots: Vec<SlotId>) -> Result<(Vec<SlotId>, Micros)> {
+        match self.ask(Request::Inspect { slots }).await?.0 {
+            Reply::Inspected { slots, quiet_until, .. } => {
+                Ok((slots.into_iter().map(|view| view.slot).collect(), quiet_until))
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn stock(&self) -> MutexGuard<'_, Stock> {
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In a pool that other processes share with slots of their own: any of this process's slots, in a
+    /// random order.
+    fn own_choice(&self, count: u32, random: u64) -> Choice {
+        let mut slots: Vec<SlotId> = match &self.stock().present {
+            Some(present) => present.clone(),
+            None => self.own.iter().flat_map(|own| own.keys().cloned()).collect(),
+        };
+        let mut state = random;
+        for at in (1..slots.len()).rev() {
+            state = mix(state);
+            slots.swap(at, (state % (at as u64 + 1)) as usize);
+        }
+        slots.truncate(MAX_PER_REQUEST);
+        Choice::These { slots, least: count, most: count }
+    }
+
+    /// Judges a reply of store time `now` to a request that was sent at `sent` and arrived at `here`.
+    fn judge(
+        self: &Arc<Self>,
+        want: &Want,
+        reply: Reply,
+        now: Micros,
+        sent: Micros,
+        here: Micros,
+    ) -> Result<Judged<S, R>> {
+        want.answered.store(true, Relaxed);
+        let grants = match reply {
+            Reply::Granted(grants) => grants,
+            Reply::Refused { why, earliest } => {
+                let earliest = earliest.map(|at| here + at.saturating_sub(now));
+                return Ok(Judged::Refused(Refused { why, earliest }));
+            }
+            other => return Err(unexpected(&other)),
+        };
+        let own = |grant: &Grant| match &self.own {
+            Some(own) => own.get(&grant.slot).map(Option::as_ref),
+            None => Some(None),
+        };
+        if want.slots.is_none() && grants.iter().any(|grant| own(grant).is_none()) {
+            grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+            self.mixed.store(true, Relaxed);
+            return Ok(Judged::Foreign);
+        }
+        let deadline = |grant: &Grant| self.local_deadline(sent, grant.deadline.saturating_sub(now));
+        // What arrives with little left would be lost before it is used.
+        if grants.iter().any(|grant| deadline(grant) < here + want.ttl.min(self.hold_limit()) / 4) {
+            grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+            return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
+        }
+        let lease = |grant: Grant| {
+            let shown = own(&grant).flatten().cloned();
+            let until = deadline(&grant);
+            Lease::new(self.clone(), grant, until, shown)
+        };
+        Ok(Judged::Granted(grants.into_iter().map(lease).collect()))
+    }
+
+    fn hold_limit(&self) -> Micros {
+        if self.options.max_hold == 0 { Micros::MAX } else { self.options.max_hold }
+    }
+
+    /// Whether waiting cannot help.
+    fn give_up_on(&self, refused: &Refused, want: &Want) -> Result<()> {
+        match (refused.why, &want.slots) {
+            (Refusal::NoSlot, Some(_)) => {
+                Err(Error::invalid("slots", "names a slot that the pool does not have"))
+            }
+            (Refusal::NoSlot, None) => Err(Error::new(
+                Code::Exhausted,
+                format!("the pool {} has no slots; add some first", self.name.pool),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn late(&self, refused: &Refused, want: &Want) -> Error {
+        if let Some(cause) = self.courier.trouble() {
+            return unavailable(&cause);
+        }
+        let left = |at: Micros| at.saturating_sub(self.runtime.now()) / MILLISECOND;
+        match (refused.why, refused.earliest) {
+            (Refusal::Quiet, Some(at)) => Error::new(
+                if want.patient { Code::TimedOut } else { Code::Exhausted },
+                format!(
+                    "the store may have lost leases (it restarted, or its memory was lost); nothing is granted until they must have ended, in {} ms",
+                    left(at)
+                ),
+            ),
+            _ if want.patient => timed_out(want),
+            (_, Some(at)) => Error::new(
+                Code::Exhausted,
+                format!(
+                    "all slots are leased or rest; one is due in {} ms at the latest; wait by giving a timeout",
+                    left(at)
+                ),
+            ),
+            _ => Error::new(Code::Exhausted, "no slot can be handed out; enable or add some"),
+        }
+    }
+
+    /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
+    async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
+        let limit = deadline.min(self.runtime.now() + self.response_timeout);
+        let room = Arc::downgrade(&self.room);
+        let listener: Listener = Arc::new(move |freed| {
+            if let Some(room) = room.upgrade() {
+                room.call(freed);
+            }
+        });
+        let work = async {
+            // One subscription for all who wait: the others wait for it here.
+            let mut watch = self.watch.lock().await;
+            if watch.is_none() {
+                *watch = self.courier.pool().watch(listener).await.ok().flatten();
+            }
+            watch.is_some()
+        };
+        runtime::by(&self.runtime, limit, work).await.unwrap_or(false)
+    }
+}
+
+fn timed_out(want: &Want) -> Error {
+    let what =
+        if want.count == 1 { "no slot".to_owned() } else { format!("fewer than {} slots", want.count) };
+    Error::new(
+        Code::TimedOut,
+        format!("{what} came free before the timeout; give a longer timeout, more slots or a shorter ttl"),
+    )
+}
+
+/// Scatters the bits of a counter (splitmix64).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,188 @@
+//! A store that lost its memory is noticed (rules S2 and S11).
+
+use super::scene::{START, Scene, TTL, any, change, define, lost, refused, release, renew};
+use crate::SECOND;
+use crate::nonce::{NonceRecord, Outcome};
+use crate::slots::{Loss, Refusal, Reply, Request, SlotChange};
+
+const QUIET: Refusal = Refusal::Quiet;
+
+/// What a scene may have lost its memory by, and the name of it.
+type Loser = (&'static str, fn(&mut Scene));
+
+const LOSERS: [Loser; 3] = [
+    ("another incarnation", |scene| scene.incarnation.push('b')),
+    ("a fence above the top", |scene| scene.seen = scene.wall + 3600 * SECOND),
+    ("a clock that jumped", |scene| scene.jumped = true),
+];
+
+#[test]
+fn nothing_is_granted_for_one_longest_time_to_live() {
+    for (name, lose) in LOSERS {
+        let mut scene = Scene::of(&["a", "b"]);
+        scene.pass(SECOND);
+        lose(&mut scene);
+        let end = scene.wall + TTL;
+        assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "{name}");
+        scene.jumped = false;
+        scene.pass(TTL - 1);
+        assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "{name}");
+        scene.pass(1);
+        assert_eq!(scene.grants(any(1)).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_longest_time_to_live_ever_asked_for_counts() {
+    let mut scene = Scene::of(&["a", "b"]);
+    let Request::Claim { choice, holder, max_hold, wait, .. } = any(1) else { unreachable!() };
+    let grant = scene.grants(Request::Claim { choice, holder, ttl: 2 * TTL, max_hold, wait }).remove(0);
+    scene.ask(Request::Renew { lease: super::scene::lease(&grant), ttl: 3 * TTL });
+    scene.incarnation = "b".to_owned();
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 3 * TTL)));
+}
+
+#[test]
+fn what_was_signed_under_a_forgotten_lease_rests_as_any_nonce_in_doubt_does() {
+    let mut scene = Scene::bare();
+    scene.ask(super::scene::define_resting(&["a"], 10 * SECOND));
+    scene.incarnation = "b".to_owned();
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + TTL + 10 * SECOND)));
+    let mut young = Scene::bare();
+    young.up_since = START - TTL;
+    young.ask(super::scene::define_resting(&["a"], 10 * SECOND));
+    assert_eq!(young.ask(any(1)), refused(QUIET, Some(START + 10 * SECOND)));
+}
+
+#[test]
+fn known_nonces_are_in_doubt_after_the_loss() {
+    for (name, lose) in LOSERS {
+        let mut scene = Scene::of(&["a", "b"]);
+        let grant = scene.synced("a", 7);
+        scene.ask(release(&grant, Outcome::Used { next: 8 }));
+        lose(&mut scene);
+        scene.now();
+        scene.jumped = false;
+        scene.pass(TTL);
+        assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(8) }, "{name}");
+        assert_eq!(scene.claim_of("b").nonce, NonceRecord::Unset, "{name}");
+    }
+}
+
+#[test]
+fn doubt_ends_with_the_next_certain_outcome() {
+    let mut scene = Scene::of(&["a"]);
+    let grant = scene.synced("a", 7);
+    scene.ask(release(&grant, Outcome::Unused));
+    scene.incarnation = "b".to_owned();
+    scene.now();
+    scene.pass(TTL);
+    let grant = scene.claim_of("a");
+    scene.ask(super::scene::resync(&grant, 9));
+    scene.ask(release(&grant, Outcome::Unused));
+    assert_eq!(scene.claim_of("a").nonce, NonceRecord::Known(9));
+}
+
+#[test]
+fn a_live_lease_goes_on_through_the_quiet_time_and_ends_with_its_fence() {
+    let mut scene = Scene::of(&["a"]);
+    let grant = scene.synced("a", 7);
+    scene.incarnation = "b".to_owned();
+    scene.pass(SECOND);
+    assert!(matches!(scene.ask(renew(&grant)), Reply::Renewed { .. }));
+    assert_eq!(scene.ask(release(&grant, Outcome::Used { next: 8 })), Reply::Released);
+}
+
+#[test]
+fn a_second_loss_in_the_same_microsecond_is_a_loss() {
+    let mut scene = Scene::of(&["a"]);
+    let grant = scene.synced("a", 7);
+    scene.ask(release(&grant, Outcome::Unused));
+    // The clock of the replica that took over is behind, so the store's time stands still.
+    scene.wall -= SECOND;
+    scene.incarnation = "b".to_owned();
+    assert_eq!(scene.now(), START);
+    scene.pass(TTL);
+    assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(7) });
+}
+
+#[test]
+fn fences_rise_through_everything() {
+    let mut scene = Scene::of(&["a"]);
+    let mut highest = 0;
+    let mut rises = |scene: &mut Scene, name: &str| {
+        let fence = scene.claim_of("a").fence;
+        assert!(fence > highest, "{name}");
+        highest = fence;
+        fence
+    };
+    rises(&mut scene, "the first");
+    scene.pass(TTL);
+    rises(&mut scene, "after its deadline");
+    scene.ask(change("a", SlotChange::Break));
+    rises(&mut scene, "after a break, in the same microsecond");
+    scene.ask(change("a", SlotChange::Remove));
+    scene.ask(change("a", SlotChange::Break));
+    scene.ask(define(&["a"]));
+    rises(&mut scene, "after it was removed and added again");
+    scene.wall -= 3600 * SECOND;
+    scene.ask(change("a", SlotChange::Break));
+    let last = rises(&mut scene, "after the clock was set back");
+    scene.seen = last + 3600 * SECOND;
+    scene.ask(change("a", SlotChange::Break));
+    scene.pass(TTL);
+    let above = rises(&mut scene, "after a client has shown a higher one");
+    assert!(above > scene.seen);
+
+    // The store forgets all; its clock is behind; a client has seen the last fence.
+    let mut empty = Scene::bare();
+    empty.wall = START - 3600 * SECOND;
+    empty.seen = above;
+    empty.ask(define(&["a"]));
+    empty.pass(TTL);
+    rises(&mut empty, "after all was lost");
+}
+
+#[test]
+fn a_pool_that_was_never_there_grants_at_once_on_a_server_that_has_been_up() {
+    let mut scene = Scene::bare();
+    scene.up_since = START - TTL;
+    scene.ask(define(&["a"]));
+    assert_eq!(scene.grants(any(1)).len(), 1);
+}
+
+#[test]
+fn a_pool_that_may_have_been_lost_waits_for_the_leases_that_may_be_forgotten() {
+    let mut scene = Scene::bare();
+    scene.up_since = START - 10 * SECOND;
+    scene.ask(define(&["a"]));
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 20 * SECOND)));
+    scene.pass(20 * SECOND);
+    assert_eq!(scene.grants(any(1)).len(), 1);
+}
+
+#[test]
+fn a_pool_that_was_lost_for_certain_waits_a_whole_time_to_live() {
+    let mut scene = Scene::bare();
+    scene.seen = START - 5 * SECOND;
+    scene.ask(define(&["a"]));
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + TTL)));
+}
+
+#[test]
+fn a_lease_of_a_lost_pool_is_forgotten_or_gone() {
+    let mut before = Scene::of(&["a", "b"]);
+    let grants = before.grants(any(2));
+    let mut scene = Scene::bare();
+    assert_eq!(scene.ask(renew(&grants[0])), Reply::Undefined, "not lost: define it, and ask again");
+    scene.ask(define(&["a"]));
+    assert_eq!(scene.ask(renew(&grants[0])), lost(Loss::Forgotten));
+    assert_eq!(scene.ask(renew(&grants[1])), lost(Loss::Gone));
+}
+
+#[test]
+fn a_fence_that_the_pool_granted_itself_is_no_loss() {
+    let mut scene = Scene::of(&["a", "b"]);
+    scene.seen = scene.claim_of("a").fence;
+    assert_eq!(scene.grants(any(1)).len(), 1);
+}

@@ -1,0 +1,14 @@
+//! Tests of the machine: tables by topic, properties against a naive model, the odds of its draws.
+
+mod claims;
+mod defects;
+mod draws;
+mod holders;
+mod lanes;
+mod loss;
+mod model;
+mod oracle;
+mod properties;
+mod roster;
+mod scene;
+mod times;

@@ -1,0 +1,529 @@
+//! The rules of a pool once more, as plainly as they can be said: lists, and scans of them.
+//!
+//! Written from the rules and from what the requests' documentation promises, not from the machine. Where
+//! the rules leave a choice free (a random slot, how much larger a fence is), the model checks that the
+//! machine's choice is allowed and follows it.
+
+use crate::Micros;
+use crate::id::SlotId;
+use crate::nonce::{Nonce, NonceRecord, Outcome};
+use crate::slots::{
+    Answer, Choice, Envelope, Grant, INTEREST, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, Performed,
+    Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, Strategy,
+};
+
+/// A pool by the rules.
+#[derive(Clone, Default)]
+pub struct Model {
+    defined: bool,
+    /// The latest store time, and how far it is ahead of the server's clock.
+    latest: Micros,
+    ahead: Micros,
+    incarnation: String,
+    /// How often memory was lost, and when for the last time.
+    losses: u64,
+    lost_at: Option<Micros>,
+    longest: Micros,
+    doubt_rest: Micros,
+    top: u64,
+    interest_ends: Micros,
+    accounts: Vec<Account>,
+    arrivals: u64,
+    became_ready: u32,
+    kept: Vec<(Lane, Performed, Micros)>,
+}
+
+#[derive(Clone)]
+struct Account {
+    id: SlotId,
+    weight: u8,
+    mode: Mode,
+    state: State,
+    arrival: u64,
+    fence: u64,
+    holder: u128,
+    since: Micros,
+    until: Micros,
+    hold_ends: Option<Micros>,
+    cooldown_ends: Micros,
+    quarantine_ends: Micros,
+    nonce: NonceRecord,
+    raised: Micros,
+    /// The count of losses when its nonce was last trusted.
+    trusted: Option<u64>,
+}
+
+impl Account {
+    fn record(&mut self, nonce: NonceRecord, now: Micros) {
+        if lowest(nonce) != lowest(self.nonce) {
+            self.raised = now;
+        }
+        self.nonce = nonce;
+    }
+
+    fn in_doubt(&self) -> bool {
+        matches!(self.nonce, NonceRecord::InDoubt { .. })
+    }
+}
+
+/// Everything below it is used.
+fn lowest(nonce: NonceRecord) -> Option<Nonce> {
+    match nonce {
+        NonceRecord::Known(next) => Some(next),
+        NonceRecord::InDoubt { floor } => floor,
+        NonceRecord::Unset => None,
+    }
+}
+
+/// The record of a nonce that may have been signed with.
+fn doubted(nonce: NonceRecord) -> NonceRecord {
+    NonceRecord::InDoubt { floor: lowest(nonce) }
+}
+
+/// As [`doubted`], if there was a nonce at all.
+fn unsettled(nonce: NonceRecord) -> NonceRecord {
+    if nonce == NonceRecord::Unset { nonce } else { doubted(nonce) }
+}
+
+impl Model {
+    /// What the answer must be. `given` is what the machine said; only where a choice is free is it followed.
+    pub fn answer(&mut self, moment: Moment<'_>, envelope: &Envelope, given: &Answer) -> Answer {
+        let now = self.latest.max(moment.wall + self.ahead);
+        if let Some(lane) = envelope.lane {
+            let same = |kept: &&(Lane, Performed, Micros)| {
+                kept.0.client == lane.client && kept.0.number == lane.number && kept.2 > now
+            };
+            match self.kept.iter().rfind(same) {
+                Some((kept, answer, _)) if kept.sequence == lane.sequence => {
+                    return Answer::Performed(answer.clone());
+                }
+                Some((kept, _, _)) if kept.sequence > lane.sequence => return Answer::Stale { now },
+                _ => {}
+            }
+        }
+        if envelope.not_after.is_some_and(|last| last < now) {
+            return Answer::Stale { now };
+        }
+        let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));
+        if !self.defined && !defines {
+            let replies = vec![Reply::Undefined; envelope.requests.len()];
+            return Answer::Performed(Performed { now, top: 0, freed: 0, replies });
+        }
+        (self.latest, self.ahead) = (now, now - moment.wall);
+        self.became_ready = 0;
+        if self.defined {
+            if self.incarnation != moment.incarnation || envelope.seen > self.top || envelope.jumped {
+                self.lost(now, moment, envelope.seen);
+            }
+            self.put_back(now);
+        }
+        let mut replies = Vec::new();
+        for (at, request) in envelope.requests.iter().enumerate() {
+            let hint = match given {
+                Answer::Performed(performed) => performed.replies.get(at),
+                Answer::Stale { .. } => None,
+            };
+            replies.push(self.reply(now, moment, envelope.seen, request, hint));
+        }
+        let ready = self.in_state(State::Ready);
+        let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
+        let performed = Performed { now, top: self.top, freed, replies };
+        if let Some(lane) = envelope.lane {
+            let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
+            self.kept.push((lane, performed.clone(), until));
+        }
+        Answer::Performed(performed)
+    }
+
+    fn lost(&mut self, now: Micros, moment: Moment<'_>, seen: u64) {
+        self.losses += 1;
+        self.lost_at = Some(now);
+        self.incarnation = moment.incarnation.to_owned();
+        self.top = self.top.max(seen);
+    }
+
+    fn in_state(&self, state: State) -> u32 {
+        self.accounts.iter().filter(|account| account.state == state).count() as u32
+    }
+
+    fn account(&mut self, id: &SlotId) -> Option<&mut Account> {
+        self.accounts.iter_mut().find(|account| account.id == *id)
+    }
+
+    fn quiet_until(&self) -> Micros {
+        self.lost_at.map_or(0, |at| at + self.longest + self.doubt_rest)
+    }
+
+    /// Overdue slots, the earliest first, not too many at a time.
+    fn put_back(&mut self, now: Micros) {
+        let timed = |account: &&Account| matches!(account.state, State::Leased | State::Cooling);
+        let mut overdue: Vec<_> =
+            self.accounts.iter().filter(timed).filter(|account| account.until <= now).collect();
+        overdue.sort_by_key(|account| (account.until, account.id.clone()));
+        let overdue: Vec<_> = overdue.into_iter().take(SWEEP).map(|account| account.id.clone()).collect();
+        for id in overdue {
+            let Some(account) = self.account(&id) else { continue };
+            if account.state == State::Leased {
+                account.nonce = unsettled(account.nonce);
+                let ended = account.until;
+                self.place(now, &id, ended);
+            } else {
+                self.queue(&id);
+            }
+        }
+    }
+
+    fn queue(&mut self, id: &SlotId) {
+        self.arrivals += 1;
+        self.became_ready += 1;
+        let arrival = self.arrivals;
+        if let Some(account) = self.account(id) {
+            (account.state, account.arrival) = (State::Ready, arrival);
+        }
+    }
+
+    /// Puts a slot that has no lease where it belongs.
+    fn place(&mut self, now: Micros, id: &SlotId, ended: Micros) {
+        let doubt_rest = self.doubt_rest;
+        let Some(account) = self.account(id) else { return };
+        match account.mode {
+            Mode::Removing => self.accounts.retain(|account| account.id != *id),
+            Mode::Draining | Mode::Disabled => (account.mode, account.state) = (Mode::Disabled, State::Out),
+            Mode::Enabled => {
+                if account.in_doubt() {
+                    account.cooldown_ends = account.cooldown_ends.max(ended + doubt_rest);
+                }
+                let rested = account.cooldown_ends.max(account.quarantine_ends);
+                if rested > now {
+                    (account.state, account.until) = (State::Cooling, rested);
+                } else {
+                    self.queue(id);
+                }
+            }
+        }
+    }
+
+    fn reply(
+        &mut self,
+        now: Micros,
+        moment: Moment<'_>,
+        seen: u64,
+        request: &Request,
+        hint: Option<&Reply>,
+    ) -> Reply {
+        match request {
+            Request::Claim { choice, holder, ttl, max_hold, wait } => {
+                self.longest = self.longest.max(*ttl);
+                let reply = match self.chosen(now, choice, hint) {
+                    Ok(slots) => Reply::Granted(
+                        (0..slots.len())
+                            .filter_map(|at| self.grant(now, &slots[at], *holder, *ttl, *max_hold, at, hint))
+                            .collect(),
+                    ),
+                    Err(refusal) => refusal,
+                };
+                if *wait && matches!(reply, Reply::Refused { .. }) {
+                    self.interest_ends = now + INTEREST;
+                }
+                reply
+            }
+            Request::Renew { lease, ttl } => {
+                self.longest = self.longest.max(*ttl);
+                self.with_lease(now, lease, |account| {
+                    let bound = account.hold_ends.unwrap_or(Micros::MAX);
+                    if account.mode != Mode::Disabled {
+                        account.until = account.until.max((now + ttl).min(bound));
+                    }
+                    Reply::Renewed { deadline: account.until }
+                })
+            }
+            Request::Release { lease, outcome, cooldown } => {
+                let reply = self.with_lease(now, lease, |account| {
+                    let before = account.nonce;
+                    match after(before, *outcome) {
+                        Ok(nonce) => account.record(nonce, now),
+                        Err(floor) => return Reply::Backwards { floor },
+                    }
+                    account.cooldown_ends = account.cooldown_ends.max(now + cooldown);
+                    Reply::Released
+                });
+                if reply == Reply::Released {
+                    self.place(now, &lease.slot, now);
+                }
+                reply
+            }
+            Request::Resync { lease, chain, rewind, settle } => {
+                self.with_lease(now, lease, |account| match lowest(account.nonce) {
+                    Some(floor) if *chain < floor && !rewind && account.raised + settle > now => {
+                        Reply::Behind { floor, until: account.raised + settle }
+                    }
+                    _ => {
+                        account.record(NonceRecord::Known(*chain), now);
+                        Reply::Resynced { next: *chain }
+                    }
+                })
+            }
+            Request::Define { slots, longest, doubt_rest } => {
+                self.define(now, moment, seen, slots, *longest, *doubt_rest)
+            }
+            Request::Change { slot, change } => self.change(now, slot, *change),
+            Request::Inspect { slots } => self.inspect(slots),
+            Request::List => {
+                let mut ids: Vec<_> = self.accounts.iter().map(|account| account.id.clone()).collect();
+                ids.sort();
+                Reply::Listed(ids)
+            }
+        }
+    }
+
+    fn chosen(&self, now: Micros, choice: &Choice, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
+        let refused = |why, earliest| Err(Reply::Refused { why, earliest });
+        if self.quiet_until() > now {
+            return refused(Refusal::Quiet, Some(self.quiet_until()));
+        }
+        let timed = |account: &&Account| matches!(account.state, State::Leased | State::Cooling);
+        let ready = |account: &&Account| account.state == State::Ready;
+        match choice {
+            Choice::Any { strategy, least, most } => {
+                let mut left: Vec<&Account> = self.accounts.iter().filter(ready).collect();
+                left.sort_by_key(|account| account.arrival);
+                if left.len() < *least as usize {
+                    let why = if self.accounts.is_empty() { Refusal::NoSlot } else { Refusal::Exhausted };
+                    return refused(
+                        why,
+                        self.accounts.iter().filter(timed).map(|account| account.until).min(),
+                    );
+                }
+                let mut chosen = Vec::new();
+                for at in 0..left.len().min(*most as usize) {
+                    let certain: Vec<_> =
+                        left.iter().filter(|account| !account.in_doubt()).copied().collect();
+                    let named = grant_of(hint, at).map(|grant| &grant.slot);
+                    let free = *strategy != Strategy::LeastRecent;
+                    let pick = match certain.first() {
+                        Some(_) if free => certain.iter().find(|account| Some(&account.id) == named).copied(),
+                        Some(oldest) => Some(*oldest),
+                        None => left.first().copied(),
+                    };
+                    let Some(pick) = pick.or(left.first().copied()) else { break };
+                    chosen.push(pick.id.clone());
+                    left.retain(|account| account.id != pick.id);
+                }
+                Ok(chosen)
+            }
+            Choice::These { slots, least, most } => {
+                let mut chosen: Vec<SlotId> = Vec::new();
+                let mut ends = Vec::new();
+                for id in slots {
+                    let Some(account) = self.accounts.iter().find(|account| account.id == *id) else {
+                        return refused(Refusal::NoSlot, None);
+                    };
+                    if ready(&account) && !chosen.contains(id) {
+                        chosen.push(id.clone());
+                    }
+                    if timed(&account) {
+                        ends.push(account.until);
+                    }
+                }
+                chosen.truncate(*most as usize);
+                if chosen.len() < *least as usize {
+                    return refused(Refusal::Exhausted, ends.into_iter().min());
+                }
+                Ok(chosen)
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a grant is what all of these make")]
+    fn grant(
+        &mut self,
+        now: Micros,
+        id: &SlotId,
+        holder: u128,
+        ttl: Micros,
+        max_hold: Micros,
+        at: usize,
+        hint: Option<&Reply>,
+    ) -> Option<Grant> {
+        let given = grant_of(hint, at)?;
+        // How much larger is the machine's to choose.
+        let fence = if given.fence > self.top && given.fence >= now { given.fence } else { 0 };
+        self.top = fence;
+        let losses = self.losses;
+        let account = self.account(id)?;
+        if account.trusted != Some(losses) {
+            account.nonce = unsettled(account.nonce);
+            account.trusted = Some(losses);
+        }
+        account.state = State::Leased;
+        (account.fence, account.holder, account.since) = (fence, holder, now);
+        account.hold_ends = (max_hold > 0).then_some(now + max_hold);
+        account.until = (now + ttl).min(account.hold_ends.unwrap_or(Micros::MAX));
+        Some(Grant {
+            slot: id.clone(),
+            fence,
+            deadline: account.until,
+            nonce: account.nonce,
+            place: given.place,
+        })
+    }
+
+    fn with_lease(
+        &mut self,
+        now: Micros,
+        lease: &LeaseRef,
+        act: impl FnOnce(&mut Account) -> Reply,
+    ) -> Reply {
+        let Some(account) = self.account(&lease.slot) else { return Reply::Lost(Loss::Gone) };
+        let loss = if account.fence > lease.fence {
+            Loss::Taken
+        } else if account.fence < lease.fence {
+            Loss::Forgotten
+        } else if account.state != State::Leased {
+            Loss::Ended
+        } else if account.until <= now {
+            Loss::Expired
+        } else {
+            return act(account);
+        };
+        Reply::Lost(loss)
+    }
+
+    fn define(
+        &mut self,
+        now: Micros,
+        moment: Moment<'_>,
+        seen: u64,
+        slots: &[SlotSpec],
+        longest: Micros,
+        doubt_rest: Micros,
+    ) -> Reply {
+        if !self.defined {
+            self.defined = true;
+            self.incarnation = moment.incarnation.to_owned();
+            self.top = seen;
+            self.lost_at = match seen {
+                0 => Some(moment.up_since).filter(|since| since + longest + doubt_rest > now),
+                _ => Some(now),
+            };
+            self.losses = 1;
+        }
+        self.longest = self.longest.max(longest);
+        self.doubt_rest = doubt_rest;
+        let before = self.accounts.len();
+        for spec in slots {
+            match self.account(&spec.slot) {
+                Some(account) => {
+                    let moved = account.state == State::Ready && account.weight != spec.weight;
+                    account.weight = spec.weight;
+                    if account.mode == Mode::Removing {
+                        account.mode = Mode::Enabled;
+                    }
+                    if moved {
+                        self.queue(&spec.slot);
+                    }
+                }
+                None => {
+                    self.accounts.push(Account {
+                        id: spec.slot.clone(),
+                        weight: spec.weight,
+                        mode: Mode::Enabled,
+                        state: State::Out,
+                        arrival: 0,
+                        fence: 0,
+                        holder: 0,
+                        since: 0,
+                        until: 0,
+                        hold_ends: None,
+                        cooldown_ends: 0,
+                        quarantine_ends: 0,
+                        nonce: NonceRecord::Unset,
+                        raised: 0,
+                        trusted: None,
+                    });
+                    self.queue(&spec.slot);
+                }
+            }
+        }
+        let total = self.accounts.len();
+        Reply::Defined { added: (total - before) as u32, total: total as u32 }
+    }
+
+    fn change(&mut self, now: Micros, id: &SlotId, change: SlotChange) -> Reply {
+        let Some(account) = self.account(id) else { return Reply::NoSlot };
+        let leased = account.state == State::Leased;
+        match change {
+            SlotChange::Enable => (account.mode, account.quarantine_ends) = (Mode::Enabled, 0),
+            SlotChange::Disable => account.mode = Mode::Disabled,
+            SlotChange::Drain => account.mode = Mode::Draining,
+            SlotChange::Remove => account.mode = Mode::Removing,
+            SlotChange::Quarantine(time) => {
+                account.quarantine_ends = account.quarantine_ends.max(now + time);
+                account.trusted = None;
+                if !leased {
+                    account.nonce = unsettled(account.nonce);
+                }
+            }
+            SlotChange::Break if leased => account.nonce = unsettled(account.nonce),
+            SlotChange::Break => {}
+        }
+        if !leased || change == SlotChange::Break {
+            self.place(now, id, now);
+        }
+        Reply::Changed
+    }
+
+    fn inspect(&mut self, ids: &[SlotId]) -> Reply {
+        let view = |account: &Account| SlotView {
+            slot: account.id.clone(),
+            mode: account.mode,
+            state: account.state,
+            weight: account.weight,
+            fence: account.fence,
+            holder: account.holder,
+            since: account.since,
+            until: account.until,
+            nonce: account.nonce,
+        };
+        let in_doubt = self
+            .accounts
+            .iter()
+            .filter(|account| account.state == State::Ready && account.in_doubt())
+            .count();
+        Reply::Inspected {
+            slots: ids.iter().filter_map(|id| self.account(id).map(|account| view(account))).collect(),
+            total: self.accounts.len() as u32,
+            ready: self.in_state(State::Ready),
+            in_doubt: in_doubt as u32,
+            due: self.in_state(State::Leased) + self.in_state(State::Cooling),
+            quiet_until: self.quiet_until(),
+        }
+    }
+}
+
+fn grant_of(hint: Option<&Reply>, at: usize) -> Option<&Grant> {
+    match hint {
+        Some(Reply::Granted(grants)) => grants.get(at),
+        _ => None,
+    }
+}
+
+/// The record after an outcome, or the lowest next nonce that can be.
+fn after(nonce: NonceRecord, outcome: Outcome) -> Result<NonceRecord, Nonce> {
+    let floor = lowest(nonce).unwrap_or(0);
+    match outcome {
+        Outcome::Unsettled => Ok(unsettled(nonce)),
+        Outcome::Unused => Ok(nonce),
+        Outcome::Unknown => Ok(doubted(nonce)),
+        Outcome::Used { next } => match nonce {
+            NonceRecord::Known(handed) if next <= handed => Err(handed.saturating_add(1)),
+            NonceRecord::Known(_) => Ok(NonceRecord::Known(next)),
+            _ if next < floor => Err(floor),
+            _ => Ok(NonceRecord::Known(next)),
+        },
+        Outcome::Rejected { expected: Some(expected) } if expected >= floor => {
+            Ok(NonceRecord::Known(expected))
+        }
+        Outcome::Rejected { .. } => Ok(doubted(nonce)),
+    }
+}
