@@ -1,6 +1,6 @@
 // Compiles the addon and puts it where the face finds it.
 // With --trial: with the exports that only the tests need, beside the compiled tests.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ const folder = trial ? join(root, "test/dist") : root;
 const target = join(folder, `leasehold.${here()}.node`);
 // Removed first: a process that still runs the old one keeps its own copy.
 rmSync(target, { force: true });
-rmSync(join(folder, trial ? "test" : "dist"), { recursive: true, force: true });
+for (const compiled of trial ? ["test", "face"] : ["dist"]) rmSync(join(folder, compiled), { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 copyFileSync(library(), target);
 
@@ -21,13 +21,15 @@ copyFileSync(library(), target);
 function library() {
   const flags = ["build", "--release", "-p", "leasehold-node", "--message-format=json-render-diagnostics"];
   if (trial) flags.push("--features", "trial");
-  const output = execFileSync("cargo", flags, {
+  const { status, stdout } = spawnSync("cargo", flags, {
     cwd: root,
     encoding: "utf8",
     maxBuffer: 1 << 28,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  for (const line of output.split("\n")) {
+  // Cargo has said why.
+  if (status !== 0) process.exit(status ?? 1);
+  for (const line of stdout.split("\n")) {
     const message = line.startsWith("{") ? JSON.parse(line) : {};
     if (message.reason === "compiler-artifact" && message.target.name === "leasehold_node") {
       return message.filenames.find((name) => /\.(so|dylib|dll)$/.test(name));

@@ -27,7 +27,7 @@ class Step:
 
 
 PYTHON = ".venv/bin/python"
-FEATURES = "--features leasehold/redis,leasehold/tokio"
+FEATURES = "--features leasehold/tls,leasehold/suite"
 TRIALS = "leasehold-node/trial,leasehold-python/trial,leasehold-wasm/trial"
 HOSTED = "--exclude leasehold-node --exclude leasehold-python --exclude leasehold-wasm"
 
@@ -51,6 +51,10 @@ WASM = Step("wasm: build", "npm run build -w leasehold-wasm")
 MATURIN = "../.venv/bin/maturin develop --release"
 SIZE = Step("wasm: size", "npm run size -w leasehold-wasm")
 BUILD = [NODE, WASM, Step("Python: build", MATURIN, "bindings-python")]
+PEERS = [
+    Step("Rust: build", "cargo build --release -p leasehold-peers"),
+    Step("peers: Python packages", f"{PYTHON} -m pip install -q -r tests/peers/requirements.txt"),
+]
 TEST = [
     Step("Rust: tests", f"cargo test --workspace {HOSTED} {FEATURES}"),
     NODE,
@@ -60,6 +64,8 @@ TEST = [
     Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
     Step("Python: tests", "../.venv/bin/python -m pytest tests", "bindings-python"),
     Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
+    Step("Python: build", MATURIN, "bindings-python"),
+    Step("demo: tests", "npm test -w leasehold-demo"),
     SIZE,
 ]
 
@@ -69,7 +75,7 @@ PLANS = {
     "test": [*SETUP, *CHECK, *TEST],
     "check": [SETUP[1], *CHECK],
     "fix": [SETUP[1], *FIX],
-    "bench": [*SETUP, *BUILD, Step("bench", "node tests/peers/bench.mjs", shown=True)],
+    "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
     "size": [*SETUP, WASM, Step("size", SIZE.command, shown=True)],
     "clean": [Step("clean", "python3 setup/machine.py clean")],
 }

@@ -1,40 +1,47 @@
-import { type Code, LeaseholdError, thrown } from "./errors.js";
-import { type Answer, type Cancel, native } from "./native.js";
+import { failed, invalid, LeaseholdError, thrown } from "./errors.js";
+import { type Answer, type Cancel, type Failure, native } from "./native.js";
 
-/** A synchronous call of the addon, with its errors made ours. */
-export function guarded<T>(call: () => T): T {
+/** A call of the addon, with its errors made ours. */
+export function guarded<T>(call: () => Answer<T>): T {
   try {
-    return call();
+    return answered(call());
   } catch (error) {
     throw thrown(error);
   }
 }
 
+/** An answer that may be there at once. */
+export type Soon<T> = Answer<T> | Promise<Answer<T>>;
+
 /** An asynchronous call of the addon: its value, or its failure thrown. */
-export async function settled<T>(call: () => Promise<Answer<T>>): Promise<T> {
-  let answer: Answer<T>;
+export async function settled<T>(call: () => Soon<T>): Promise<T> {
   try {
-    answer = await call();
+    return answered(await call());
   } catch (error) {
     throw thrown(error);
   }
-  if (answer.failure) throw new LeaseholdError(answer.failure.code as Code, answer.failure.message);
-  return answer.value as T;
+}
+
+function answered<T>(answer: Answer<T>): T {
+  if (answer instanceof Error) throw failed(answer as Failure);
+  return answer as T;
 }
 
 /** The same, given up when the signal is aborted: it then rejects with the signal's reason. */
 export async function abortable<T>(
-  signal: AbortSignal | undefined,
-  call: (cancel: Cancel | undefined) => Promise<Answer<T>>,
+  wanted: unknown,
+  call: (cancel: Cancel | undefined) => Soon<T>,
 ): Promise<T> {
-  if (!signal) return settled(() => call(undefined));
+  if (wanted === undefined || wanted === null) return settled(() => call(undefined));
+  if (!(wanted instanceof AbortSignal)) throw invalid("signal", "must be an AbortSignal");
+  const signal = wanted;
   signal.throwIfAborted();
   const cancel = guarded(() => new native.Cancel());
   const forget = listen(signal, cancel);
   try {
     return await settled(() => call(cancel));
   } catch (error) {
-    // What was granted before the wish arrived is returned; only the refusal is the caller's own doing.
+    // Only the refusal is the caller's own doing.
     if (signal.aborted && error instanceof LeaseholdError && error.code === "cancelled") throw signal.reason;
     throw error;
   } finally {
@@ -49,7 +56,7 @@ function listen(signal: AbortSignal, cancel: Cancel): () => void {
   let entry = waiting.get(signal);
   if (!entry) {
     const cancels = new Set<Cancel>();
-    entry = { cancels, abort: () => cancels.forEach((each) => each.cancel()) };
+    entry = { cancels, abort: () => cancels.forEach(wish) };
     waiting.set(signal, entry);
     signal.addEventListener("abort", entry.abort, { once: true });
   }
@@ -61,4 +68,11 @@ function listen(signal: AbortSignal, cancel: Cancel): () => void {
     waiting.delete(signal);
     signal.removeEventListener("abort", abort);
   };
+}
+
+/** Nobody could catch what a listener throws; the call then ends by its timeout. */
+function wish(cancel: Cancel): void {
+  try {
+    cancel.cancel();
+  } catch {}
 }

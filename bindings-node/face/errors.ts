@@ -1,3 +1,6 @@
+import { camel, spoken } from "./keys.js";
+import type { Failure } from "./native.js";
+
 /** What went wrong, in a word that never changes. */
 export type Code =
   | "timed_out"
@@ -11,52 +14,46 @@ export type Code =
   | "limited"
   | "invalid_argument"
   | "stalled"
+  | "nonce_unavailable"
   | "internal";
 
 /** Every error of this package; the message says what to do next. */
 export class LeaseholdError extends Error {
   override readonly name = "LeaseholdError";
   readonly code: Code;
+  /** The argument that was refused, where the code is `invalid_argument`. */
+  declare readonly field?: string;
 
-  constructor(code: Code, message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(code: Code, message: string, options: ErrorOptions & { field?: string | undefined } = {}) {
+    const { field, ...rest } = options;
+    super(message, rest);
     this.code = code;
+    if (field !== undefined) this.field = field;
   }
+}
+
+/** An argument that the face itself refuses. */
+export function invalid(field: string, message: string): LeaseholdError {
+  return new LeaseholdError("invalid_argument", `${field}: ${message}`, { field });
+}
+
+/** The error for a failure that the addon gave back. */
+export function failed({ code, message, field }: Failure): LeaseholdError {
+  if (field === undefined) return new LeaseholdError(code as Code, spoken(message));
+  // The message begins with the field.
+  const rest = message.startsWith(field) ? message.slice(field.length) : `: ${message}`;
+  return new LeaseholdError(code as Code, camel(field) + spoken(rest), { field: camel(field) });
 }
 
 /** The error to throw for what the addon threw. What the caller's own code threw, such as a getter, stays as it is. */
 export function thrown(error: unknown): unknown {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  if (typeof code !== "string" || error instanceof LeaseholdError) return error;
-  const ours = codes.has(code) ? (code as Code) : statuses.get(code);
-  return ours ? new LeaseholdError(ours, (error as Error).message, { cause: error }) : error;
+  if (!statuses.has(code)) return error;
+  return new LeaseholdError("internal", (error as Error).message, { cause: error });
 }
 
-const codes: ReadonlySet<string> = new Set<Code>([
-  "timed_out",
-  "cancelled",
-  "lost",
-  "store_unavailable",
-  "exhausted",
-  "busy",
-  "insufficient",
-  "locked_until",
-  "limited",
-  "invalid_argument",
-  "stalled",
-  "internal",
-]);
-
-// N-API's own words: a value of the wrong type, or (by GenericFailure) a panic.
-const statuses: ReadonlyMap<string, Code> = new Map([
-  ...["InvalidArg", "ObjectExpected", "StringExpected", "NameExpected", "FunctionExpected", "NumberExpected"].map(
-    (status): [string, Code] => [status, "invalid_argument"],
-  ),
-  ...["BooleanExpected", "ArrayExpected", "BigintExpected", "DateExpected", "ArrayBufferExpected"].map(
-    (status): [string, Code] => [status, "invalid_argument"],
-  ),
-  ["GenericFailure", "internal"],
-  ["Closing", "internal"],
-  ["Cancelled", "internal"],
-  ["Unknown", "internal"],
+// N-API's own words: a panic (GenericFailure), the end of the environment, or a mistake of the face.
+const statuses: ReadonlySet<unknown> = new Set([
+  ...["GenericFailure", "Closing", "Cancelled", "QueueFull", "Unknown", "InvalidArg", "PendingException"],
+  ...["ObjectExpected", "StringExpected", "FunctionExpected", "NumberExpected", "BooleanExpected", "BigintExpected"],
 ]);

@@ -1,6 +1,20 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { type Code, LeaseholdError } from "./errors.js";
+export type { Lease, ReleaseOptions } from "./lease.js";
+export { type Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export type {
+  AcquireManyOptions,
+  AcquireOptions,
+  Census,
+  Pool,
+  PoolOptions,
+  Slot,
+  SlotState,
+  Statistics,
+  Strategy,
+  TryAcquireOptions,
+} from "./pool.js";
 
 import { guarded } from "./calls.js";
 import { native } from "./native.js";

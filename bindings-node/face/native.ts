@@ -1,9 +1,46 @@
 import { createRequire } from "node:module";
 
-/** What the compiled addon exports. */
+/** What the compiled addon exports. Things are known to it by their numbers. */
 export interface Native {
   version(): string;
   Cancel: new () => Cancel;
+  open(target: unknown, options: unknown): Promise<Answer<number>>;
+  leaseholdPool(
+    leasehold: number,
+    name: unknown,
+    options: unknown,
+    readNonce: ((slot: string) => Promise<unknown>) | undefined,
+  ): Promise<Answer<number>>;
+  leaseholdClose(leasehold: number): Answer<void>;
+  leaseholdForget(leasehold: number): void;
+  poolAcquire(
+    pool: number,
+    options: unknown,
+    cancel: Cancel | undefined,
+  ): Answer<string> | Promise<Answer<Grant[]>>;
+  poolAcquireMany(pool: number, options: unknown, cancel: Cancel | undefined): Promise<Answer<Grant[]>>;
+  lend(cells: BigUint64Array): void;
+  poolTake(): Answer<string | null>;
+  poolTryAcquire(pool: number, options: unknown): Answer<string | null>;
+  poolAdd(pool: number, slots: unknown): Promise<Answer<number>>;
+  poolChange(pool: number, verb: string, slot: unknown): Promise<Answer<void>>;
+  poolQuarantine(pool: number, slot: unknown, time: unknown): Promise<Answer<void>>;
+  poolInspect(pool: number, slots: unknown): Promise<Answer<unknown>>;
+  poolList(pool: number): Promise<Answer<string[]>>;
+  poolStatistics(pool: number): Answer<unknown>;
+  poolForget(pool: number): void;
+  leaseRemaining(lease: number): number;
+  leaseUsed(lease: number, next: unknown): Answer<void>;
+  leaseUnused(lease: number): Answer<void>;
+  leaseRejected(lease: number, expected: unknown): Answer<void>;
+  leaseUnknown(lease: number): Answer<void>;
+  leaseGiveBack(): Answer<boolean>;
+  leaseReleaseNow(lease: number, options: unknown): Answer<boolean>;
+  leaseRelease(lease: number, options: unknown): Promise<Answer<void>>;
+  leaseRenew(lease: number, ttl: unknown): Promise<Answer<void>>;
+  leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
+  leaseReadNonce(lease: number): Promise<Answer<Shown>>;
+  leaseForget(lease: number): void;
 }
 
 /** A wish to stop waiting; see `abortable`. */
@@ -11,10 +48,24 @@ export interface Cancel {
   cancel(): void;
 }
 
-/** What an asynchronous export resolves to: exactly one of the two. */
-export interface Answer<T> {
-  value?: T;
-  failure?: { code: string; message: string };
+/** What changes about a lease. */
+export interface Shown {
+  nonce: bigint | undefined;
+  in_doubt: boolean;
+}
+
+export interface Grant extends Shown {
+  number: number;
+  slot: string;
+  fence: bigint;
+}
+
+/** A failure comes as data; see `answered`. */
+export type Answer<T> = T | Failure;
+
+export interface Failure extends Error {
+  code: string;
+  field?: string;
 }
 
 export const native: Native = load();

@@ -2,65 +2,80 @@
 
 use std::fmt;
 
-use napi::bindgen_prelude::{
-    Array, BigInt, FromNapiValue, JsObjectValue, Object, ToNapiValue, TypeName, Unknown, ValidateNapiValue,
-    sys,
-};
+use leasehold::error::{Error as CoreError, Result as CoreResult};
+use leasehold::value::Value;
+use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown, sys};
 use napi::{
     Env, Error, JsValue, KeyCollectionMode, KeyConversion, KeyFilter, Property, PropertyAttributes, Result,
-    Status, ValueType,
+    ValueType,
 };
 
 use crate::answer::contain;
 
-/// A value that every host language can say.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    Null,
-    Bool(bool),
-    Number(f64),
-    Integer(i128),
-    Text(String),
-    List(Vec<Value>),
-    Map(Vec<(String, Value)>),
-}
-
 /// Deeper than any option; a value that contains itself ends here instead of on the stack.
 const MAX_DEPTH: usize = 32;
 
-impl TypeName for Value {
-    fn type_name() -> &'static str {
-        "Value"
+/// An argument of any type. One that has no place in a `Value` is an error of the core, by its path, once
+/// the export says what the argument is called.
+pub struct Arg(CoreResult<Value>);
+
+impl Arg {
+    /// The argument of this name.
+    pub fn named(self, name: &str) -> CoreResult<Value> {
+        self.0.map_err(|error| error.within(name))
     }
 
-    fn value_type() -> ValueType {
-        ValueType::Unknown
+    /// A map of options, in which a path begins with the option's own name.
+    pub fn options(self) -> CoreResult<Value> {
+        self.0.map_err(|error| if error.field() == Some("") { error.within("options") } else { error })
+    }
+
+    /// The text of this name.
+    pub fn text(self, name: &str) -> CoreResult<String> {
+        let value = self.named(name)?;
+        value.as_text().map(str::to_owned).map_err(|error| error.within(name))
+    }
+
+    /// The nonce of this name, unless it is left out.
+    pub fn nonce(self, name: &str) -> CoreResult<Option<u64>> {
+        match self.named(name)? {
+            Value::Null => Ok(None),
+            value => value.as_u64().map(Some).map_err(|error| error.within(name)),
+        }
     }
 }
 
-impl ValidateNapiValue for Value {}
-
 #[allow(unsafe_code, reason = "napi declares this conversion unsafe; the value is alive during the call")]
-impl FromNapiValue for Value {
+impl FromNapiValue for Arg {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
         // SAFETY: `napi_value` arguments stay alive for the whole callback.
         let unknown = unsafe { Unknown::from_napi_value(env, value)? };
-        contain(|| read(unknown, 0).map_err(Fault::into_error))
+        contain(|| match read(unknown, 0) {
+            Ok(value) => Ok(Arg(Ok(value))),
+            Err(Fault { thrown: Some(error), .. }) => Err(error),
+            Err(fault) => {
+                let path = fault.path.strip_prefix('.').unwrap_or(&fault.path);
+                Ok(Arg(Err(CoreError::invalid(path, fault.reason))))
+            }
+        })
     }
 }
 
+/// A result of any type.
+pub struct Out(pub Value);
+
 #[allow(unsafe_code, reason = "napi declares this conversion unsafe; only its own functions are called here")]
-impl ToNapiValue for Value {
+impl ToNapiValue for Out {
     unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> Result<sys::napi_value> {
         // SAFETY: each call makes a new value in the environment it was given.
         contain(|| unsafe {
-            match value {
-                Value::Null => Option::<bool>::to_napi_value(env, None),
+            match value.0 {
+                Value::Null => <()>::to_napi_value(env, ()),
                 Value::Bool(flag) => bool::to_napi_value(env, flag),
                 Value::Number(number) => f64::to_napi_value(env, number),
                 Value::Integer(integer) => BigInt::to_napi_value(env, big_int(integer)),
                 Value::Text(text) => String::to_napi_value(env, text),
-                Value::List(items) => Vec::to_napi_value(env, items),
+                Value::List(items) => Vec::to_napi_value(env, items.into_iter().map(Out).collect()),
                 Value::Map(members) => {
                     let mut object = Object::new(&Env::from_raw(env))?;
                     for (key, member) in members {
@@ -89,11 +104,6 @@ impl Fault {
     fn under(mut self, segment: impl fmt::Display) -> Self {
         self.path = format!("{segment}{}", self.path);
         self
-    }
-
-    fn into_error(self) -> Error {
-        let Fault { path, reason, thrown } = self;
-        thrown.unwrap_or_else(|| Error::new(Status::InvalidArg, format!("value{path}: {reason}")))
     }
 }
 
@@ -187,10 +197,10 @@ fn big_int(integer: i128) -> BigInt {
 /// A plain set of `__proto__` would change the object's prototype instead of giving it a member.
 fn set_member(object: &mut Object<'_>, key: &str, member: Value) -> Result<()> {
     if key != "__proto__" {
-        return object.set(key, member);
+        return object.set(key, Out(member));
     }
     let property = Property::new().with_utf8_name(key)?.with_property_attributes(
         PropertyAttributes::Writable | PropertyAttributes::Enumerable | PropertyAttributes::Configurable,
     );
-    object.define_properties(&[property.with_napi_value(&Env::from_raw(object.value().env), member)?])
+    object.define_properties(&[property.with_napi_value(&Env::from_raw(object.value().env), Out(member))?])
 }

@@ -27,12 +27,12 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-const code = `console.log(version())`;
+const code = `console.log(version()); open().then((lh) => lh.pool("p", { slots: ["a"] })).then((pool) => pool.list());`;
 
 test("it is imported and required", () => {
-  writeFileSync(join(consumer, "import.mjs"), `import { version } from "leasehold"; ${code}`);
+  writeFileSync(join(consumer, "import.mjs"), `import { open, version } from "leasehold"; ${code}`);
   assert.equal(run(process.execPath, ["import.mjs"]), "0.1.0\n");
-  writeFileSync(join(consumer, "require.cjs"), `const { version } = require("leasehold"); ${code}`);
+  writeFileSync(join(consumer, "require.cjs"), `const { open, version } = require("leasehold"); ${code}`);
   assert.equal(run(process.execPath, ["require.cjs"]), "0.1.0\n");
 });
 
@@ -48,14 +48,21 @@ for (const module of ["NodeNext", "ESNext"]) {
   test(`a consumer's code is checked against its types, as ${module}`, () => {
     writeFileSync(
       join(consumer, "consumer.ts"),
-      `import { type Code, LeaseholdError, version } from "leasehold";
+      `import { type Code, type Lease, LeaseholdError, open, type Pool, version } from "leasehold";
        export const text: string = version();
        export const code: Code = new LeaseholdError("lost", "acquire again").code;
        // @ts-expect-error a version is no number
-       export const number: number = version();`,
+       export const number: number = version();
+       const pool: Pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: () => 7n });
+       const lease: Lease = await pool.acquire({ timeout: 0, signal: undefined });
+       export const next: bigint = (lease.nonce ?? 0n) + lease.fence;
+       // @ts-expect-error a misspelled option
+       await pool.acquire({ timeOut: 0 });
+       // @ts-expect-error it may be null
+       pool.tryAcquire().slot;`,
     );
     const resolution = module === "ESNext" ? ["--moduleResolution", "bundler"] : [];
-    const flags = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022", "--module", module, ...resolution];
+    const flags = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", module, ...resolution];
     run(join(tools, "tsc"), [...flags, "--types", "", "consumer.ts"]);
   });
 }

@@ -1,54 +1,119 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { after, test } from "node:test";
 import { guarded, settled } from "../face/calls.js";
+import { type Lease, open, version } from "../face/index.js";
+import { exported } from "./exports.js";
+import { collected, eventually } from "./support.js";
 import { trial } from "./trial.js";
 
 const internal = { name: "LeaseholdError", code: "internal", message: "on purpose" };
-const mine = new trial.Mine(false);
+const lh = await open();
+const pool = await lh.pool("p", { slots: ["a", "b"], ttl: 600_000, readNonce: () => 7n });
+const far = await lh.pool("far", { slots: ["a"] });
+const lease = await pool.acquire({ slots: ["b"] });
 
-afterEach(() => assert.equal(trial.echo("still here"), "still here"));
+/** How each export is called through the face. */
+const calls: Record<string, () => unknown> = {
+  version: () => version(),
+  open: () => open(),
+  leasehold_pool: () => lh.pool("q", { slots: ["a"] }),
+  leasehold_close: () => lh.close(),
+  pool_acquire: () => pool.acquire(),
+  pool_acquire_many: () => pool.acquireMany({ count: 1 }),
+  pool_take: () => pool.tryAcquire(),
+  pool_try_acquire: () => pool.tryAcquire({ ttl: 1_000 }),
+  pool_add: () => pool.add(["a"]),
+  pool_change: () => pool.enable("a"),
+  pool_quarantine: () => pool.quarantine("a", 1),
+  pool_inspect: () => pool.inspect(),
+  pool_list: () => pool.list(),
+  pool_statistics: () => pool.statistics(),
+  lease_remaining: () => lease.remaining,
+  lease_used: () => lease.used(),
+  lease_unused: () => lease.unused(),
+  lease_rejected: () => lease.rejected(),
+  lease_unknown: () => lease.unknown(),
+  lease_give_back: () => lease.giveBack(),
+  lease_release_now: () => lease.giveBack({ cooldown: 1 }),
+  // The face comes to it over Redis only.
+  lease_release: () => settled(() => trial.leaseRelease(1, {})),
+  lease_renew: () => lease.renew(),
+  lease_resync: () => lease.resync(7),
+  lease_read_nonce: () => lease.readNonce(),
+  new: () => pool.acquire({ signal: new AbortController().signal }),
+  lend: () => guarded(() => trial.lend(new BigUint64Array(4))),
+};
 
-for (const [kind, call] of Object.entries<() => unknown>({
-  "a function": () => trial.panicSync(),
-  "a constructor": () => new trial.Mine(true),
-  "a factory": () => trial.Mine.open(true),
-  "a method": () => mine.dig(true),
-  "a getter": () => mine.depth,
-  "a setter": () => Reflect.set(mine, "depth", 1),
-  "a function that has called back": () => trial.callBack((value) => value + 1, true),
-  "a function made in Rust": () => trial.panickingFunction()(),
-})) {
-  test(`a panic in ${kind} is an error`, () => {
-    assert.throws(() => guarded(call), internal);
+/** Those that are called where nobody could catch an error, each in a test of its own. */
+const silent = ["cancel", "leasehold_forget", "pool_forget", "lease_forget"];
+
+/** All still works. */
+async function works() {
+  assert.equal(trial.armed(), false, "it was not called");
+  const taken = far.tryAcquire() as Lease;
+  taken.giveBack();
+  await (await pool.acquire({ slots: ["a"], timeout: 1_000 })).release();
+  assert.ok(lease.held);
+}
+
+test("no export is forgotten", () => {
+  const names = exported.filter(({ file }) => file !== "trial.rs").map(({ name }) => name);
+  assert.deepEqual(names.sort(), [...Object.keys(calls), ...silent].sort());
+});
+
+for (const [name, call] of Object.entries(calls)) {
+  test(`a panic in ${name} is an error, and all goes on`, async () => {
+    trial.arm(name);
+    await assert.rejects(async () => call(), internal);
+    await works();
   });
 }
 
-for (const [kind, call] of Object.entries({
-  "an asynchronous function": () => trial.panicAsync(),
-  "an asynchronous method": () => mine.digLater(),
-  "the conversion of its arguments": () => trial.panicArgument(),
-  "the conversion of its result": () => trial.panicResult(),
+test("a panic in cancel leaves the acquisition to its timeout", async () => {
+  const held = far.tryAcquire() as Lease;
+  const controller = new AbortController();
+  const waiting = far.acquire({ timeout: 100, signal: controller.signal });
+  trial.arm("cancel");
+  controller.abort();
+  await assert.rejects(waiting, { code: "timed_out" });
+  held.giveBack();
+  await works();
+});
+
+for (const [name, leave] of Object.entries<() => Promise<unknown>>({
+  leasehold_forget: () => open(),
+  pool_forget: () => lh.pool("q", { slots: ["a"] }),
+  lease_forget: async () => {
+    (await lh.pool("collected", { slots: ["a"] })).tryAcquire({ ttl: 50 });
+  },
 })) {
-  test(`a panic in ${kind} is a rejection`, async () => {
-    await assert.rejects(settled<unknown>(call), internal);
+  test(`a panic in ${name}, as garbage is collected, harms nobody`, async () => {
+    await leave();
+    trial.arm(name);
+    await collected(() => !trial.armed());
+    await works();
   });
 }
 
-test("an instance works after one of its methods panicked", () => {
-  const before = mine.count;
-  assert.throws(() => guarded(() => mine.dig(true)), internal);
-  assert.equal(mine.dig(false), before + 2);
+test("a panic as an argument is converted is a rejection", async () => {
+  await assert.rejects(settled(() => trial.panicArgument()), internal);
+  await works();
 });
 
-test("a panic in a background task harms nobody", async () => {
-  assert.equal(await settled(() => trial.panicTask()), true);
+test("a panic as a result is converted is a rejection", async () => {
+  await assert.rejects(settled(() => trial.panicResult()), internal);
+  await works();
 });
 
-test("a panic in a collected instance harms nobody", async () => {
-  for (let count = 0; count < 100; count++) new trial.Mortal();
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+test("a panic as the tables of an ended thread are dropped harms nobody", async () => {
+  const { Worker } = await import("node:worker_threads");
+  const face = new URL("../face/index.js", import.meta.url).href;
+  const source = `import { open } from ${JSON.stringify(face)}; await (await open()).pool("w", { slots: ["a"] });`;
+  trial.arm("tables");
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  await new Promise((resolve, reject) => worker.once("exit", resolve).once("error", reject));
+  await eventually(() => !trial.armed());
+  await works();
 });
+
+after(() => lease.release());

@@ -3,9 +3,11 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
+import { open } from "../face/index.js";
+import { allReady } from "./support.js";
 
-const native = new URL("../face/native.js", import.meta.url).href;
-const load = `const { native } = await import(${JSON.stringify(native)});`;
+const face = new URL("../face/index.js", import.meta.url).href;
+const load = `const { open } = await import(${JSON.stringify(face)}); const lh = await open("memory:shared");`;
 
 async function run(code: string): Promise<string> {
   const options = { timeout: 10_000 };
@@ -13,45 +15,68 @@ async function run(code: string): Promise<string> {
   return stdout;
 }
 
-/** A thread of its own, ended from within, or from without when `code` says that it is ready. */
-async function worker(code: string): Promise<number> {
-  const source = `data:text/javascript,${encodeURIComponent(`import { parentPort } from "node:worker_threads"; ${load} ${code}`)}`;
-  const thread = new Worker(new URL(source));
-  thread.once("message", () => void thread.terminate());
+/** A thread of its own, ended from within, or from without when it says that it is ready. */
+async function worker(code: string, ready: (thread: Worker) => unknown = (thread) => thread.terminate()): Promise<number> {
+  const source = `import { parentPort } from "node:worker_threads"; ${load} ${code}`;
+  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  thread.once("message", () => ready(thread));
   return new Promise((resolve, reject) => thread.once("exit", resolve).once("error", reject));
 }
 
-test("a process ends while a task runs in the background", async () => {
-  assert.equal(await run(`native.runForever(); console.log("done");`), "done\n");
+const one = `const pool = await lh.pool("one", { slots: ["a"], ttl: 600_000 });`;
+
+test("a process ends while leases are held", async () => {
+  assert.equal(await run(`${one} globalThis.kept = await pool.acquire(); console.log("done");`), "done\n");
 });
 
-test("a process lives as long as a call is waited for, and no longer", async () => {
-  assert.equal(await run(`native.wait(50).then((answer) => console.log(answer.value));`), "50\n");
+test("a process lives as long as it waits for a lease, and no longer", async () => {
+  const code = `${one} globalThis.kept = await pool.acquire();
+    await pool.acquire({ timeout: 50 }).catch((error) => console.log(error.code));`;
+  assert.equal(await run(code), "timed_out\n");
 });
 
-test("a process may exit in the middle of a call", async () => {
-  assert.equal(await run(`native.wait(60000); console.log("bye"); process.exit(0);`), "bye\n");
+test("a process may exit while acquisitions wait", async () => {
+  const code = `${one} await pool.acquire(); for (let i = 0; i < 10; i++) pool.acquire({ timeout: 60_000 }).catch(() => {});
+    setTimeout(() => { console.log("bye"); process.exit(0) }, 20);`;
+  assert.equal(await run(code), "bye\n");
 });
 
-test("a function of the host that is kept, and asked, does not keep the process", async () => {
-  const code = `native.keepAsking(async () => 1n); native.wait(50).then(() => console.log("done"));`;
-  assert.equal(await run(code), "done\n");
-  const asked = `let count = 0; native.keepAsking(async () => { count++; return 1n; });
-    native.wait(100).then(() => console.log(count > 3));`;
-  assert.equal(await run(asked), "true\n");
+test("a pool with a readNonce does not keep the process, also while it is asked", async () => {
+  const code = `const pool = await lh.pool("n", { slots: ["a"], readNonce: () => new Promise(() => {}), ttl: 60 });
+    await pool.acquire({ timeout: 50 }).catch((error) => console.log(error.code));`;
+  assert.equal(await run(code), "nonce_unavailable\n");
 });
 
-test("several threads load the addon, work, and end in any order", async () => {
-  const works = `native.runForever(); const { value } = await native.wait(20); if (value !== 20) process.exit(1);`;
-  const killed = `native.runForever(); native.wait(60000); native.ask(() => new Promise(() => {}), "a"); native.keepAsking(async () => 1n); parentPort.postMessage(0);`;
+test("threads share a store in memory", async () => {
+  const pool = await (await open("memory:shared")).pool("threads", { slots: ["a"] });
+  const lease = await pool.acquire();
+  const code = `const pool = await lh.pool("threads", { slots: ["a"] });
+    if (pool.tryAcquire() !== null) process.exit(1);
+    const waiting = pool.acquire();
+    parentPort.postMessage(0);
+    const lease = await waiting;
+    if (lease.fence <= ${lease.fence}n) process.exit(2);
+    await lease.release();`;
+  assert.equal(await worker(code, () => setTimeout(() => lease.giveBack(), 50)), 0);
+  await allReady(pool);
+});
+
+test("what an ended thread held or waited for is given back", async () => {
+  const pool = await (await open("memory:shared")).pool("ended", { slots: ["a", "b"], ttl: 600_000 });
+  const opened = `const pool = await lh.pool("ended", { slots: ["a", "b"], ttl: 600_000 });`;
+  await worker(`${opened} globalThis.kept = await pool.acquireMany({ count: 2 });`);
+  await allReady(pool);
+  await worker(`${opened} globalThis.kept = await pool.acquireMany({ count: 2 }); pool.acquire(); parentPort.postMessage(0);`);
+  await allReady(pool);
+});
+
+test("threads end in any order, in the middle of anything", async () => {
+  const works = `const pool = await lh.pool("any", { slots: ["a", "b"], ttl: 50 });
+    for (let i = 0; i < 20; i++) await (await pool.acquire()).release();`;
+  const killed = `const pool = await lh.pool("killed", { slots: ["a"], ttl: 50, readNonce: () => new Promise(() => {}) });
+    pool.acquire(); pool.acquire(); parentPort.postMessage(0);`;
   for (let round = 0; round < 5; round++) {
     const codes = await Promise.all([worker(works), worker(killed), worker(works), worker(killed)]);
     assert.deepEqual([codes[0], codes[2]], [0, 0]);
   }
-  const { native: here } = await import("../face/native.js");
-  assert.equal(typeof here.version(), "string");
-});
-
-test("a panic in one thread is an error there", async () => {
-  assert.equal(await worker(`try { native.panicSync(); process.exit(1) } catch { native.version() }`), 0);
 });

@@ -1,11 +1,13 @@
 /**
  * The one place where the JavaScript senders touch leasehold; leasehold-wasm has the same shape.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { load } from "./load.mjs";
 import { openWallet } from "./wallet.mjs";
 
 const NAMESPACE = "eth:31337";
-const TTL_MS = 30_000;
+const TTL_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 10_000;
 
 /**
@@ -28,6 +30,8 @@ export async function openLeased(open, target, slots, wallet) {
     ttl: TTL_MS,
     readNonce: async (/** @type {string} */ relayer) => BigInt(await wallet.nextNonce(relayer)),
   });
+  // A server that was started a moment ago grants nothing for one time to live: it may have forgotten leases.
+  await sleep((await relayers.inspect()).quiet);
   return {
     async acquire() {
       const lease = await relayers.acquire({ timeout: ACQUIRE_TIMEOUT_MS });

@@ -14,7 +14,7 @@ from typing import Any
 import leasehold
 
 NAMESPACE = "eth:31337"
-TTL_SECONDS = 30.0
+TTL_SECONDS = 5.0
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 RPC_TIMEOUT_SECONDS = 10.0
 
@@ -28,6 +28,8 @@ def main() -> None:
     lh = leasehold.open(job["redisUrl"], namespace=NAMESPACE)
     try:
         relayers = lh.pool("relayers", slots=job["relayers"], ttl=TTL_SECONDS, read_nonce=node.next_nonce)
+        # A server that was started a moment ago grants nothing for one time to live: it may have forgotten leases.
+        time.sleep(relayers.inspect()["quiet"])
         say({"ready": True})
         if sys.stdin.readline().strip() != "go":
             return

@@ -1,4 +1,4 @@
-/** The whole demo in small, with the stand-in for leasehold: what it prints, writes, and leaves behind. */
+/** The whole demo in small: what it prints, writes, and leaves behind. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,10 +9,8 @@ import { fileURLToPath } from "node:url";
 import { anvilPath } from "../chain.mjs";
 
 const MAIN = fileURLToPath(new URL("../main.mjs", import.meta.url));
-const STAND_IN = {
-  NODE_OPTIONS: `--import=${new URL("standin/register.mjs", import.meta.url)}`,
-  PYTHONPATH: fileURLToPath(new URL("standin", import.meta.url)),
-};
+/** A stand-in for leasehold that gives a nonce out twice. */
+const FAULTY = { NODE_OPTIONS: `--import=${new URL("standin/register.mjs", import.meta.url)}` };
 
 describe("the demo", () => {
   /** @type {string} */
@@ -40,7 +38,7 @@ describe("the demo", () => {
   });
 
   it("fails when a nonce is given out twice", async () => {
-    const { status, out } = await demo({ STANDIN_FAULT: "reuse" });
+    const { status, out } = await demo(FAULTY);
     assert.equal(status, 1, out);
     assert.match(out, /payments refused for their nonce: [1-9]/);
     assert.ok((await figures()).nonce_errors > 0);
@@ -77,7 +75,7 @@ describe("the demo", () => {
 
   /** @param {Record<string, string>} settings */
   function environment(settings) {
-    return { ...process.env, PAYMENTS: "40", DEMO_REPORT: join(folder, "demo.json"), ...STAND_IN, ...settings };
+    return { ...process.env, PAYMENTS: "40", DEMO_REPORT: join(folder, "demo.json"), ...settings };
   }
 
   /**

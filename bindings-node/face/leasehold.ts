@@ -1,0 +1,69 @@
+import { guarded, settled } from "./calls.js";
+import { invalid } from "./errors.js";
+import { taken, toCore } from "./keys.js";
+import { native } from "./native.js";
+import { Owned } from "./owned.js";
+import { Pool, type PoolOptions } from "./pool.js";
+
+/** How a store is used. */
+export interface OpenOptions {
+  /** Keeps apart what must not meet: put the chain's id into it (`eth:1`). */
+  namespace?: string | undefined;
+  /** How long one reply of the store may take, in milliseconds: 2 s if not given. */
+  responseTimeout?: number | undefined;
+}
+
+/** The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds. */
+export interface SeedConfig {
+  /** "segregated" (or "seggregated") for this process's memory, "shared" for Redis. */
+  mode: string;
+  retry_timeout?: number | undefined;
+  redis?: { endpoint: string } | undefined;
+}
+
+/**
+ * Opens a store: "memory:" (if not given), "memory:name", "redis://…", or a paymaster's configuration. Stores
+ * in memory are shared by all threads of the process. Redis is not asked before the first pool.
+ */
+export async function open(target?: string | SeedConfig, options?: OpenOptions): Promise<Leasehold> {
+  return new Leasehold(await settled(() => native.open(target, toCore(options))));
+}
+
+/** Opens pools in a store. */
+export class Leasehold {
+  readonly #owned: Owned;
+
+  /** @internal */
+  constructor(number: number) {
+    this.#owned = new Owned(number, native.leaseholdForget);
+  }
+
+  /** Opens a pool; makes it if it is not there, and adds the slots that it does not have. */
+  async pool(name: string, options?: PoolOptions): Promise<Pool> {
+    const [readNonce, rest] = taken(options, "readNonce");
+    const asker = readNonce === undefined || readNonce === null ? undefined : asking(readNonce);
+    const number = await settled(() => native.leaseholdPool(this.#owned.number, name, toCore(rest), asker));
+    return new Pool(number, name);
+  }
+
+  /** Opens no more pools. Leases that are held stay held until they are given back. */
+  async close(): Promise<void> {
+    guarded(() => native.leaseholdClose(this.#owned.number));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Always gives a promise, and rejects with nothing but an `Error`: what the addon can read. */
+function asking(readNonce: unknown): (slot: string) => Promise<unknown> {
+  if (typeof readNonce !== "function") throw invalid("readNonce", "must be a function");
+  return async (slot) => {
+    try {
+      return await readNonce(slot);
+    } catch (error) {
+      throw new Error(error instanceof Error ? error.message : String(error));
+    }
+  };
+}

@@ -1,0 +1,209 @@
+import { abortable, guarded, settled, type Soon } from "./calls.js";
+import { fromCore, taken, toCore } from "./keys.js";
+import { Lease } from "./lease.js";
+import { type Cancel, type Grant, native } from "./native.js";
+import { Owned } from "./owned.js";
+import { found, point } from "./registers.js";
+
+/** How to choose among the slots that are ready. */
+export type Strategy = "random" | "least_recent" | "weighted";
+
+/** A slot's id, perhaps with its weight (1 to 100). */
+export type Slot = string | { id: string; weight?: number | undefined };
+
+/** What a pool is. Durations are in milliseconds. */
+export interface PoolOptions {
+  /** The slots of this process; without them it takes whatever the pool has. */
+  slots?: readonly Slot[] | undefined;
+  /** Time to live of a lease, the longest that any may have: 30 s if not given. */
+  ttl?: number | undefined;
+  /** How long a slot rests after a lease: not at all if not given. */
+  cooldown?: number | undefined;
+  /** At random if not given. */
+  strategy?: Strategy | undefined;
+  /** How long renewals may prolong a lease in all: 10 minutes if not given, 0 for no bound. */
+  maxHold?: number | undefined;
+  /** How long a slot whose nonce is in doubt rests before it is handed out again. */
+  doubtRest?: number | undefined;
+  /** How long the record outweighs a chain that names a lower nonce: a minute if not given. */
+  settle?: number | undefined;
+  /** How long an acquisition waits where it does not say: 10 s if not given. */
+  timeout?: number | undefined;
+  /** Reads the next nonce of a slot's account from the chain, pending transactions counted. */
+  readNonce?: ((slot: string) => Promise<bigint | number> | bigint | number) | undefined;
+}
+
+/** What one acquisition wants where it differs from the pool. Durations are in milliseconds. */
+export interface TryAcquireOptions {
+  /** At most the pool's. */
+  ttl?: number | undefined;
+  /** Only one of these will do. */
+  slots?: readonly string[] | undefined;
+  strategy?: Strategy | undefined;
+}
+
+export interface AcquireOptions extends TryAcquireOptions {
+  /** How long to wait; 0 for one attempt. */
+  timeout?: number | undefined;
+  /** Aborted, the acquisition rejects with its reason and leaves no lease behind. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface AcquireManyOptions extends AcquireOptions {
+  /** How many slots: all of them or none. */
+  count: number;
+}
+
+/** Where the slots of a pool are. Durations are in milliseconds. */
+export interface Census {
+  total: number;
+  /** Those that can be claimed now. */
+  ready: number;
+  /** Those of the ready ones whose nonce is in doubt. */
+  inDoubt: number;
+  /** Those that are leased or rest. */
+  busy: number;
+  /** How long nothing is granted because the store may have lost leases; 0 normally. */
+  quiet: number;
+  /** The slots that were asked for and are there. */
+  slots: SlotState[];
+}
+
+export interface SlotState {
+  slot: string;
+  mode: "enabled" | "draining" | "disabled" | "removing";
+  state: "ready" | "leased" | "cooling" | "out";
+  weight: number;
+  fence: bigint;
+  holder: string;
+  nonce: bigint | undefined;
+  inDoubt: boolean;
+  /** How long its lease or its rest still lasts. */
+  left: number;
+}
+
+/** What this pool has done so far. Times are in milliseconds. */
+export interface Statistics {
+  leased: number;
+  waiting: number;
+  granted: number;
+  /** Leases that were given back, in time or too late. */
+  ended: number;
+  refused: number;
+  expired: number;
+  lost: number;
+  inDoubt: number;
+  waitP50: number;
+  waitP99: number;
+  waitMax: number;
+}
+
+/** Slots that are leased to one holder at a time. */
+export class Pool {
+  readonly name: string;
+  readonly #owned: Owned;
+  readonly #number: number;
+
+  /** @internal */
+  constructor(number: number, name: string) {
+    this.name = name;
+    this.#number = number;
+    this.#owned = new Owned(number, native.poolForget);
+  }
+
+  /** Leases one slot, waiting until the acquisition's or the pool's timeout. */
+  async acquire(options?: AcquireOptions): Promise<Lease> {
+    const [lease] = await this.#acquire(options, (rest, cancel) => {
+      const answer = native.poolAcquire(this.#number, rest, cancel);
+      return typeof answer === "string" ? [found(answer)] : answer;
+    });
+    return lease as Lease;
+  }
+
+  /** Leases `count` slots at once: all of them or none. */
+  async acquireMany(options: AcquireManyOptions): Promise<Lease[]> {
+    return this.#acquire(options, (rest, cancel) => native.poolAcquireMany(this.#number, rest, cancel));
+  }
+
+  /** Leases one slot at once, or gives null: for stores in memory only. The chain is not asked for the nonce. */
+  tryAcquire(options?: TryAcquireOptions): Lease | null {
+    let slot: string | null;
+    if (options === undefined) {
+      point(this.#number);
+      slot = guarded(native.poolTake);
+    } else {
+      slot = guarded(() => native.poolTryAcquire(this.#number, toCore(options)));
+    }
+    return slot === null ? null : new Lease(found(slot));
+  }
+
+  /** Adds slots, and gives those that are there the new weight; the answer is how many are new. */
+  async add(slots: readonly Slot[]): Promise<number> {
+    return settled(() => native.poolAdd(this.#number, slots));
+  }
+
+  /** Forgets a slot, after its lease if it has one. */
+  async remove(slot: string): Promise<void> {
+    return this.#change("remove", slot);
+  }
+
+  /** Hands a slot out again. Ends a quarantine, not a cooldown. */
+  async enable(slot: string): Promise<void> {
+    return this.#change("enable", slot);
+  }
+
+  /** Hands a slot out no more; a lease that it has is not renewed. */
+  async disable(slot: string): Promise<void> {
+    return this.#change("disable", slot);
+  }
+
+  /** Hands a slot out no more; a lease that it has may be renewed until it is given back. */
+  async drain(slot: string): Promise<void> {
+    return this.#change("drain", slot);
+  }
+
+  /** Hands a slot out no more for so many milliseconds; its nonce is in doubt afterwards. */
+  async quarantine(slot: string, time: number): Promise<void> {
+    await settled(() => native.poolQuarantine(this.#number, slot, time));
+  }
+
+  /** Ends the lease of a slot by force; its nonce is in doubt. */
+  async breakLease(slot: string): Promise<void> {
+    return this.#change("breakLease", slot);
+  }
+
+  /** Counts the slots, and looks at those that are named (at most 1,000). */
+  async inspect(slots?: readonly string[]): Promise<Census> {
+    return fromCore(await settled(() => native.poolInspect(this.#number, slots))) as Census;
+  }
+
+  /** The ids of all slots, in order. */
+  async list(): Promise<string[]> {
+    return settled(() => native.poolList(this.#number));
+  }
+
+  /** What this pool has done so far. */
+  statistics(): Statistics {
+    return fromCore(guarded(() => native.poolStatistics(this.#number))) as Statistics;
+  }
+
+  async #acquire(
+    wanted: unknown,
+    call: (options: unknown, cancel: Cancel | undefined) => Soon<Grant[]>,
+  ): Promise<Lease[]> {
+    const [signal, options] = taken(wanted, "signal");
+    const grants = await abortable(signal, (cancel) => call(toCore(options), cancel));
+    const leases = grants.map((grant) => new Lease(grant));
+    if (!(signal instanceof AbortSignal && signal.aborted)) return leases;
+    // Granted as the signal was aborted: nobody has seen these, nor signed with their nonces.
+    for (const lease of leases) {
+      lease.unused();
+      lease[Symbol.dispose]();
+    }
+    throw signal.reason;
+  }
+
+  async #change(verb: string, slot: string): Promise<void> {
+    await settled(() => native.poolChange(this.#number, verb, slot));
+  }
+}

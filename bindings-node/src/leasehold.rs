@@ -1,0 +1,66 @@
+//! Handles: a store, opened.
+
+use leasehold::client::native::NativeLeasehold;
+use leasehold::client::{ReadNonce, Unit};
+use leasehold::value::Value;
+use napi_derive::napi;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+use crate::answer::Answer;
+use crate::hit;
+use crate::nonce_source::{Asker, HostNonces};
+use crate::table::{Fresh, NativePool, Numbered};
+use crate::value::Arg;
+
+/// JavaScript's durations.
+pub const UNIT: Unit = Unit::Milliseconds;
+
+/// Opens a store.
+#[napi(catch_unwind)]
+pub async fn open(target: Arg, options: Arg) -> Answer<Fresh<NativeLeasehold>> {
+    hit("open");
+    let open = || {
+        // The path within a map of configuration is the field, as in the core.
+        let target = target.options().map_err(|error| match error.field() {
+            Some("options") => leasehold::Error::invalid("url", "must be text or a map of configuration"),
+            _ => error,
+        })?;
+        leasehold::client::native::open(&target, &options.options()?, UNIT, Handle::current())
+    };
+    Answer(open().map(Fresh))
+}
+
+/// Opens a pool. `read_nonce` is the host's function, or nothing.
+#[napi(catch_unwind)]
+pub async fn leasehold_pool(
+    leasehold: Numbered<NativeLeasehold>,
+    name: Arg,
+    options: Arg,
+    read_nonce: Option<Asker>,
+) -> Answer<Fresh<NativePool>> {
+    hit("leasehold_pool");
+    let source = read_nonce.map(|asker| Arc::new(HostNonces::new(asker)) as ReadNonce);
+    let open = async {
+        let leasehold = leasehold.get()?;
+        let name = name.text("name")?;
+        let options: Value = options.options()?;
+        let options = leasehold.pool_defaults().read(&options, UNIT)?;
+        leasehold.pool(&name, options, source).await
+    };
+    Answer(open.await.map(Fresh))
+}
+
+/// Opens no more pools.
+#[napi(catch_unwind)]
+pub fn leasehold_close(leasehold: Numbered<NativeLeasehold>) -> Answer<()> {
+    hit("leasehold_close");
+    Answer(leasehold.get().map(NativeLeasehold::close))
+}
+
+/// The garbage collector has taken the handle.
+#[napi(catch_unwind)]
+pub fn leasehold_forget(leasehold: Numbered<NativeLeasehold>) {
+    hit("leasehold_forget");
+    leasehold.forget();
+}

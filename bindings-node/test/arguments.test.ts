@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { open } from "../face/index.js";
+import { failure } from "./support.js";
+
+// What programs in plain JavaScript may pass.
+type Loose = Record<string, (...wrong: unknown[]) => unknown>;
+const lh = await open("memory:arguments");
+const pool = await lh.pool("p", { slots: ["a", "b"] });
+const lease = await pool.acquire();
+const loose = (thing: object) => thing as unknown as Loose;
+const sparse = (...wrong: unknown[]) => open(...(wrong as [string]));
+
+const wrongs: [name: string, field: string, call: () => unknown][] = [];
+function refuses(name: string, field: string, call: () => unknown) {
+  wrongs.push([name, field, call]);
+}
+
+for (const wrong of [5, NaN, true, Symbol("x"), () => 1, 5n, [1], new Date()]) {
+  const shown = typeof wrong === "object" ? Object.prototype.toString.call(wrong) : String(wrong);
+  refuses(`open(${shown})`, "url", () => sparse(wrong));
+  refuses(`open(_, ${shown})`, "options", () => sparse("memory:", wrong));
+  refuses(`pool(${shown})`, "name", () => loose(lh)["pool"]!(wrong));
+  refuses(`pool(_, ${shown})`, "options", () => loose(lh)["pool"]!("q", wrong));
+  refuses(`acquire(${shown})`, "options", () => loose(pool)["acquire"]!(wrong));
+  refuses(`acquireMany(${shown})`, "options", () => loose(pool)["acquireMany"]!(wrong));
+  refuses(`tryAcquire(${shown})`, "options", () => loose(pool)["tryAcquire"]!(wrong));
+  for (const method of ["remove", "enable", "disable", "drain", "breakLease", "quarantine"]) {
+    refuses(`${method}(${shown})`, "slot", () => loose(pool)[method]!(wrong));
+  }
+  refuses(`release(${shown})`, "options", () => loose(lease)["release"]!(wrong));
+  refuses(`giveBack(${shown})`, "options", () => loose(lease)["giveBack"]!(wrong));
+  refuses(`resync(1, ${shown})`, "options", () => loose(lease)["resync"]!(1, wrong));
+  refuses(`signal: ${shown}`, "signal", () => loose(pool)["acquire"]!({ signal: wrong }));
+  if (typeof wrong !== "function") {
+    refuses(`readNonce: ${shown}`, "readNonce", () => loose(lh)["pool"]!("q", { readNonce: wrong }));
+  }
+}
+
+for (const wrong of [-1, 0.5, NaN, Infinity, 2 ** 53, -1n, 2n ** 64n, 2n ** 256n, "5", true, Symbol("x"), {}, [], () => 1]) {
+  const shown = typeof wrong === "object" ? JSON.stringify(wrong) : String(wrong);
+  refuses(`used(${shown})`, "next", () => loose(lease)["used"]!(wrong));
+  refuses(`rejected(${shown})`, "expected", () => loose(lease)["rejected"]!(wrong));
+  refuses(`resync(${shown})`, "nonce", () => loose(lease)["resync"]!(wrong));
+}
+
+for (const wrong of [-1, NaN, Infinity, "5", true, Symbol("x"), {}, [], () => 1]) {
+  const shown = typeof wrong === "object" ? JSON.stringify(wrong) : String(wrong);
+  for (const key of ["timeout", "ttl"]) {
+    refuses(`acquire ${key}: ${shown}`, key, () => loose(pool)["acquire"]!({ [key]: wrong }));
+  }
+  for (const key of ["ttl", "cooldown", "maxHold", "doubtRest", "settle", "timeout"]) {
+    refuses(`pool ${key}: ${shown}`, key, () => loose(lh)["pool"]!("q", { [key]: wrong }));
+  }
+  refuses(`responseTimeout: ${shown}`, "responseTimeout", () => sparse("memory:", { responseTimeout: wrong }));
+  refuses(`cooldown: ${shown}`, "cooldown", () => loose(lease)["release"]!({ cooldown: wrong }));
+  refuses(`renew(${shown})`, "ttl", () => loose(lease)["renew"]!(wrong));
+  refuses(`quarantine(_, ${shown})`, "time", () => loose(pool)["quarantine"]!("a", wrong));
+}
+
+refuses("pool()", "name", () => loose(lh)["pool"]!());
+refuses("remove()", "slot", () => loose(pool)["remove"]!());
+refuses("quarantine(_)", "time", () => loose(pool)["quarantine"]!("a"));
+refuses("add()", "slots", () => loose(pool)["add"]!());
+refuses("add(text)", "slots", () => loose(pool)["add"]!("a"));
+refuses("add of a symbol", "slots[1]", () => loose(pool)["add"]!(["c", Symbol("x")]));
+refuses("add of no id", "slots[0].id", () => loose(pool)["add"]!([{ weight: 1 }]));
+refuses("inspect(number)", "slots", () => loose(pool)["inspect"]!(5));
+refuses("inspect of a number", "slots[1]", () => loose(pool)["inspect"]!(["a", 5]));
+refuses("resync()", "nonce", () => loose(lease)["resync"]!());
+refuses("used() without a nonce", "next", () => lease.used());
+refuses("rewind: 1", "rewind", () => loose(lease)["resync"]!(1, { rewind: 1 }));
+refuses("an unknown option", "ttll", () => loose(pool)["acquire"]!({ ttll: 5 }));
+refuses("an unknown option of open", "nameSpace", () => sparse("memory:", { nameSpace: "a" }));
+refuses("an option in the core's case", "max_hold", () => loose(lh)["pool"]!("q", { max_hold: 5 }));
+refuses("a strategy", "strategy", () => loose(pool)["acquire"]!({ strategy: "best" }));
+refuses("a count", "count", () => loose(pool)["acquireMany"]!({ count: 0 }));
+refuses("too many", "count", () => loose(pool)["acquireMany"]!({ count: 3, slots: ["a", "b"] }));
+refuses("a slot that is not there", "slots", () => pool.acquire({ slots: ["z"] }));
+refuses("a slot twice", "slots[1]", () => lh.pool("q", { slots: ["0xab", "0xAB"] }));
+refuses("a name that forms another key", "name", () => lh.pool("a{b"));
+refuses("a namespace that forms another key", "namespace", () => open("memory:", { namespace: "a b" }));
+
+for (const [name, field, call] of wrongs) {
+  test(`refused: ${name}`, async () => {
+    await assert.rejects(async () => call(), failure("invalid_argument", field));
+  });
+}
+
+test("nothing that was refused has changed anything", async () => {
+  assert.ok(lease.held);
+  assert.deepEqual(await pool.list(), ["a", "b"]);
+  assert.equal((await pool.inspect()).ready, 1);
+});
+
+test("messages name things as they are written here", async () => {
+  await assert.rejects(loose(lh)["pool"]!("q", { maxHold: -1 }) as Promise<unknown>, /^LeaseholdError: maxHold: /);
+  await assert.rejects(loose(lh)["pool"]!("q", { max: -1 }) as Promise<unknown>, /maxHold, doubtRest/);
+});
+
+test("what a getter of the caller throws comes through as it is", async () => {
+  const mine = new Error("mine");
+  const options = {
+    get ttl(): number {
+      throw mine;
+    },
+  };
+  await assert.rejects(pool.acquire(options), (error) => error === mine);
+  assert.throws(() => pool.tryAcquire(options), (error) => error === mine);
+});

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { guarded } from "../face/calls.js";
+import { trial } from "./trial.js";
+
+const folder = fileURLToPath(new URL("../../../../tests/vectors/", import.meta.url));
+const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+
+for (const file of files) {
+  test(`the transcript ${file} is answered as everywhere`, () => {
+    const { steps, answers } = JSON.parse(readFileSync(folder + file, "utf8"));
+    assert.deepEqual(bare(guarded(() => trial.replay(steps))), answers);
+  });
+}
+
+test("what is no transcript is refused", () => {
+  assert.throws(() => guarded(() => trial.replay([{ wall: "1" }])), { code: "invalid_argument" });
+  assert.deepEqual(guarded(() => trial.replay([])), []);
+});
+
+/** As JSON writes it: nothing is null there, and undefined here. */
+function bare(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_, member) => (member === undefined ? null : member)));
+}

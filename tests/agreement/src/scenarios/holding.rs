@@ -1,0 +1,126 @@
+//! Claiming, holding and losing leases.
+
+use serde_json::json;
+
+use super::scenario::{Scenario, TTL, any, change, define, release, renew, resync, these, used};
+
+pub fn leases() -> Scenario {
+    let mut told =
+        Scenario::of("leases", "A lease is claimed, renewed, given back, runs out; its fences rise.", &["a"]);
+    let first = told.lease("a");
+    told.ask(these(&["a"]));
+    told.pass(10).ask(renew("a", &first));
+    told.ask(json!({ "request": "renew", "slot": "a", "fence": first, "ttl": "1000000" }));
+    told.ask(release("a", &first, "unused"));
+    let second = told.lease("a");
+    told.look(&["a"]);
+    told.pass(30).ask(renew("a", &second));
+    let third = told.lease("a");
+    let cooling = json!({
+        "request": "release", "slot": "a", "fence": third, "outcome": "unused", "cooldown": "5000000",
+    });
+    told.ask(cooling);
+    told.ask(these(&["a"]));
+    told.look(&["a"]);
+    told.pass(5).lease("a");
+    told
+}
+
+pub fn losses() -> Scenario {
+    let mut told = Scenario::of(
+        "losses",
+        "Every way in which a lease is lost; a late holder changes nothing.",
+        &["a", "b"],
+    );
+    let everything = |told: &mut Scenario, fence: &serde_json::Value| {
+        told.send(json!({ "requests": [
+            renew("a", fence), resync("a", fence, 99), used("a", fence, 99), release("a", fence, "unsettled"),
+        ] }));
+    };
+    let ended = told.synced("a", 7);
+    told.ask(used("a", &ended, 8));
+    everything(&mut told, &ended);
+    let taken = told.lease("a");
+    everything(&mut told, &ended);
+    told.pass(30);
+    everything(&mut told, &taken);
+    let broken = told.lease("a");
+    told.ask(change("a", "break"));
+    everything(&mut told, &broken);
+    everything(&mut told, &json!("9007199254740991"));
+    told.ask(change("a", "remove"));
+    everything(&mut told, &broken);
+    told.ask(define(&["a"]));
+    everything(&mut told, &broken);
+    told.look(&["a"]);
+    told
+}
+
+pub fn choices() -> Scenario {
+    let mut told = Scenario::new(
+        "choices",
+        "Seeded draws: uniform, by weight, least recent; several at once; named ones.",
+    );
+    let slots: Vec<_> = [("a", "1"), ("b", "2"), ("c", "7"), ("d", "64"), ("e", "255"), ("f", "1")]
+        .map(|(slot, weight)| json!({ "slot": slot, "weight": weight }))
+        .to_vec();
+    told.ask(json!({ "request": "define", "slots": slots, "longest": TTL }));
+    for strategy in ["random", "weighted", "least_recent"] {
+        for seed in ["0", "1", "123456789", "2147483648", "4294967295"] {
+            let answer =
+                told.send(json!({ "seed": seed, "requests": [any(strategy, 1, 1), any(strategy, 1, 3)] }));
+            let mut back = Vec::new();
+            for reply in answer["replies"].as_array().expect("replies") {
+                for grant in reply["grants"].as_array().expect("grants") {
+                    back.push(release(grant["slot"].as_str().expect("a slot"), &grant["fence"], "unused"));
+                }
+            }
+            told.send(json!({ "requests": back }));
+        }
+    }
+    told.ask(these(&["f", "a"]));
+    told.ask(
+        json!({ "request": "claim", "these": ["a", "e", "b", "c"], "least": "1", "most": "2", "ttl": TTL }),
+    );
+    told.ask(json!({ "request": "claim", "these": ["c", "c"], "least": "2", "ttl": TTL }));
+    told.ask(any("random", 2, 9));
+    told
+}
+
+pub fn refusals() -> Scenario {
+    let mut told =
+        Scenario::new("refusals", "Why a claim is refused, and from when on asking again can help.");
+    told.ask(these(&["a"]));
+    told.send(json!({ "requests": [these(&["a"]), define(&["a"]), { "request": "list" }] }));
+    told.ask(define(&[]));
+    told.ask(any("random", 1, 1));
+    told.ask(these(&["a"]));
+    told.ask(define(&["a", "b"]));
+    told.ask(any("random", 3, 3));
+    told.ask(these(&["a", "nobody"]));
+    told.lease("a");
+    told.pass(1).ask(any("least_recent", 2, 2));
+    told.ask(these(&["b", "a"]));
+    told.lease("b");
+    told.ask(any("weighted", 1, 1));
+    told.ask(these(&["b"]));
+    told.ask(change("b", "break"));
+    told.ask(change("b", "disable"));
+    told.ask(these(&["b"]));
+    told
+}
+
+pub fn waiting() -> Scenario {
+    let mut told =
+        Scenario::of("waiting", "Those who wait are told how many slots became ready.", &["a", "b"]);
+    let first = told.lease("a");
+    told.ask(release("a", &first, "unused"));
+    let (first, second) = (told.lease("a"), told.lease("b"));
+    told.ask(json!({ "request": "claim", "any": "random", "ttl": TTL, "wait": true }));
+    told.ask(release("a", &first, "unused"));
+    told.send(json!({ "requests": [release("b", &second, "unused"), these(&["a"]), these(&["b"])] }));
+    told.ask(json!({ "request": "claim", "these": ["b"], "ttl": TTL, "wait": true }));
+    told.pass(29).ask(json!({ "request": "list" }));
+    told.pass(1).ask(json!({ "request": "list" }));
+    told
+}

@@ -1,0 +1,41 @@
+//! A process that leases a slot, tells of it, and obeys one word a line.
+//!
+//! `holder URL SLOT TTL_MS` prints `slot fence nonce`. Then `state` prints whether the lease can be relied
+//! on, `release` gives it back as used and prints what came of that; the end of its input ends it.
+
+use std::io::{BufRead, Write};
+
+use leasehold_faults::{Chain, handle, options, patient};
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).expect("somebody reads");
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [url, slot, ttl] = words.as_slice() else { panic!("holder URL SLOT TTL_MS") };
+    let ttl = ttl.parse::<u64>().expect("milliseconds") * 1_000;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let _entered = runtime.enter();
+    let chain = Chain::new(&[slot], 7);
+    let options = leasehold::client::PoolOptions { ttl, ..options(&[slot]) };
+    let lease = runtime.block_on(async {
+        let pool = handle(url).pool("relayers", options, chain.source()).await.expect("the pool opens");
+        pool.acquire(patient()).await.expect("a lease")
+    });
+    say(&format!("{} {} {}", lease.slot(), lease.fence(), lease.nonce().expect("a nonce")));
+    for line in std::io::stdin().lock().lines() {
+        match line.expect("a line").as_str() {
+            "state" => say(if lease.is_held() { "held" } else { "lost" }),
+            "release" => {
+                lease.used(None).expect("a next nonce");
+                match runtime.block_on(lease.release(Default::default())) {
+                    Ok(()) => say("released"),
+                    Err(error) => say(error.code().as_str()),
+                }
+            }
+            other => panic!("{other} is no word of mine"),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The real client against real servers that fail: what the tests of this crate share.
+//!
+//! Every test has a server of its own on a free port, and a bound on everything that it waits for. A fresh
+//! server grants nothing until the longest lease that it may have forgotten has ended, so the leases here
+//! are short.
+
+mod chain;
+mod counts;
+mod holder;
+mod place;
+mod told;
+mod wait;
+
+pub use chain::Chain;
+pub use counts::{calls, connections, info};
+pub use holder::Holder;
+pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, within};
+pub use told::{cannot_be_used, goes_on};
+pub use wait::{eventually, soon};

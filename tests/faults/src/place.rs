@@ -1,0 +1,100 @@
+//! Where the pools of a test are: in memory or on a server of the test's own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use leasehold::client::native::{NativeLeasehold, NativeStore, open};
+use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, TokioRuntime, Unit};
+use leasehold::id::SlotId;
+use leasehold::slots::SlotSpec;
+use leasehold::value::Value;
+use leasehold::{MILLISECOND, Micros, SECOND};
+use leasehold_servers::{RedisOptions, RedisServer};
+
+/// The client's handle of a store.
+pub type Handle = NativeLeasehold;
+/// A pool of it.
+pub type Pool = leasehold::Pool<NativeStore, TokioRuntime>;
+/// A lease of it.
+pub type Lease = leasehold::Lease<NativeStore, TokioRuntime>;
+
+/// The response timeout of handles, in milliseconds.
+const RESPONSE: f64 = 1_000.0;
+
+/// A store that only this test uses.
+pub struct Place {
+    url: String,
+    server: Option<RedisServer>,
+}
+
+impl Place {
+    /// In this process's memory.
+    pub fn memory() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let url = format!("memory:place-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        Place { url, server: None }
+    }
+
+    /// On a server of its own.
+    pub fn redis() -> Self {
+        let server = RedisServer::start(RedisOptions::default()).expect("a server starts");
+        Place { url: server.url(), server: Some(server) }
+    }
+
+    /// The address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The server.
+    pub fn server(&self) -> &RedisServer {
+        self.server.as_ref().expect("this place is a server")
+    }
+
+    /// Another process, as far as the store can tell.
+    pub fn handle(&self) -> Handle {
+        handle(&self.url)
+    }
+
+    /// Opens the pool of this place in a handle of its own.
+    pub async fn pool(&self, options: PoolOptions, read_nonce: Option<ReadNonce>) -> Pool {
+        self.handle().pool("relayers", options, read_nonce).await.expect("the pool opens")
+    }
+}
+
+/// A handle of the store at this address.
+pub fn handle(url: &str) -> Handle {
+    handle_with(url, "faults", RESPONSE).expect("a good address")
+}
+
+/// A handle with a namespace and a response timeout in milliseconds.
+///
+/// # Errors
+/// As `open` has them.
+pub fn handle_with(url: &str, namespace: &str, response: f64) -> leasehold::error::Result<Handle> {
+    let options =
+        Value::map([("namespace", namespace.into()), ("response_timeout", Value::Number(response))]);
+    open(&url.into(), &options, Unit::Milliseconds, tokio::runtime::Handle::current())
+}
+
+/// A pool of these slots with leases of 400 ms, whose acquisitions wait 10 s.
+pub fn options(slots: &[&str]) -> PoolOptions {
+    let spec = |id: &&str| {
+        let spec = SlotSpec { slot: SlotId::new(id).expect("a good id"), weight: 1 };
+        ((*id).to_owned(), spec)
+    };
+    PoolOptions {
+        slots: Some(slots.iter().map(spec).collect()),
+        ttl: 400 * MILLISECOND,
+        ..PoolOptions::default()
+    }
+}
+
+/// An acquisition that waits as long as the pool says.
+pub fn patient() -> AcquireOptions {
+    AcquireOptions::default()
+}
+
+/// An acquisition that waits so long; 0 for one attempt.
+pub fn within(milliseconds: Micros) -> AcquireOptions {
+    AcquireOptions { timeout: Some(milliseconds * SECOND / 1_000), ..AcquireOptions::default() }
+}

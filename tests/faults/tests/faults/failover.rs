@@ -1,0 +1,140 @@
+//! A replica that lags behind is promoted: everything acknowledged since the link was cut is lost.
+
+use std::time::{Duration, Instant};
+
+use leasehold::client::{PoolOptions, ReleaseOptions};
+use leasehold::{Code, MILLISECOND};
+use leasehold_faults::{Chain, Handle, Pool, eventually, goes_on, handle, options, patient, within};
+use leasehold_servers::{Proxy, RedisOptions, RedisServer};
+
+/// A master behind an address that can be moved, and its replica behind a link that can be cut.
+struct Pair {
+    master: RedisServer,
+    replica: RedisServer,
+    front: Proxy,
+    link: Proxy,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let start = || RedisServer::start(RedisOptions::default()).expect("a server starts");
+        let (master, replica) = (start(), start());
+        let front = Proxy::start(master.port()).expect("a proxy");
+        let link = Proxy::start(master.port()).expect("a proxy");
+        replica.replicate_through(link.port()).expect("it follows");
+        Pair { master, replica, front, link }
+    }
+
+    fn handle(&self) -> Handle {
+        handle(&self.front.url())
+    }
+
+    async fn pool(&self, options: PoolOptions, chain: &std::sync::Arc<Chain>) -> Pool {
+        self.handle().pool("relayers", options, chain.source()).await.expect("opens")
+    }
+
+    /// Waits until the replica has all that the master has.
+    async fn in_step(&self) {
+        let mut connection = self.master.connect().expect("connected");
+        eventually("the replica is in step", async || {
+            connection.command(&["SET", "step", "1"]).expect("set");
+            connection.command(&["WAIT", "1", "200"]).expect("a count").as_int() == Some(1)
+        })
+        .await;
+    }
+
+    fn fail_over(&self) {
+        self.master.kill().expect("killed");
+        self.replica.promote().expect("promoted");
+        self.front.retarget(self.replica.port());
+        self.front.disconnect();
+    }
+}
+
+fn lasting(slots: &[&str]) -> PoolOptions {
+    PoolOptions { ttl: 900 * MILLISECOND, ..options(slots) }
+}
+
+async fn a_loss(fresh: bool) {
+    let pair = Pair::start();
+    let chain = Chain::new(&["a"], 7);
+    let one = pair.pool(lasting(&["a"]), &chain).await;
+    let other = pair.pool(lasting(&["a"]), &chain).await;
+    let first = other.acquire(patient()).await.expect("granted");
+    first.used(None).expect("8 is next");
+    first.release(ReleaseOptions::default()).await.expect("released");
+    pair.in_step().await;
+    pair.link.cut();
+    // What the replica will never know of: two nonces that were used, and a lease that is held.
+    for next in [9, 10] {
+        let lease = one.acquire(patient()).await.expect("granted");
+        lease.used(Some(next)).expect("forward");
+        lease.release(ReleaseOptions::default()).await.expect("released");
+    }
+    chain.set("a", 10);
+    let held = one.acquire(patient()).await.expect("granted");
+    assert_eq!((held.nonce(), chain.reads()), (Some(10), 1));
+    pair.fail_over();
+    let asks = if fresh { pair.pool(lasting(&["a"]), &chain).await } else { other };
+    let begun = Instant::now();
+    let next = loop {
+        match asks.acquire(within(0)).await {
+            Ok(lease) => break lease,
+            Err(error) => {
+                assert!(matches!(error.code(), Code::Exhausted | Code::StoreUnavailable), "{error}");
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(15), "never granted again");
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    };
+    assert!(!held.is_held(), "granted while somebody holds it");
+    assert!(next.fence() > held.fence(), "the fence fell: {} after {}", next.fence(), held.fence());
+    assert_eq!((next.nonce(), chain.reads()), (Some(10), 2), "the lost nonces come back");
+    let late = held.release(ReleaseOptions::default()).await.expect_err("lost");
+    assert_eq!(late.code(), Code::Lost, "{late}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_promoted_replica_that_lagged_grants_nothing_that_is_held() {
+    a_loss(false).await;
+}
+
+// A process that has seen none of the lost fences.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_promoted_replica_needs_no_client_to_tell_it() {
+    a_loss(true).await;
+}
+
+// An old master that comes back as a replica keeps the client's connection open: it must not be asked for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_demoted_master_is_left() {
+    let pair = Pair::start();
+    let chain = Chain::new(&["a"], 7);
+    let pool = pair.pool(lasting(&["a"]), &chain).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    pair.in_step().await;
+    pair.link.cut();
+    pair.replica.promote().expect("promoted");
+    pair.front.retarget(pair.replica.port());
+    pair.master.replicate(&pair.replica).expect("it follows");
+    goes_on(&pool).await;
+    assert!(pair.front.connections() <= 12, "{} connections", pair.front.connections());
+}
+
+// A lease longer than any that the replica has heard of: its length was lost with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_longer_lease_than_the_replica_knows_of_is_waited_for() {
+    let pair = Pair::start();
+    let chain = Chain::new(&["a"], 7);
+    let one = pair.pool(options(&["a"]), &chain).await;
+    let other = pair.pool(options(&["a"]), &chain).await;
+    drop(one.acquire(patient()).await.expect("granted"));
+    pair.in_step().await;
+    pair.link.cut();
+    let longer = leasehold::client::AcquireOptions { ttl: Some(3_000 * MILLISECOND), ..patient() };
+    let Ok(held) = one.acquire(longer).await else { return };
+    pair.fail_over();
+    let next = other.acquire(within(15_000)).await.expect("granted");
+    assert!(!held.is_held(), "granted {} ms too early", held.remaining() / MILLISECOND);
+    drop(next);
+}

@@ -1,0 +1,144 @@
+//! Load: how much a server is asked for one grant.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use leasehold::MILLISECOND;
+use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold_faults::{Place, calls, eventually, options, patient, soon};
+
+const TEN: [&str; 10] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"];
+
+fn lasting(slots: &[&str]) -> PoolOptions {
+    PoolOptions { ttl: 2_000 * MILLISECOND, timeout: 20_000 * MILLISECOND, ..options(slots) }
+}
+
+// 83 attempts and 165 scans for one grant, and callers that time out although a slot is freed every 5 ms.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contention_neither_starves_nor_spins() {
+    let place = Place::redis();
+    let pool = place.pool(lasting(&TEN), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 10).await;
+    let before = calls(place.server(), "evalsha");
+    let (granted, worst) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let end = Instant::now() + Duration::from_secs(3);
+    let callers: Vec<_> = (0..64)
+        .map(|_| {
+            let (pool, granted, worst) = (pool.clone(), granted.clone(), worst.clone());
+            tokio::spawn(async move {
+                while Instant::now() < end {
+                    let begun = Instant::now();
+                    let lease = pool.acquire(patient()).await.expect("nobody fails");
+                    worst.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
+                    granted.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    lease.unused();
+                    lease.release(ReleaseOptions::default()).await.expect("its own");
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        soon(Duration::from_secs(30), "the callers", caller).await.0.expect("no panic");
+    }
+    let (granted, worst) = (granted.load(Ordering::Relaxed), worst.load(Ordering::Relaxed));
+    let per_grant = (calls(place.server(), "evalsha") - before) as f64 / granted as f64;
+    println!("contention: {granted} grants in 3 s, {per_grant:.2} EVALSHA a grant, longest wait {worst} ms");
+    assert!(granted >= 600, "{granted} grants");
+    assert!(per_grant < 4.0, "{per_grant} commands for one grant and its release");
+    assert!(worst < 2_000, "somebody waited {worst} ms");
+}
+
+// Each caller with an own round trip.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_of_one_moment_travel_together() {
+    let place = Place::redis();
+    let slots: Vec<String> = (0..64).map(|n| format!("s{n}")).collect();
+    let slots: Vec<&str> = slots.iter().map(String::as_str).collect();
+    let pool = place.pool(lasting(&slots), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 64).await;
+    let before = calls(place.server(), "evalsha");
+    let callers: Vec<_> = (0..64)
+        .map(|_| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.acquire(patient()).await.expect("granted") })
+        })
+        .collect();
+    let mut leases = Vec::new();
+    for caller in callers {
+        leases.push(caller.await.expect("no panic"));
+    }
+    let claims = calls(place.server(), "evalsha") - before;
+    drop(leases);
+    eventually("all are back", async || pool.statistics().leased == 0).await;
+    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 64).await;
+    println!("coalescing: 64 claims in {claims} EVALSHA");
+    assert!(claims <= 16, "{claims} calls for 64 claims");
+}
+
+// 971 round trips with ten thousand relayers; 3 pairs a second with foreign keys in the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquisition_is_one_command_whatever_else_is_there() {
+    let place = Place::redis();
+    let server = place.server();
+    let slots: Vec<String> = (0..2_000).map(|n| format!("s{n}")).collect();
+    let slots: Vec<&str> = slots.iter().map(String::as_str).collect();
+    for part in 0..20 {
+        let words: Vec<String> =
+            (0..1_000).flat_map(|n| [format!("foreign:{part}:{n}"), "x".to_owned()]).collect();
+        let mut mset = vec!["MSET"];
+        mset.extend(words.iter().map(String::as_str));
+        server.command(&mset).expect("set");
+    }
+    let pool = place.pool(lasting(&slots), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2_000).await;
+    let before = calls(server, "evalsha");
+    for _ in 0..50 {
+        let lease = pool.acquire(patient()).await.expect("granted");
+        lease.unused();
+        lease.release(ReleaseOptions::default()).await.expect("its own");
+    }
+    assert_eq!(calls(server, "evalsha") - before, 100);
+    for scan in ["scan", "keys", "hscan", "sscan"] {
+        assert_eq!(calls(server, scan), 0, "{scan}");
+    }
+    let begun = Instant::now();
+    let many = AcquireOptions { count: Some(1_000), ..patient() };
+    let leases = pool.acquire_many(many).await.expect("granted");
+    assert_eq!(leases.len(), 1_000);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(calls(server, "evalsha") - before, 101);
+}
+
+// Waiters that poll.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_waiters_ask_seldom() {
+    let place = Place::redis();
+    let pool = place.pool(PoolOptions { ttl: 3_000 * MILLISECOND, ..options(&["a"]) }, None).await;
+    let held = pool.acquire(patient()).await.expect("granted");
+    let waiters: Vec<_> = (0..50)
+        .map(|_| {
+            let pool = pool.clone();
+            let long = AcquireOptions { timeout: Some(30_000 * MILLISECOND), ..patient() };
+            tokio::spawn(async move { pool.acquire(long).await.map(drop) })
+        })
+        .collect();
+    eventually("they wait", async || pool.statistics().waiting == 50).await;
+    held.renew(None).await.expect("held");
+    let before = calls(place.server(), "evalsha");
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        held.renew(None).await.expect("held");
+    }
+    let asked = calls(place.server(), "evalsha") - before - 4;
+    println!("idle: 50 waiters asked {asked} times in 4 s");
+    assert!(asked <= 12, "{asked} commands in 4 s");
+    drop(held);
+    for waiter in waiters {
+        soon(Duration::from_secs(20), "the queue", waiter).await.0.expect("no panic").expect("granted");
+    }
+}

@@ -1,0 +1,54 @@
+//! Processes that are killed, or stopped past their deadlines.
+
+use std::time::{Duration, Instant};
+
+use leasehold::client::ReleaseOptions;
+use leasehold_faults::{Chain, Holder, Place, options, patient, within};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_holder");
+
+fn signal(holder: &Holder, signal: i32) {
+    // SAFETY: it sends a signal to a child of ours that has not been reaped.
+    #[allow(unsafe_code, reason = "the standard library sends no signals")]
+    let sent = unsafe { libc::kill(holder.id(), signal) };
+    assert_eq!(sent, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_holder_costs_its_time_to_live() {
+    let place = Place::redis();
+    let chain = Chain::new(&["a"], 50);
+    let pool = place.pool(options(&["a"]), chain.source()).await;
+    let holder = Holder::start(PROGRAM, place.url(), "a", 1_200);
+    assert_eq!(holder.nonce, 7);
+    signal(&holder, libc::SIGKILL);
+    let begun = Instant::now();
+    assert!(pool.acquire(within(0)).await.is_err(), "its time has not passed");
+    let lease = pool.acquire(patient()).await.expect("granted");
+    let took = begun.elapsed();
+    assert!(took > Duration::from_millis(500) && took < Duration::from_secs(3), "{took:?}");
+    assert!(lease.fence() > holder.fence);
+    // Nobody knows what the dead one did with its nonce.
+    assert_eq!((lease.nonce(), chain.reads()), (Some(50), 1));
+    assert_eq!(pool.statistics().in_doubt, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_holder_finds_its_lease_lost() {
+    let place = Place::redis();
+    let chain = Chain::new(&["a"], 50);
+    let pool = place.pool(options(&["a"]), chain.source()).await;
+    let mut holder = Holder::start(PROGRAM, place.url(), "a", 600);
+    assert_eq!(holder.ask("state"), "held");
+    signal(&holder, libc::SIGSTOP);
+    let lease = pool.acquire(patient()).await.expect("granted after its deadline");
+    assert_eq!(lease.nonce(), Some(50));
+    lease.used(None).expect("51 is next");
+    signal(&holder, libc::SIGCONT);
+    assert_eq!(holder.ask("state"), "lost");
+    assert_eq!(holder.ask("release"), "lost");
+    lease.renew(None).await.expect("nobody freed it");
+    lease.release(ReleaseOptions::default()).await.expect("its own");
+    let next = pool.acquire(patient()).await.expect("granted");
+    assert_eq!((next.nonce(), chain.reads()), (Some(51), 1), "the late one changed nothing");
+}

@@ -1,0 +1,135 @@
+//! Messages of the server: they come at once, are made up for when they are lost, and are not needed.
+
+use std::time::{Duration, Instant};
+
+use leasehold::MILLISECOND;
+use leasehold::client::{PoolOptions, ReleaseOptions};
+use leasehold_faults::{Place, Pool, eventually, info, options, patient, soon};
+
+fn lasting() -> PoolOptions {
+    PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
+}
+
+/// One holds the slot, the other waits; how long after the release it has it.
+async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
+    let held = holder.acquire(patient()).await.expect("granted");
+    let waits = {
+        let pool = waiter.clone();
+        tokio::spawn(async move {
+            let lease = pool.acquire(patient()).await.expect("granted");
+            let at = Instant::now();
+            lease.unused();
+            lease.release(ReleaseOptions::default()).await.expect("its own");
+            at
+        })
+    };
+    eventually("it waits", async || waiter.statistics().waiting == 1).await;
+    // It asks once more after it has come to the queue.
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    held.unused();
+    let released = Instant::now();
+    held.release(ReleaseOptions::default()).await.expect("its own");
+    let (at, _) = soon(Duration::from_secs(10), "the waiter", waits).await;
+    at.expect("no panic").saturating_duration_since(released)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_release_wakes_a_waiter_of_another_process() {
+    let place = Place::redis();
+    let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
+    let mut times = Vec::new();
+    for _ in 0..10 {
+        times.push(handover(&one, &other).await);
+        times.push(handover(&other, &one).await);
+    }
+    times.sort_unstable();
+    println!("handover: half within {:?}, the longest {:?}", times[times.len() / 2], times[times.len() - 1]);
+    assert!(times[times.len() - 1] < Duration::from_secs(1), "{times:?}");
+}
+
+fn subscribers(place: &Place) -> usize {
+    let list = place.server().command(&["CLIENT", "LIST", "TYPE", "pubsub"]).expect("a reply");
+    list.as_text().expect("text").lines().count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_lost_subscription_is_made_anew() {
+    let place = Place::redis();
+    let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
+    handover(&one, &other).await;
+    // The other one may have waited for a fresh server to be old enough.
+    let before = subscribers(&place);
+    assert!((1..=2).contains(&before), "{before}");
+    for _ in 0..3 {
+        place.server().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).expect("killed");
+        eventually("it subscribes again", async || subscribers(&place) == before).await;
+        let took = handover(&one, &other).await;
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(subscribers(&place), before, "none is left over");
+}
+
+// A release whose message is lost with the connection: what is subscribed again asks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_message_that_is_lost_is_made_up_for() {
+    let place = Place::redis();
+    let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
+    handover(&one, &other).await;
+    let held = one.acquire(patient()).await.expect("granted");
+    let waits = {
+        let pool = other.clone();
+        tokio::spawn(async move { pool.acquire(patient()).await.map(drop) })
+    };
+    eventually("it waits", async || other.statistics().waiting == 1).await;
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    place.server().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).expect("killed");
+    held.unused();
+    held.release(ReleaseOptions::default()).await.expect("its own");
+    let (outcome, took) = soon(Duration::from_secs(2), "the waiter", waits).await;
+    outcome.expect("no panic").expect("granted");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// Each subscription that is made while a lost one is being mended must take its place, not stand beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn subscriptions_do_not_multiply_over_outages() {
+    let place = Place::redis();
+    let handle = place.handle();
+    let mut pools = Vec::new();
+    let open = async |number: usize| {
+        let pool = handle.pool(&format!("pool-{number}"), options(&["a"]), None).await.expect("opens");
+        let held = pool.acquire(leasehold_faults::within(15_000)).await.expect("granted");
+        // The second waits, and so subscribes.
+        drop(pool.acquire(leasehold_faults::within(15_000)).await.expect("granted"));
+        drop(held);
+        pool
+    };
+    pools.push(open(0).await);
+    for round in 1..4 {
+        place.server().kill().expect("killed");
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        place.server().restart().expect("restarted");
+        // Comes in while the first subscription still pauses before its next attempt.
+        pools.push(open(round).await);
+    }
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(subscribers(&place), 1, "one connection for the messages of one handle");
+}
+
+// Handles that are opened and dropped all day long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dropped_handle_leaves_no_connection() {
+    let place = Place::redis();
+    let clients = || {
+        let text = info(place.server(), "clients");
+        let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:"));
+        line.and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
+    };
+    for _ in 0..5 {
+        let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
+        handover(&one, &other).await;
+    }
+    // The one that asks is counted, too.
+    eventually("all are gone", async || clients() <= 1).await;
+}

@@ -1,0 +1,293 @@
+//! Servers that answer, but refuse: the caller is told the server's own word, and all goes on when it is
+//! mended.
+
+use std::time::Duration;
+
+use leasehold::client::AcquireOptions;
+use leasehold::{Code, MILLISECOND};
+use leasehold_faults::{
+    Place, Pool, cannot_be_used, eventually, goes_on, handle, handle_with, options, patient, soon, within,
+};
+use leasehold_servers::{Proxy, RedisOptions, RedisServer, Resp};
+
+const RESPONSE: u64 = 500;
+
+async fn opened(url: &str) -> Pool {
+    let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
+    let pool = handle.pool("relayers", options(&["a", "b"]), None).await.expect("opens");
+    drop(pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
+    eventually("both are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2).await;
+    pool
+}
+
+/// Requests that reach a refusing server while callers wait for two seconds.
+async fn requests_while_refusing(pool: &Pool, proxy: &Proxy) -> u64 {
+    let before = proxy.request_chunks();
+    let callers: Vec<_> = (0..32)
+        .map(|_| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.acquire(within(2_000)).await.map(drop) })
+        })
+        .collect();
+    for caller in callers {
+        let (outcome, _) = soon(Duration::from_secs(4), "a caller", caller).await;
+        assert_eq!(outcome.expect("no panic").expect_err("refused").code(), Code::StoreUnavailable);
+    }
+    proxy.request_chunks() - before
+}
+
+fn set(server: &RedisServer, name: &str, value: &str) {
+    assert_eq!(server.command(&["CONFIG", "SET", name, value]).expect("a reply"), Resp::ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_replica_says_readonly() {
+    let (master, place) = (Place::redis(), Place::redis());
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let pool = opened(&proxy.url()).await;
+    place.server().replicate(master.server()).expect("it follows");
+    cannot_be_used(&pool, "READONLY", RESPONSE).await;
+    let requests = requests_while_refusing(&pool, &proxy).await;
+    println!("READONLY: 32 callers sent {requests} requests in 2 s");
+    assert!(requests <= 80, "{requests} requests in 2 s");
+    place.server().promote().expect("promoted");
+    goes_on(&pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_full_server_says_oom() {
+    let place = Place::redis();
+    let server = place.server();
+    let proxy = Proxy::start(server.port()).expect("a proxy");
+    let pool = opened(&proxy.url()).await;
+    let held = pool.acquire(patient()).await.expect("granted");
+    set(server, "maxmemory", "1mb");
+    // The release frees memory before it takes any, or is refused before it has changed anything.
+    match held.release(Default::default()).await {
+        Ok(()) => {}
+        Err(error) => assert_eq!(error.code(), Code::StoreUnavailable, "{error}"),
+    }
+    // A claim frees memory, too: either it is granted as always, or refused with the server's own word.
+    for _ in 0..10 {
+        match pool.acquire(within(300)).await {
+            Ok(lease) => {
+                lease.unused();
+                let _ = lease.release(Default::default()).await;
+            }
+            Err(error) => {
+                assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+                assert!(error.message().contains("OOM"), "{error}");
+            }
+        }
+    }
+    // What only takes memory is refused: new slots, and the record of a look.
+    let before = proxy.request_chunks();
+    for _ in 0..2 {
+        let list = leasehold::value::Value::List(vec!["c".into()]);
+        let (outcome, _) = soon(Duration::from_secs(2), "adding", pool.add(&list)).await;
+        let error = outcome.expect_err("no memory");
+        assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+        assert!(error.message().contains("OOM"), "{error}");
+    }
+    let requests = proxy.request_chunks() - before;
+    println!("OOM: two callers in a row sent {requests} requests in about 1 s");
+    assert!(requests <= 30, "{requests} requests");
+    set(server, "maxmemory", "0");
+    assert_eq!(pool.list().await.expect("ids"), ["a", "b"]);
+    goes_on(&pool).await;
+}
+
+// An endless script of somebody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_busy_server_says_busy() {
+    let arguments = vec!["--lua-time-limit".to_owned(), "50".to_owned()];
+    let server = RedisServer::start(RedisOptions { arguments, ..RedisOptions::default() }).expect("starts");
+    let proxy = Proxy::start(server.port()).expect("a proxy");
+    let pool = opened(&proxy.url()).await;
+    let mut endless = server.connect().expect("connected");
+    endless.send(&["EVAL", "while true do end", "0"]).expect("sent");
+    eventually("it is busy", async || {
+        server.command(&["GET", "x"]).expect("a reply").error_code() == Some("BUSY")
+    })
+    .await;
+    cannot_be_used(&pool, "BUSY", RESPONSE).await;
+    let requests = requests_while_refusing(&pool, &proxy).await;
+    println!("BUSY: 32 callers sent {requests} requests in 2 s");
+    assert!(requests <= 80, "{requests} requests in 2 s");
+    assert_eq!(server.command(&["SCRIPT", "KILL"]).expect("a reply"), Resp::ok());
+    goes_on(&pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_loads_says_so() {
+    let server = RedisServer::start(RedisOptions {
+        appendonly: true,
+        arguments: ["--key-load-delay", "300", "--aof-use-rdb-preamble", "no"].map(str::to_owned).to_vec(),
+        ..RedisOptions::default()
+    })
+    .expect("starts");
+    let mut connection = server.connect().expect("connected");
+    for n in 0..9_000 {
+        connection.send(&["SET", &format!("k{n}"), "v"]).expect("sent");
+        if n % 100 == 99 {
+            (0..100).for_each(|_| assert_eq!(connection.receive().expect("a reply"), Resp::ok()));
+        }
+    }
+    let pool = opened(&server.url()).await;
+    server.stop().expect("stopped");
+    std::thread::scope(|scope| {
+        let restart = scope.spawn(|| server.restart());
+        let (handle, pool) = (tokio::runtime::Handle::current(), &pool);
+        let told = scope.spawn(move || {
+            handle.block_on(async {
+                let mut seen = false;
+                for _ in 0..200 {
+                    match pool.acquire(within(600)).await {
+                        Ok(_) => break,
+                        Err(error) if error.code() == Code::StoreUnavailable => {
+                            seen |= error.message().contains("LOADING");
+                        }
+                        // The quiet time after the restart.
+                        Err(error) => {
+                            assert!(error.message().contains("may have lost"), "{error}");
+                            break;
+                        }
+                    }
+                }
+                seen
+            })
+        });
+        restart.join().expect("no panic").expect("restarted");
+        assert!(told.join().expect("no panic"), "LOADING was never told");
+    });
+    goes_on(&pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_wants_a_password_says_noauth() {
+    let options_ = RedisOptions { password: Some("right".to_owned()), ..RedisOptions::default() };
+    let server = RedisServer::start(options_).expect("starts");
+    for (url, cause) in [
+        (format!("redis://127.0.0.1:{}", server.port()), "NOAUTH"),
+        (format!("redis://:wrong@127.0.0.1:{}", server.port()), "authentication failed"),
+    ] {
+        let handle = handle_with(&url, "faults", RESPONSE as f64).expect("a good address");
+        let (outcome, _) =
+            soon(Duration::from_secs(3), "opening", handle.pool("relayers", options(&["a"]), None)).await;
+        let error = outcome.expect_err("no rights");
+        assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+        assert!(error.message().contains(cause), "{error}");
+    }
+    goes_on(&handle(&server.url()).pool("relayers", options(&["a"]), None).await.expect("opens")).await;
+    // The password is changed while the pool is open, and its connection lost.
+    let proxy = Proxy::start(server.port()).expect("a proxy");
+    let url = format!("redis://:right@127.0.0.1:{}", proxy.port());
+    let pool = opened(&url).await;
+    set(&server, "requirepass", "other");
+    proxy.disconnect();
+    cannot_be_used(&pool, "authentication failed", RESPONSE).await;
+    let requests = requests_while_refusing(&pool, &proxy).await;
+    println!("WRONGPASS: 32 callers sent {requests} requests in 2 s");
+    assert!(requests <= 120, "{requests} requests in 2 s");
+    let mut admin =
+        leasehold_servers::RespConnection::connect(server.port(), Duration::from_secs(5)).expect("connected");
+    assert_eq!(admin.command(&["AUTH", "other"]).expect("a reply"), Resp::ok());
+    assert_eq!(admin.command(&["CONFIG", "SET", "requirepass", "right"]).expect("a reply"), Resp::ok());
+    goes_on(&pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_user_without_rights_is_told_noperm() {
+    let place = Place::redis();
+    let server = place.server();
+    let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "&*", "+@all"];
+    assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
+    let pool = opened(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
+    for rule in ["-eval -evalsha", "-zrem", "resetkeys"] {
+        let mut words = vec!["ACL", "SETUSER", "worker"];
+        words.extend(rule.split(' '));
+        assert_eq!(server.command(&words).expect("a reply"), Resp::ok());
+        let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(within(1_000))).await;
+        let error = outcome.expect_err("no rights");
+        assert_eq!(error.code(), Code::StoreUnavailable, "{rule}: {error}");
+        let words = ["NOPERM", "permission", "can't run"];
+        assert!(words.iter().any(|word| error.message().contains(word)), "{rule}: {error}");
+        assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
+        goes_on(&pool).await;
+    }
+}
+
+// Least privilege closes the channels: no messages, but everything else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_user_without_channels_works_by_polling() {
+    let place = Place::redis();
+    let server = place.server();
+    let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "resetchannels", "+@all"];
+    assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
+    let pool = opened(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
+    for _ in 0..4 {
+        let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+        let waiter = {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.acquire(patient()).await.map(drop) })
+        };
+        eventually("it waits", async || pool.statistics().waiting == 1).await;
+        for lease in held {
+            lease.unused();
+            lease.release(Default::default()).await.expect("a release is no message");
+        }
+        let (outcome, _) = soon(Duration::from_secs(4), "polling", waiter).await;
+        outcome.expect("no panic").expect("granted");
+    }
+    goes_on(&pool).await;
+}
+
+// A rolling deployment: newer processes have written what this one cannot read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_newer_schema_is_told() {
+    let place = Place::redis();
+    let server = place.server();
+    let pool = opened(place.url()).await;
+    let meta = server.command(&["GET", "faults:{relayers}:meta"]).expect("a reply");
+    let kept = meta.as_text().expect("the pool's record").to_owned();
+    let (_, rest) = kept.split_once(' ').expect("words");
+    server.command(&["SET", "faults:{relayers}:meta", &format!("99 {rest} more words")]).expect("set");
+    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(patient())).await;
+    let error = outcome.expect_err("newer");
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    assert!(error.message().contains("SCHEMA") && error.message().contains("99"), "{error} {took:?}");
+    server.command(&["SET", "faults:{relayers}:meta", &kept]).expect("set");
+    goes_on(&pool).await;
+}
+
+// No room for one more connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_with_too_many_clients_says_so() {
+    let place = Place::redis();
+    let server = place.server();
+    let proxy = Proxy::start(server.port()).expect("a proxy");
+    let pool = opened(&proxy.url()).await;
+    let mut admin = server.connect().expect("connected");
+    assert_eq!(admin.command(&["CONFIG", "SET", "maxclients", "1"]).expect("a reply"), Resp::ok());
+    proxy.disconnect();
+    let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(within(900))).await;
+    let error = outcome.expect_err("full");
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    assert_eq!(admin.command(&["CONFIG", "SET", "maxclients", "1000"]).expect("a reply"), Resp::ok());
+    goes_on(&pool).await;
+}
+
+// A store that answers "none free" is not to be taken for one that fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_true_answer_is_told_as_such() {
+    let place = Place::redis();
+    let pool = opened(place.url()).await;
+    let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    assert_eq!(pool.acquire(within(0)).await.expect_err("held").code(), Code::Exhausted);
+    for timeout in [1, 5, 20, 60, 100] {
+        let error = pool.acquire(within(timeout)).await.expect_err("held");
+        assert!(matches!(error.code(), Code::TimedOut | Code::StoreUnavailable), "{error}");
+        assert!(timeout < 20 || error.code() == Code::TimedOut, "{timeout} ms: {error}");
+    }
+    assert!(held[0].remaining() > 50 * MILLISECOND, "the machine is too slow for this test");
+}

@@ -1,0 +1,219 @@
+//! Servers that come back with less than they had: nothing is granted that somebody may still hold.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::{Code, MILLISECOND};
+use leasehold_faults::{
+    Chain, Lease, Place, Pool, eventually, goes_on, handle, info, options, patient, soon, within,
+};
+use leasehold_servers::{RedisOptions, RedisServer};
+
+fn lasting(slots: &[&str]) -> PoolOptions {
+    PoolOptions { ttl: 900 * MILLISECOND, ..options(slots) }
+}
+
+/// Asks again and again; the first grant must come after the end of the lease that was held.
+async fn granted_only_after(held: &Lease, pool: &Pool) -> Lease {
+    let begun = Instant::now();
+    loop {
+        match pool.acquire(within(0)).await {
+            Ok(lease) => {
+                assert!(!held.is_held(), "granted while somebody holds it");
+                assert!(lease.fence() > held.fence(), "the fence fell");
+                return lease;
+            }
+            Err(error) => {
+                assert!(matches!(error.code(), Code::Exhausted | Code::StoreUnavailable), "{error}");
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(15), "never granted again");
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_comes_back_empty_grants_nothing_that_is_held() {
+    let place = Place::redis();
+    let chain = Chain::new(&["a"], 7);
+    let (one, other) = (
+        place.pool(lasting(&["a"]), chain.source()).await,
+        place.pool(lasting(&["a"]), chain.source()).await,
+    );
+    let first = other.acquire(patient()).await.expect("granted");
+    first.used(None).expect("8 is next");
+    first.release(ReleaseOptions::default()).await.expect("released");
+    let held = one.acquire(patient()).await.expect("granted");
+    assert_eq!((held.nonce(), chain.reads()), (Some(8), 1));
+    place.server().restart().expect("restarted");
+    chain.set("a", 9);
+    let next = granted_only_after(&held, &other).await;
+    assert_eq!((next.nonce(), chain.reads()), (Some(9), 2), "a nonce of a lost record is not believed");
+    assert_eq!(held.release(ReleaseOptions::default()).await.expect_err("lost").code(), Code::Lost);
+    assert!(next.renew(None).await.is_ok());
+}
+
+// The server's seconds since its start are whole ones: one may be shown a moment after the start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_young_server_is_not_taken_for_older_than_it_is() {
+    let place = Place::redis();
+    let short = PoolOptions { ttl: 600 * MILLISECOND, ..options(&["a"]) };
+    let one = place.pool(short.clone(), None).await;
+    drop(one.acquire(patient()).await.expect("granted"));
+    let mut struck = 0;
+    for _ in 0..12 {
+        // So that a second of the clock ends soon after the start.
+        let into = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").subsec_millis();
+        let until = (1_850 - u64::from(into)) % 1_000;
+        tokio::time::sleep(Duration::from_millis(until)).await;
+        let held = one.acquire(within(15_000)).await.expect("granted");
+        place.server().kill().expect("killed");
+        place.server().restart().expect("restarted");
+        let age = Instant::now();
+        eventually("the second is over", async || {
+            !info(place.server(), "server").contains("uptime_in_seconds:0\r")
+        })
+        .await;
+        if age.elapsed() > Duration::from_millis(350) || held.remaining() < 50 * MILLISECOND {
+            continue;
+        }
+        struck += 1;
+        // A process that has seen nothing of this pool: the server's age is all that it can go by.
+        let stranger = place.pool(short.clone(), None).await;
+        drop(granted_only_after(&held, &stranger).await);
+        if struck == 2 {
+            return;
+        }
+    }
+    println!("the start never fell before the end of a second: {struck} of 2");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_fresh_server_grants_nothing_for_one_time_to_live() {
+    let begun = Instant::now();
+    let place = Place::redis();
+    let pool = place.pool(PoolOptions { ttl: 1_500 * MILLISECOND, ..options(&["a"]) }, None).await;
+    let error = pool.acquire(within(0)).await.expect_err("too young");
+    assert_eq!(error.code(), Code::Exhausted, "{error}");
+    assert!(error.message().contains("may have lost leases"), "{error}");
+    let error = pool.acquire(within(50)).await.expect_err("too young");
+    assert_eq!(error.code(), Code::TimedOut, "{error}");
+    assert!(pool.inspect(&[]).await.expect("a count").quiet > 0);
+    drop(pool.acquire(patient()).await.expect("granted"));
+    assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
+    // A second pool on the same server, now older, need not wait.
+    let second = handle(place.url()).pool("others", options(&["a"]), None).await.expect("opens");
+    eventually("the age is told in whole seconds", async || second.acquire(within(0)).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_kept_its_file_still_doubts() {
+    let server =
+        RedisServer::start(RedisOptions { appendonly: true, ..RedisOptions::default() }).expect("starts");
+    let chain = Chain::new(&["a", "b"], 7);
+    let (one, other) = (
+        handle(&server.url()).pool("relayers", lasting(&["a", "b"]), chain.source()).await.expect("opens"),
+        handle(&server.url()).pool("relayers", lasting(&["a", "b"]), chain.source()).await.expect("opens"),
+    );
+    let leases = one.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    leases.iter().for_each(Lease::unused);
+    drop(leases);
+    eventually("both are ready", async || one.inspect(&[]).await.expect("a count").ready == 2).await;
+    let held = one.acquire(patient()).await.expect("granted");
+    let reads = chain.reads();
+    assert_eq!(reads, 2);
+    server.kill().expect("killed");
+    server.restart().expect("restarted");
+    // The last second of writes may be lost, so even the slot that nobody holds rests.
+    let census = other.inspect(&[]).await.expect("a count");
+    assert!(census.quiet > 0, "{census:?}");
+    assert_eq!(census.total, 2);
+    let begun = Instant::now();
+    let next = other.acquire(patient()).await.expect("granted");
+    assert!(!held.is_held(), "granted while somebody may hold it");
+    assert!(begun.elapsed() > Duration::from_millis(500));
+    assert!(next.fence() > held.fence());
+    assert_eq!(chain.reads(), reads + 1, "its nonce is in doubt");
+}
+
+// Each process knows its own slots only: what one makes anew must not lock the other out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_process_gets_its_own_slots_back_after_a_loss() {
+    let place = Place::redis();
+    let (one, other) =
+        (place.pool(options(&["a1", "a2"]), None).await, place.pool(options(&["b1"]), None).await);
+    drop(one.acquire(patient()).await.expect("granted"));
+    // It learns that the pool is shared with strangers.
+    for _ in 0..5 {
+        assert_eq!(other.acquire(patient()).await.expect("granted").slot(), "b1");
+    }
+    place.server().restart().expect("restarted");
+    drop(one.acquire(within(15_000)).await.expect("its own"));
+    let (outcome, _) = soon(Duration::from_secs(16), "the other", other.acquire(within(15_000))).await;
+    assert_eq!(outcome.expect("its own, without opening anew").slot(), "b1");
+    goes_on(&one).await;
+}
+
+// A process that only looks is the first to come after the loss: it makes the pool, without any slot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_onlooker_after_a_loss_locks_nobody_out() {
+    let place = Place::redis();
+    let pool = place.pool(options(&["a"]), None).await;
+    let onlooker = place.pool(PoolOptions { slots: None, ..options(&[]) }, None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    place.server().restart().expect("restarted");
+    assert_eq!(onlooker.inspect(&[]).await.expect("a count").total, 0);
+    let (outcome, _) = soon(Duration::from_secs(16), "the worker", pool.acquire(within(15_000))).await;
+    assert_eq!(outcome.expect("its own").slot(), "a");
+}
+
+// An operator removes the last slot of a process's list: it stays away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_removed_slot_does_not_come_back_by_itself() {
+    let place = Place::redis();
+    let pool = place.pool(options(&["a"]), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    pool.remove("a").await.expect("removed");
+    let error = pool.acquire(within(600)).await.expect_err("removed");
+    assert_eq!(error.code(), Code::Exhausted, "{error}");
+    assert_eq!(pool.list().await.expect("ids"), [""; 0]);
+}
+
+// An operator removes one slot of a process's list: the others are still its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_removed_slot_takes_no_other_with_it() {
+    let place = Place::redis();
+    let (one, other) =
+        (place.pool(options(&["a1", "a2"]), None).await, place.pool(options(&["b1"]), None).await);
+    drop(other.acquire(patient()).await.expect("granted"));
+    for _ in 0..20 {
+        drop(one.acquire(patient()).await.expect("granted"));
+    }
+    other.remove("a1").await.expect("removed");
+    for _ in 0..5 {
+        let lease = one.acquire(patient()).await.expect("the other one");
+        assert_eq!(lease.slot(), "a2");
+        lease.release(ReleaseOptions::default()).await.expect("its own");
+    }
+    assert_eq!(other.list().await.expect("ids"), ["a2", "b1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn scripts_that_are_flushed_are_loaded_again() {
+    let place = Place::redis();
+    let pool = place.pool(lasting(&["a", "b"]), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    for round in 0..30 {
+        let lease = pool.acquire(patient()).await.expect("granted");
+        place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
+        match round % 3 {
+            0 => lease.renew(None).await.expect("renewed"),
+            1 => assert_eq!(lease.resync(round, true).await.expect("resynced"), round),
+            _ => assert_eq!(pool.inspect(&[]).await.expect("a count").busy, 1),
+        }
+        place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
+        lease.unused();
+        lease.release(ReleaseOptions::default()).await.expect("released");
+    }
+    goes_on(&pool).await;
+}

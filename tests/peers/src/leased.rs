@@ -1,0 +1,73 @@
+//! leasehold's own pairs of an acquisition and a release.
+
+use std::time::{Duration, Instant};
+
+use leasehold::client::native::{NativeStore, open};
+use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions, TokioRuntime, Unit};
+use leasehold::slots::SlotSpec;
+use leasehold::value::Value;
+use leasehold::{Lease, SECOND};
+use tokio::runtime::Handle;
+
+use crate::Anyhow;
+
+/// The time to live of a lease, and for so long a new server grants nothing; the seed's locks have the same.
+pub const TTL: u64 = 5 * SECOND;
+
+/// A pool of a store that a URL names.
+pub type Pool = leasehold::Pool<NativeStore, TokioRuntime>;
+
+/// The accounts of a pool of `count`.
+pub fn accounts(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("0x{number:064x}")).collect()
+}
+
+/// Options of a pool of `count` accounts.
+pub fn options(count: usize) -> Anyhow<PoolOptions> {
+    let spec = |id: String| Ok((id.clone(), SlotSpec { slot: leasehold::id::SlotId::new(&id)?, weight: 1 }));
+    let slots = accounts(count).into_iter().map(spec).collect::<Anyhow<Vec<_>>>()?;
+    Ok(PoolOptions { slots: Some(slots), ttl: TTL, timeout: 30 * SECOND, ..PoolOptions::default() })
+}
+
+/// Opens a pool of `count` accounts, with a connection and a courier of its own, and waits until it grants.
+pub async fn pool(url: &str, name: &str, count: usize) -> Anyhow<Pool> {
+    let store = open(&url.into(), &Value::Null, Unit::Milliseconds, Handle::current())?;
+    let pool = store.pool(name, options(count)?, None).await?;
+    give_back(pool.acquire(AcquireOptions::default()).await?).await?;
+    Ok(pool)
+}
+
+/// Pairs a second of as many callers as there are handles; a handle may be there more than once.
+pub async fn pairs(handles: &[Pool], time: Duration) -> Anyhow<f64> {
+    let began = Instant::now();
+    let callers: Vec<_> = handles
+        .iter()
+        .cloned()
+        .map(|pool| {
+            tokio::spawn(async move {
+                let mut count = 0u64;
+                while began.elapsed() < time {
+                    give_back(pool.acquire(AcquireOptions::default()).await?).await?;
+                    count += 1;
+                }
+                Anyhow::Ok(count)
+            })
+        })
+        .collect();
+    let mut total = 0;
+    for caller in callers {
+        total += caller.await??;
+    }
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// As after a transaction that was sent: its nonce was used.
+async fn give_back(lease: Lease<NativeStore, TokioRuntime>) -> Anyhow<()> {
+    use_nonce(&lease)?;
+    Ok(lease.release(ReleaseOptions::default()).await?)
+}
+
+/// Uses the lease's nonce, or the first one.
+pub fn use_nonce(lease: &Lease<NativeStore, TokioRuntime>) -> Anyhow<()> {
+    Ok(lease.used(if lease.nonce().is_some() { None } else { Some(1) })?)
+}

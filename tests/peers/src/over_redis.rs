@@ -1,0 +1,81 @@
+//! Pairs over one real server.
+
+use leasehold_servers::{RedisOptions, RedisServer};
+
+use crate::leased::{Pool, accounts, pairs, pool};
+use crate::seed::Seed;
+use crate::series::{Pace, Series};
+use crate::{Anyhow, ceiling, runtime};
+
+/// Callers at once.
+const CALLERS: usize = 64;
+/// Sizes of leasehold's pools.
+const SLOTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+/// Sizes of the seed's, each in a database of its own, from this one on.
+const SEED_SLOTS: [usize; 3] = [100, 1_000, 10_000];
+const SEED_DATABASE: u8 = 2;
+/// The database with keys that are not leasehold's, and how many.
+const FOREIGN_DATABASE: u8 = 1;
+const FOREIGN: usize = 100_000;
+
+/// Measures and writes all figures.
+pub fn measure(pace: Pace) -> Anyhow<()> {
+    let server = RedisServer::start(RedisOptions::default())?;
+    let (url, port) = (server.url(), server.port());
+    fill(&server)?;
+    let runtime = runtime()?;
+
+    let mut sized: Vec<(Pool, Series)> = Vec::new();
+    for slots in SLOTS {
+        let pool = runtime.block_on(pool(&url, &format!("sized-{slots}"), slots))?;
+        sized.push((pool, Series::new(format!("redis, {slots} slots, {CALLERS} callers"), "leasehold")));
+    }
+    let crowded = runtime.block_on(pool(&format!("{url}/{FOREIGN_DATABASE}"), "crowded", 1_000))?;
+    let mut apart = Vec::new();
+    for _ in 0..CALLERS {
+        apart.push(runtime.block_on(pool(&url, "apart", 1_000))?);
+    }
+    let mut seeds = Vec::new();
+    for (slots, database) in SEED_SLOTS.into_iter().zip(SEED_DATABASE..) {
+        let seed = runtime.block_on(Seed::new(port, database, accounts(slots)))?;
+        let series = |callers| Series::new(format!("redis, {slots} slots, {callers}"), "seed");
+        seeds.push((seed, series("1 caller".to_owned()), series(format!("{CALLERS} callers"))));
+    }
+    let mut scripts = Series::new(format!("redis, empty EVALSHA, {CALLERS} connections"), "ceiling");
+    let mut one = Series::new("redis, 1000 slots, 1 caller", "leasehold");
+    let mut foreign =
+        Series::new(format!("redis, 1000 slots, {CALLERS} callers, {FOREIGN} foreign keys"), "leasehold");
+    let mut apart_series =
+        Series::new(format!("redis, 1000 slots, {CALLERS} callers"), "leasehold, not coalesced");
+
+    for round in 0..pace.rounds {
+        scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
+        for (pool, series) in &mut sized {
+            series.add(runtime.block_on(pairs(&vec![pool.clone(); CALLERS], pace.time))?);
+        }
+        foreign.add(runtime.block_on(pairs(&vec![crowded.clone(); CALLERS], pace.time))?);
+        apart_series.add(runtime.block_on(pairs(&apart, pace.time))?);
+        one.add(runtime.block_on(pairs(&vec![crowded.clone(); 1], pace.time))?);
+        for (seed, alone, crowd) in &mut seeds {
+            runtime.block_on(seed.warm())?;
+            alone.add(runtime.block_on(seed.pairs(1, pace.times(2)))?);
+            crowd.add(runtime.block_on(seed.pairs(CALLERS, pace.times(2)))?);
+        }
+        eprintln!("redis: round {} of {}", round + 1, pace.rounds);
+    }
+
+    scripts.print("calls/s");
+    let seeds = seeds.iter().flat_map(|(_, alone, crowd)| [alone, crowd]);
+    let sized = sized.iter().map(|(_, series)| series);
+    sized.chain([&one, &foreign, &apart_series]).chain(seeds).for_each(|series| series.print("pairs/s"));
+    Ok(())
+}
+
+/// Puts foreign keys into their database.
+fn fill(server: &RedisServer) -> Anyhow<()> {
+    let mut connection = server.connect()?;
+    connection.command(&["SELECT", &FOREIGN_DATABASE.to_string()])?;
+    let script = "for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'foreign:' .. i, i) end";
+    connection.command(&["EVAL", script, "0", &FOREIGN.to_string()])?;
+    Ok(())
+}

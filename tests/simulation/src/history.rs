@@ -1,0 +1,199 @@
+//! What happened in a world, in the order of true time. Plain data: this is all that the checker sees.
+
+use std::sync::{Arc, Mutex};
+
+use crate::world::{Instant, ProcessId, unpoisoned};
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When, in true time.
+    pub at: Instant,
+    /// To which process; 0 for the store, the chain and the faults.
+    pub process: ProcessId,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// The store performed requests, now and for the first time.
+    Performed {
+        /// The store's time.
+        now: u64,
+        /// The last store time at which the sender wanted it done.
+        not_after: Option<u64>,
+        /// What changed.
+        facts: Vec<Fact>,
+    },
+    /// The store forgot everything.
+    Wiped,
+    /// The store restarted with its data.
+    Restarted,
+    /// The store's data was copied to a replica.
+    Copied,
+    /// The replica became the store: what came after the copy is lost.
+    Promoted,
+    /// The server's clock was set by so much.
+    ClockStepped(i64),
+    /// The store can be reached by nobody from here on, or is well again.
+    StoreReachable(bool),
+    /// A process was killed.
+    Killed,
+    /// A process was stopped, or goes on.
+    Paused(bool),
+    /// A process asked for leases.
+    AcquireBegan {
+        /// Its number.
+        acquire: u64,
+        /// How long it waits, on its own clock.
+        timeout: u64,
+        /// How much later it may end: an attempt without waiting has the response timeout.
+        grace: u64,
+    },
+    /// The acquisition ended.
+    AcquireEnded {
+        /// Its number.
+        acquire: u64,
+        /// How many leases, or the error's code; `None` if the caller dropped it.
+        end: Option<Result<usize, String>>,
+    },
+    /// A process relies on a lease until a true time.
+    Believes {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+        /// When its own deadline will have come, in true time.
+        until: Instant,
+    },
+    /// A process relies on a lease no more.
+    Closed {
+        /// The lease's fence.
+        fence: u64,
+    },
+    /// A release or renewal that was answered: its error's code, if it failed.
+    Answered {
+        /// The lease's fence.
+        fence: u64,
+        /// `release` or `renew`.
+        call: &'static str,
+        /// The error's code.
+        error: Option<String>,
+    },
+    /// A process signed a transaction.
+    Signed {
+        /// The transaction.
+        transaction: u64,
+        /// The account.
+        account: String,
+        /// Its nonce.
+        nonce: u64,
+        /// The fence of the lease under which it was signed.
+        fence: u64,
+    },
+    /// A transaction can never reach the chain: it was destroyed, or the network lost it.
+    Vanished {
+        /// The transaction.
+        transaction: u64,
+    },
+    /// A transaction reached the chain.
+    Arrived {
+        /// The transaction.
+        transaction: u64,
+        /// Whether the chain took it.
+        accepted: bool,
+    },
+    /// The most commands that a process sent within one second to a store that it could not reach.
+    Attempts {
+        /// How many.
+        most: u64,
+    },
+    /// After the faults: an account was leased and used, its nonce and that of the chain before.
+    Audited {
+        /// The slot.
+        slot: String,
+        /// What went wrong.
+        failure: Option<String>,
+    },
+    /// After the faults: what a process's own counts say is left over.
+    Leftover {
+        /// Callers that wait.
+        waiting: u64,
+        /// Leases that are held beyond those that were kept on purpose.
+        leased: u64,
+    },
+}
+
+/// A change of one slot in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A lease was granted.
+    Granted {
+        /// The claim's own id.
+        holder: String,
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+        /// Its end in store time.
+        deadline: u64,
+        /// Renewals may prolong it so far in all; 0 for no bound.
+        max_hold: u64,
+        /// Whether its nonce is handed out as known.
+        known: bool,
+    },
+    /// A lease was prolonged.
+    Renewed {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+        /// Its end in store time.
+        deadline: u64,
+    },
+    /// A lease was given back.
+    Released {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+        /// How long the slot rests.
+        rest: u64,
+        /// What became of its nonce: the word.
+        outcome: String,
+        /// Whether a nonce was named.
+        named: bool,
+    },
+    /// The chain's nonce was recorded under a lease.
+    Resynced {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+    },
+    /// An administrator changed the slot.
+    Changed {
+        /// The slot.
+        slot: String,
+        /// The change's word.
+        change: String,
+    },
+}
+
+/// The record of a world, written by all its parts.
+#[derive(Clone, Debug, Default)]
+pub struct History(Arc<Mutex<Vec<Event>>>);
+
+impl History {
+    /// Records an event.
+    pub fn record(&self, at: Instant, process: ProcessId, what: What) {
+        unpoisoned(&self.0).push(Event { at, process, what });
+    }
+
+    /// All events so far.
+    pub fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *unpoisoned(&self.0))
+    }
+}

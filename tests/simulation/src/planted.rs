@@ -1,0 +1,159 @@
+//! Bugs of other systems, planted in doubles of the store and of the transport: the harness must find them all.
+
+use leasehold::store::redis::SCRIPT;
+
+/// A bug and how it is planted.
+#[derive(Clone, Copy, Debug)]
+pub struct Planted {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is.
+    pub fault: PlantedFault,
+}
+
+/// Where a bug is.
+#[derive(Clone, Copy, Debug)]
+pub enum PlantedFault {
+    /// In the script: these texts are replaced by those.
+    Script(&'static [(&'static str, &'static str)]),
+    /// The transport makes deadlines count from the arrival of the reply.
+    DeadlineFromReply,
+    /// The transport repeats what got no reply, under another lane.
+    OtherLane,
+    /// The transport reads an error as a grant.
+    ErrorAsGrant,
+    /// The transport reads an error as "held by others".
+    ErrorAsExhausted,
+}
+
+use PlantedFault::Script;
+
+/// All of them.
+pub const ALL: [Planted; 21] = [
+    Planted {
+        name: "release without fence check",
+        fault: Script(&[("if current > fence then return nil, 'taken' end", "")]),
+    },
+    Planted {
+        name: "renewal of a lease that has ended",
+        fault: Script(&[("if s.state ~= 'l' then return nil, 'ended' end", "")]),
+    },
+    Planted { name: "deadline counted from the reply", fault: PlantedFault::DeadlineFromReply },
+    Planted {
+        name: "nonce reused after an unknown outcome",
+        fault: Script(&[("return 'd', s.floor\nend", "return s.kind, s.floor\nend")]),
+    },
+    Planted {
+        name: "nonces compared as numbers",
+        fault: Script(&[(
+            "if #a ~= #b then return #a < #b end\n  return a < b",
+            "return tonumber(a) < tonumber(b)",
+        )]),
+    },
+    Planted {
+        name: "nonce kept as a number",
+        fault: Script(&[(
+            "if s.floor ~= '-' and less(value, s.floor) then return false end\n    return 'k', value",
+            "return 'k', text(tonumber(value))",
+        )]),
+    },
+    Planted {
+        name: "repeated envelope performed twice",
+        fault: Script(&[("if tonumber(before) == tonumber(sequence) then return answer end", "")]),
+    },
+    Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
+    Planted {
+        name: "no quiet time after a promotion",
+        fault: Script(&[(
+            "epoch, lost_at, top = math.max(now, epoch + 1), now, math.max(top, seen)",
+            "epoch, top = math.max(now, epoch + 1), math.max(top, seen)",
+        )]),
+    },
+    Planted {
+        name: "no quiet time after an empty restart",
+        fault: Script(&[(
+            "if seen > 0 then lost_at = now elseif",
+            "if seen > 0 then lost_at = 0 elseif seen < 0 and",
+        )]),
+    },
+    Planted {
+        name: "expiry leaves the nonce trusted",
+        fault: Script(&[("unsettle(s)\n      settle(s, tonumber(s.ends))", "settle(s, tonumber(s.ends))")]),
+    },
+    Planted {
+        name: "cooldown ignored",
+        fault: Script(&[(
+            "local ends = math.max(tonumber(s.rest), tonumber(s.barred))",
+            "local ends = tonumber(s.barred)",
+        )]),
+    },
+    Planted {
+        name: "rest of a slot in doubt forgotten",
+        fault: Script(&[("if s.kind == 'd' then s.rest =", "if false then s.rest =")]),
+    },
+    Planted {
+        name: "nonces trusted across a promotion",
+        fault: Script(&[(
+            "if s.epoch ~= text(epoch) then\n    unsettle(s)",
+            "if s.epoch ~= text(epoch) then",
+        )]),
+    },
+    Planted {
+        name: "fence is a counter of the server's memory",
+        fault: Script(&[("top = math.max(now, top + 1)", "top = top + 1"), ("math.max(top, seen)", "top")]),
+    },
+    Planted {
+        name: "late envelope performed",
+        fault: Script(&[(
+            "if not_after ~= '-' and now > tonumber(not_after) then return 'stale ' .. text(now) end",
+            "",
+        )]),
+    },
+    Planted {
+        name: "sweep frees live leases",
+        fault: Script(&[(
+            "call('ZRANGEBYSCORE', DUE, '-inf', text(now),",
+            "call('ZRANGEBYSCORE', DUE, '-inf', text(now + 1500000),",
+        )]),
+    },
+    Planted {
+        name: "renewals without end",
+        fault: Script(&[("if limit ~= 0 then ends = math.min(limit, ends) end", "")]),
+    },
+    Planted {
+        name: "clock set back frees nothing and prolongs all",
+        fault: Script(&[("local now = math.max(wall + shift, last)", "local now = wall")]),
+    },
+    Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
+    Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },
+];
+
+impl Planted {
+    /// The script with the bug in it.
+    ///
+    /// # Panics
+    /// If the text that the bug replaces is not in the script (any more): the bug must be planted anew.
+    pub fn script(&self) -> String {
+        let mut script = SCRIPT.to_owned();
+        if let Script(replacements) = self.fault {
+            for (from, to) in replacements {
+                assert!(script.contains(from), "{}: the script has no {from:?}", self.name);
+                script = script.replacen(from, to, 1);
+            }
+        }
+        script
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bug_finds_its_place_in_the_script() {
+        for bug in ALL {
+            let changed = bug.script() != SCRIPT;
+            assert_eq!(changed, matches!(bug.fault, Script(_)), "{}", bug.name);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One world from its seed to its verdict.
+
+use std::sync::{Arc, Mutex};
+
+use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::id::SlotId;
+use leasehold::store::Store;
+use leasehold::store::redis::RedisStore;
+
+use crate::census::Census;
+use crate::chain::{Chain, Told};
+use crate::checker::{self, Rules, Violation};
+use crate::history::{Event, History, What};
+use crate::memory::ObservedMemory;
+use crate::network::{Network, SimTransport, record_reach};
+use crate::plan::{Misfortune, Plan};
+use crate::planted::Planted;
+use crate::rng::Rng;
+use crate::storm::Storm;
+use crate::workload::{Site, SiteState, open, start};
+use crate::world::{ProcessId, World, unpoisoned};
+
+/// How long after the storm all that waits must have ended, leases and quiet times with it.
+const CALM: u64 = 45_000_000;
+/// How long the processes that are left may take to lease once more.
+const GOING_ON: u64 = 30_000_000;
+/// How long the audit may take.
+const AUDIT: u64 = 60_000_000;
+
+/// What became of a world.
+pub struct Run {
+    /// Its plan.
+    pub plan: Plan,
+    /// The first rule that was broken.
+    pub violation: Option<Violation>,
+    /// Everything that happened.
+    pub events: Vec<Event>,
+    /// How long it lasted, in virtual time.
+    pub lasted: u64,
+}
+
+/// Runs the world of a seed. Counts go to `census`.
+pub fn run(seed: u64, redis: bool, bug: Option<Planted>, census: &Census) -> Run {
+    let mut rng = Rng::new(seed.wrapping_mul(2) + u64::from(redis));
+    let plan = Plan::new(&mut rng, redis);
+    let world = World::new(rng.bits());
+    let history = History::default();
+    if !redis {
+        let store = ObservedMemory::new(&world, &history);
+        return play(world, history, census, plan, rng, None, Box::new(move |_| store.clone()));
+    }
+    let network = Network::new(&world, &history, census, rng.fork(1), plan.odds, bug);
+    let (ways, pushed) = (network.clone(), rng.in_thousand(850));
+    let store = move |process| RedisStore::new(SimTransport::new(&ways, process, pushed));
+    play(world, history, census, plan, rng, Some(network), Box::new(store))
+}
+
+fn play<S: Store>(
+    world: World,
+    history: History,
+    census: &Census,
+    plan: Plan,
+    mut rng: Rng,
+    network: Option<Network>,
+    store: Box<dyn Fn(ProcessId) -> S + Send + Sync>,
+) -> Run {
+    let chain = Chain::new(&world, &history, census, rng.fork(2), plan.accounts.iter().cloned());
+    let state = Mutex::new(SiteState::new(rng.fork(3)));
+    let site = Arc::new(Site {
+        world: world.clone(),
+        history: history.clone(),
+        census: census.clone(),
+        chain: chain.clone(),
+        plan: plan.clone(),
+        store,
+        state,
+    });
+    for _ in 0..plan.processes {
+        start(&site);
+    }
+    Arc::new(Storm { site: site.clone(), network: network.clone() }).rage(rng.fork(4));
+    world.run_until(plan.storm);
+    unpoisoned(&site.state).busy = false;
+    chain.calm();
+    if let Some(network) = &network {
+        network.calm();
+        record_reach(network, true);
+        network.with_server(|server| server.set_fault(None));
+    }
+    world.run_until(plan.storm + CALM);
+    left_over(&site);
+    go_on(&site);
+    world.run_until(plan.storm + CALM + GOING_ON);
+    audit(&site);
+    world.run_until(plan.storm + CALM + GOING_ON + AUDIT);
+    if let Some(network) = &network {
+        for (process, most) in network.most_attempts() {
+            history.record(world.now(), process, What::Attempts { most });
+        }
+    }
+    let lasted = world.now();
+    census.add("tasks run", world.polls());
+    world.end();
+    let left = {
+        let mut state = unpoisoned(&site.state);
+        (std::mem::take(&mut state.kept), std::mem::take(&mut state.pools))
+    };
+    drop(left);
+    let events = history.take();
+    census.add("events", events.len() as u64);
+    let rules = Rules {
+        ttl: plan.pool.ttl,
+        doubt_rest: plan.pool.doubt_rest,
+        accounts: plan.accounts.iter().map(|(account, _)| account.clone()).collect(),
+        mixed: plan.mixed || plan.misfortunes.contains(&Misfortune::Removal),
+        workers: plan.workers as u64,
+        drift: plan.drift,
+    };
+    let violation = checker::judge(&rules, &events, census);
+    Run { plan, violation, events, lasted }
+}
+
+fn left_over<S: Store>(site: &Arc<Site<S>>) {
+    let state = unpoisoned(&site.state);
+    for (&process, pool) in &state.pools {
+        let statistics = pool.statistics();
+        let kept = state.kept.get(&process).map_or(0, Vec::len) as u64;
+        let left =
+            What::Leftover { waiting: statistics.waiting, leased: statistics.leased.saturating_sub(kept) };
+        site.history.record(site.world.now(), process, left);
+    }
+}
+
+/// Sees that every process that is left can still lease, with what it knows from before.
+fn go_on<S: Store>(site: &Arc<Site<S>>) {
+    let pools = unpoisoned(&site.state).pools.clone();
+    for (process, pool) in pools {
+        let shared = site.clone();
+        site.world.spawn(process, async move {
+            for (slot, _) in &shared.plan.accounts {
+                // One that the pool does not have cannot be enabled, and need not be.
+                let _ = pool.enable(slot).await;
+            }
+            let options = AcquireOptions { timeout: Some(20_000_000), ..AcquireOptions::default() };
+            let failure = match pool.acquire(options).await {
+                Ok(lease) => {
+                    lease.unused();
+                    lease.release(ReleaseOptions::default()).await.err()
+                }
+                Err(error) => Some(error),
+            };
+            let failure = failure.map(|error| error.to_string());
+            let audited = What::Audited { slot: format!("process {process}"), failure };
+            shared.history.record(shared.world.now(), process, audited);
+        });
+    }
+}
+
+/// Leases every account, signs with the nonce that comes with it, and sees that the chain takes it.
+fn audit<S: Store>(site: &Arc<Site<S>>) {
+    let process = site.world.start(false);
+    let shared = site.clone();
+    site.world.spawn(process, async move {
+        let plan = Plan { mixed: false, ..shared.plan.clone() };
+        let options: PoolOptions = plan.options(&mut Rng::new(0));
+        let pool = open(&shared, process, options, true).await;
+        for (slot, _) in &plan.accounts {
+            let failure = match &pool {
+                Some(pool) => inspect(&shared, pool, slot).await.err(),
+                None => Some("the pool cannot be opened".to_owned()),
+            };
+            let audited = What::Audited { slot: slot.clone(), failure };
+            shared.history.record(shared.world.now(), process, audited);
+        }
+    });
+}
+
+async fn inspect<S: Store>(
+    site: &Arc<Site<S>>,
+    pool: &crate::workload::SimPool<S>,
+    slot: &str,
+) -> Result<(), String> {
+    pool.enable(slot).await.map_err(|error| error.to_string())?;
+    let slots = SlotId::new(slot).ok().map(|id| vec![id]);
+    let options = AcquireOptions { slots, timeout: Some(20_000_000), ..AcquireOptions::default() };
+    let lease = pool.acquire(options).await.map_err(|error| error.to_string())?;
+    let (nonce, next) = (lease.nonce(), site.chain.next(slot));
+    if nonce != Some(next) {
+        return Err(format!("the lease has nonce {nonce:?}, the chain expects {next}"));
+    }
+    let told = site.chain.send(site.chain.sign(), slot, next).await;
+    if told != Ok(Told::Accepted) {
+        return Err(format!("the chain says {told:?} to {next}"));
+    }
+    lease.used(None).map_err(|error| error.to_string())?;
+    lease.release(ReleaseOptions::default()).await.map_err(|error| error.to_string())
+}

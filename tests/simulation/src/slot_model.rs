@@ -1,0 +1,193 @@
+//! What the store may do to slots: a small model of its own, fed with what the store did.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::checker::Breach;
+use crate::history::Fact;
+use crate::world::Instant;
+
+type Slots = BTreeMap<String, SlotState>;
+
+/// The slots of the store as they must be.
+#[derive(Debug, Default)]
+pub struct SlotModel {
+    slots: Slots,
+    replica: Slots,
+    /// The highest fence of each slot ever, whatever the store forgot.
+    fences: HashMap<String, u64>,
+    /// The claims that were granted since memory was last lost.
+    claims: HashMap<String, u64>,
+    /// By fence: the true time at which the lease has ended in the store.
+    ends: HashMap<u64, Instant>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SlotState {
+    fence: u64,
+    leased: bool,
+    since: u64,
+    deadline: u64,
+    max_hold: u64,
+    rest_until: u64,
+    /// Whether a nonce has been known under the last lease.
+    told: bool,
+    doubt: bool,
+    /// Whether it was removed: what is added again under its name is new.
+    removed: bool,
+}
+
+impl SlotModel {
+    /// The true time until which the store keeps the lease of this fence, if it ever granted it.
+    pub fn end_of(&self, fence: u64) -> Option<Instant> {
+        self.ends.get(&fence).copied()
+    }
+
+    /// The fence of a slot's last lease.
+    pub fn fence_of(&self, slot: &str) -> u64 {
+        self.slots.get(slot).map_or(0, |slot| slot.fence)
+    }
+
+    /// The store forgot everything.
+    pub fn wipe(&mut self) {
+        self.slots.clear();
+        self.replica.clear();
+        self.claims.clear();
+    }
+
+    /// The store cannot know whether it forgot something.
+    pub fn doubt_all(&mut self) {
+        self.slots.values_mut().for_each(|slot| slot.doubt = true);
+    }
+
+    /// The replica is up to date.
+    pub fn copy(&mut self) {
+        self.replica = self.slots.clone();
+    }
+
+    /// The replica took over.
+    pub fn promote(&mut self) {
+        self.slots = std::mem::take(&mut self.replica);
+        self.claims.clear();
+        self.doubt_all();
+    }
+
+    /// The store did this at its time `now`, in truth at `at`.
+    pub fn apply(&mut self, at: Instant, now: u64, doubt_rest: u64, fact: &Fact) -> Result<(), Breach> {
+        match fact {
+            Fact::Granted { .. } => self.grant(at, now, doubt_rest, fact),
+            Fact::Renewed { slot, fence, deadline } => {
+                let state = self.held(now, slot, *fence, "renewed")?;
+                if state.max_hold > 0 && *deadline > state.since + state.max_hold {
+                    return Err(Breach::new(
+                        "L7",
+                        format!("{slot} {fence} was prolonged beyond its longest hold"),
+                    ));
+                }
+                if *deadline < state.deadline {
+                    return Err(Breach::new("S3", format!("{slot} {fence} was shortened by a renewal")));
+                }
+                state.deadline = *deadline;
+                let end = at + (deadline - now);
+                self.ends.entry(*fence).and_modify(|until| *until = end.max(*until)).or_insert(end);
+                Ok(())
+            }
+            Fact::Resynced { slot, fence } => {
+                let state = self.held(now, slot, *fence, "resynced")?;
+                (state.told, state.doubt) = (true, false);
+                Ok(())
+            }
+            Fact::Released { slot, fence, rest, outcome, named } => {
+                let state = self.held(now, slot, *fence, "released")?;
+                state.leased = false;
+                state.rest_until = state.rest_until.max(now + rest);
+                match (outcome.as_str(), named) {
+                    ("unused", _) => {}
+                    ("used" | "rejected", true) => state.doubt = false,
+                    ("unsettled", _) if !state.told => {}
+                    _ => {
+                        state.doubt = true;
+                        state.rest_until = state.rest_until.max(now + doubt_rest);
+                    }
+                }
+                Ok(())
+            }
+            Fact::Changed { slot, change } => {
+                let state = self.slots.entry(slot.clone()).or_default();
+                match change.as_str() {
+                    "break" if state.leased => {
+                        state.leased = false;
+                        state.doubt = true;
+                    }
+                    "quarantine" => state.doubt = true,
+                    "remove" => state.removed = true,
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn grant(&mut self, at: Instant, now: u64, doubt_rest: u64, fact: &Fact) -> Result<(), Breach> {
+        let Fact::Granted { holder, slot, fence, deadline, max_hold, known } = fact else { return Ok(()) };
+        let top = self.fences.entry(slot.clone()).or_default();
+        if *fence <= *top {
+            return Err(Breach::new("S2", format!("{slot} was granted with fence {fence} after {top}")));
+        }
+        *top = *fence;
+        if self.claims.insert(format!("{holder} {slot}"), *fence).is_some()
+            || self.claims.insert(holder.clone(), now).is_some_and(|before| before != now)
+        {
+            return Err(Breach::new("E2", format!("the claim {holder} was granted twice")));
+        }
+        self.ends.insert(*fence, at + (deadline.saturating_sub(now)));
+        let state = self.slots.entry(slot.clone()).or_default();
+        if state.leased && state.deadline > now {
+            let left = state.deadline - now;
+            return Err(Breach::new(
+                "S1",
+                format!("the store granted {slot} {fence} while {} had {left} us left", state.fence),
+            ));
+        }
+        if state.leased && state.told {
+            state.doubt = true;
+            state.rest_until = state.rest_until.max(state.deadline + doubt_rest);
+        }
+        if std::mem::take(&mut state.removed) {
+            (state.rest_until, state.doubt) = (0, false);
+        }
+        if state.rest_until > now {
+            let left = state.rest_until - now;
+            return Err(Breach::new(
+                "C2",
+                format!("{slot} {fence} was granted {left} us before its rest ended"),
+            ));
+        }
+        if *known && state.doubt {
+            return Err(Breach::new("S10", format!("{slot} {fence} came with a nonce that is in doubt")));
+        }
+        *state = SlotState {
+            fence: *fence,
+            leased: true,
+            since: now,
+            deadline: *deadline,
+            max_hold: *max_hold,
+            told: *known || state.doubt && state.told,
+            ..state.clone()
+        };
+        Ok(())
+    }
+
+    fn held(&mut self, now: u64, slot: &str, fence: u64, what: &str) -> Result<&mut SlotState, Breach> {
+        let state = self.slots.entry(slot.to_owned()).or_default();
+        if state.fence != fence || !state.leased || state.deadline <= now {
+            let text = format!(
+                "{slot} {fence} was {what}, the lease in force is {} ({}, until {}, now {now})",
+                state.fence,
+                if state.leased { "leased" } else { "ended" },
+                state.deadline
+            );
+            return Err(Breach::new("S3", text));
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,319 @@
+//! Processes that lease accounts, sign with their nonces and tell what became of them.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{Either, join_all, select};
+use leasehold::client::{
+    AcquireOptions, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions, Unit,
+};
+use leasehold::id::SlotId;
+use leasehold::store::Store;
+use leasehold::value::Value;
+use leasehold::{Error, Lease, Pool};
+
+use crate::census::Census;
+use crate::chain::{Chain, Told};
+use crate::history::{History, What};
+use crate::plan::{Misfortune, Plan};
+use crate::rng::Rng;
+use crate::world::{ProcessId, SimRuntime, World, unpoisoned};
+
+/// A pool as a process has it.
+pub type SimPool<S> = Pool<S, SimRuntime>;
+type SimLease<S> = Lease<S, SimRuntime>;
+
+/// Where all processes are.
+pub struct Site<S: Store> {
+    /// The world.
+    pub world: World,
+    /// Its record.
+    pub history: History,
+    /// Its counts.
+    pub census: Census,
+    /// The chain.
+    pub chain: Chain,
+    /// Its plan.
+    pub plan: Plan,
+    /// Makes a process's way to the store.
+    pub store: Box<dyn Fn(ProcessId) -> S + Send + Sync>,
+    /// What changes.
+    pub state: Mutex<SiteState<S>>,
+}
+
+/// What changes of a site.
+pub struct SiteState<S: Store> {
+    /// Whether the workers go on.
+    pub busy: bool,
+    /// The pools of processes that live, and how many leases each keeps on purpose.
+    pub pools: BTreeMap<ProcessId, SimPool<S>>,
+    /// Leases that are neither given back nor dropped, by process.
+    pub kept: BTreeMap<ProcessId, Vec<Box<dyn Any + Send>>>,
+    acquires: u64,
+    rng: Rng,
+}
+
+impl<S: Store> SiteState<S> {
+    /// Nothing yet.
+    pub fn new(rng: Rng) -> Self {
+        SiteState { busy: true, pools: BTreeMap::new(), kept: BTreeMap::new(), acquires: 0, rng }
+    }
+}
+
+/// One process, as its tasks share it.
+struct Member<S: Store> {
+    site: Arc<Site<S>>,
+    process: ProcessId,
+    pool: SimPool<S>,
+    /// Whether the library reads nonces by itself.
+    reads: bool,
+}
+
+/// Starts a process and its workers.
+pub fn start<S: Store>(site: &Arc<Site<S>>) -> ProcessId {
+    let process = site.world.start(site.plan.drift);
+    let mut rng = unpoisoned(&site.state).rng.fork(process as u64);
+    let shared = site.clone();
+    site.world.spawn(process, async move {
+        let reads = rng.in_thousand(800);
+        let options = shared.plan.options(&mut rng);
+        let Some(pool) = open(&shared, process, options, reads).await else { return };
+        unpoisoned(&shared.state).pools.insert(process, pool.clone());
+        let member = Arc::new(Member { site: shared.clone(), process, pool, reads });
+        for number in 0..shared.plan.workers {
+            let (member, rng) = (member.clone(), rng.fork(number as u64));
+            shared.world.spawn(process, async move { member.work(rng).await });
+        }
+        if shared.plan.misfortunes.contains(&Misfortune::Administration) {
+            let rng = rng.fork(99);
+            shared.world.spawn(process, async move { member.administer(rng).await });
+        }
+    });
+    process
+}
+
+/// Opens the pool, for as long as it takes.
+pub async fn open<S: Store>(
+    site: &Arc<Site<S>>,
+    process: ProcessId,
+    options: leasehold::client::PoolOptions,
+    reads: bool,
+) -> Option<SimPool<S>> {
+    let defaults = OpenOptions { response_timeout: site.plan.response_timeout, ..OpenOptions::default() };
+    let runtime = SimRuntime::new(&site.world, process);
+    let leasehold = Leasehold::new((site.store)(process), runtime, defaults);
+    for _ in 0..100 {
+        let source = reads.then(|| Arc::new(site.chain.clone()) as ReadNonce);
+        match leasehold.pool("relayers", options.clone(), source).await {
+            Ok(pool) => return Some(pool),
+            Err(_) => site.world.sleep(500_000).await,
+        }
+    }
+    None
+}
+
+impl<S: Store> Member<S> {
+    async fn work(&self, mut rng: Rng) {
+        while unpoisoned(&self.site.state).busy {
+            let rest = rng.spread(2_000, 400_000);
+            self.site.world.sleep(rest).await;
+            match self.acquire(&mut rng).await {
+                Some(Ok(leases)) => {
+                    let uses = leases.into_iter().map(|lease| self.employ(lease, rng.fork(1)));
+                    join_all(uses.collect::<Vec<_>>()).await;
+                }
+                Some(Err(_)) => self.site.world.sleep(100_000).await,
+                None => {}
+            }
+        }
+    }
+
+    /// Asks for leases; `None` if it was dropped before its end.
+    async fn acquire(&self, rng: &mut Rng) -> Option<Result<Vec<SimLease<S>>, Error>> {
+        let (site, plan) = (&self.site, &self.site.plan);
+        let timeout = *rng.pick(&[0, 30_000, 500_000, 2_000_000, 5_000_000, 9_000_000]);
+        let mut options = AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() };
+        if rng.in_thousand(200) {
+            options.ttl = Some(rng.between(plan.pool.ttl / 2, plan.pool.ttl));
+        }
+        if rng.in_thousand(100) {
+            let id = &rng.pick(&plan.accounts).0;
+            options.slots = SlotId::new(id).ok().map(|id| vec![id]);
+        } else if rng.in_thousand(100) {
+            options.count = Some(2);
+        }
+        let acquire = {
+            let mut state = unpoisoned(&site.state);
+            state.acquires += 1;
+            state.acquires
+        };
+        let record = |what| site.history.record(site.world.now(), self.process, what);
+        // An attempt without waiting may take one reply, and the chain's answer for each lease.
+        let grace = if timeout == 0 { plan.response_timeout + plan.pool.ttl } else { 0 };
+        record(What::AcquireBegan { acquire, timeout, grace });
+        let patience = rng.in_thousand(plan.cancels).then(|| rng.spread(100, 3_000_000));
+        let leases = match patience {
+            None => Some(self.pool.acquire_many(options).await),
+            Some(patience) => {
+                let sleep = pin!(site.world.sleep(patience));
+                match select(pin!(self.pool.acquire_many(options)), sleep).await {
+                    Either::Left((leases, _)) => Some(leases),
+                    Either::Right(_) => None,
+                }
+            }
+        };
+        let end = leases.as_ref().map(|leases| match leases {
+            Ok(leases) => Ok(leases.len()),
+            Err(error) => Err(error.code().as_str().to_owned()),
+        });
+        match &end {
+            None => site.census.count("acquire dropped"),
+            Some(Ok(count)) => site.census.add("leases", *count as u64),
+            Some(Err(_)) => site.census.count("acquire refused"),
+        }
+        record(What::AcquireEnded { acquire, end });
+        leases.iter().flatten().flatten().for_each(|lease| self.believe(lease));
+        leases
+    }
+
+    /// Records until when this process relies on the lease.
+    fn believe(&self, lease: &SimLease<S>) {
+        let world = &self.site.world;
+        let until = world.when(self.process, world.local(self.process) + lease.remaining());
+        let believes = What::Believes { slot: lease.slot().to_owned(), fence: lease.fence(), until };
+        self.site.history.record(world.now(), self.process, believes);
+    }
+
+    async fn employ(&self, lease: SimLease<S>, mut rng: Rng) {
+        let (site, ttl) = (&self.site, self.site.plan.pool.ttl);
+        if lease.nonce().is_none() && !self.learn(&lease).await {
+            return self.end(lease, &mut rng).await;
+        }
+        let mut next = lease.nonce();
+        // Some hold on for as long as they are let.
+        let steps = if rng.in_thousand(30) { 16 } else { rng.between(0, 3) };
+        for _ in 0..steps {
+            match rng.below(if steps > 3 { 4 } else { 11 }) {
+                _ if steps > 3 && lease.remaining() < ttl / 2 => self.renew(&lease).await,
+                // To the brink, where a transaction is under way as the lease ends.
+                10 => {
+                    let left = lease.remaining().saturating_sub(rng.spread(100, 400_000));
+                    site.world.sleep(left).await;
+                }
+                // Sometimes past its end.
+                0 => site.world.sleep(rng.between(ttl / 2, ttl * 5 / 4)).await,
+                1..=3 => self.renew(&lease).await,
+                _ => site.world.sleep(rng.spread(500, ttl / 3)).await,
+            }
+            let Some(nonce) = next else { break };
+            next = match rng.in_thousand(700) {
+                true => self.sign(&lease, nonce, &mut rng).await,
+                false => Some(nonce),
+            };
+        }
+        self.end(lease, &mut rng).await;
+    }
+
+    /// Asks the chain where the library has not.
+    async fn learn(&self, lease: &SimLease<S>) -> bool {
+        if self.reads {
+            return false;
+        }
+        match self.site.chain.read(lease.slot()).await {
+            Ok(nonce) => lease.resync(nonce, false).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+
+    async fn renew(&self, lease: &SimLease<S>) {
+        let renewed = lease.renew(None).await;
+        let error = renewed.as_ref().err().map(|error| error.code().as_str().to_owned());
+        if renewed.is_ok() {
+            self.site.census.count("renewals");
+            self.believe(lease);
+        }
+        let answered = What::Answered { fence: lease.fence(), call: "renew", error };
+        self.site.history.record(self.site.world.now(), self.process, answered);
+    }
+
+    /// Signs and sends if the lease is held at this moment. The nonce that may be signed with next.
+    async fn sign(&self, lease: &SimLease<S>, nonce: u64, rng: &mut Rng) -> Option<u64> {
+        let site = &self.site;
+        let record = |what| site.history.record(site.world.now(), self.process, what);
+        if !lease.is_held() {
+            return None;
+        }
+        let transaction = site.chain.sign();
+        let (account, fence) = (lease.slot().to_owned(), lease.fence());
+        record(What::Signed { transaction, account: account.clone(), nonce, fence });
+        site.census.count("transactions");
+        if lease.nonce() == Some(nonce) && rng.in_thousand(50) {
+            record(What::Vanished { transaction });
+            lease.unused();
+            return None;
+        }
+        let told = site.chain.send(transaction, &account, nonce);
+        // Until it is told, it may be in: whoever drops the lease now leaves the nonce in doubt.
+        lease.unknown();
+        let patience = site.world.sleep(rng.spread(20_000, 2_500_000));
+        match select(told, pin!(patience)).await {
+            Either::Left((Ok(Told::Accepted), _)) => {
+                // Whether the record forbids it is for the checker to say.
+                let said = lease.used(Some(nonce + 1)).err().map(|error| error.message().to_owned());
+                if said.is_some() {
+                    record(What::Answered { fence, call: "used", error: said });
+                }
+                Some(nonce + 1)
+            }
+            Either::Left((Ok(Told::Refused(expected)), _)) => {
+                site.census.count("transactions refused");
+                lease.rejected(Some(expected).filter(|_| rng.in_thousand(600)));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives the lease back, drops it, or keeps it for ever.
+    async fn end(&self, lease: SimLease<S>, rng: &mut Rng) {
+        let site = &self.site;
+        let fence = lease.fence();
+        let record = |what| site.history.record(site.world.now(), self.process, what);
+        match rng.below(20) {
+            0 => {
+                site.census.count("lease kept");
+                let mut state = unpoisoned(&site.state);
+                state.kept.entry(self.process).or_default().push(Box::new(lease));
+            }
+            1..=5 => record(What::Closed { fence }),
+            _ => {
+                record(What::Closed { fence });
+                let cooldown = rng.in_thousand(200).then(|| rng.spread(10_000, 3_000_000));
+                let error = lease.release(ReleaseOptions { cooldown }).await.err();
+                let error = error.map(|error| error.code().as_str().to_owned());
+                record(What::Answered { fence, call: "release", error });
+            }
+        }
+    }
+
+    async fn administer(&self, mut rng: Rng) {
+        let site = &self.site;
+        while unpoisoned(&site.state).busy {
+            let pause = rng.between(2_000_000, 12_000_000);
+            site.world.sleep(pause).await;
+            let slot = rng.pick(&site.plan.accounts).0.clone();
+            let (pool, rest) = (&self.pool, Value::Number(rng.between(1, 3_000) as f64));
+            let done = match rng.below(8) {
+                0 => pool.disable(&slot).await,
+                1 => pool.drain(&slot).await,
+                2 => pool.quarantine(&slot, &rest, Unit::Milliseconds).await,
+                3 => pool.inspect(&[slot]).await.map(drop),
+                4 => pool.list().await.map(drop),
+                _ => pool.enable(&slot).await,
+            };
+            site.census.count(if done.is_ok() { "administration" } else { "administration failed" });
+        }
+    }
+}
