@@ -48,5 +48,10 @@ function artifact(name, flags) {
 
 function run(command, args) {
   const options = { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "inherit"] };
-  return execFileSync(command, args, options);
+  try {
+    return execFileSync(command, args, options);
+  } catch {
+    // It has said itself what went wrong.
+    process.exit(1);
+  }
 }

@@ -1,6 +1,24 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { type Code, LeaseholdError } from "./errors.js";
+export { Lease, type ReleaseOptions } from "./lease.js";
+export { Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export {
+  type AcquireManyOptions,
+  type AcquireOptions,
+  type Census,
+  Pool,
+  type PoolOptions,
+  type Slot,
+  type SlotState,
+  type Statistics,
+  type Strategy,
+  type TryAcquireOptions,
+} from "./pool.js";
+export { NotSent, type Reply, type Transport } from "./transport.js";
+export { type FetchOptions, fetchTransport } from "./transports/fetch.js";
+export { type IoredisClient, ioredisTransport } from "./transports/ioredis.js";
+export { type NodeRedisClient, nodeRedisTransport } from "./transports/node-redis.js";
 
 import * as glue from "./glue/leasehold.js";
 import { guarded } from "./instance.js";

@@ -11,15 +11,25 @@ export type Code =
   | "limited"
   | "invalid_argument"
   | "stalled"
+  | "nonce_unavailable"
   | "internal";
 
 /** Every error of this package; the message says what to do next. */
 export class LeaseholdError extends Error {
   override readonly name = "LeaseholdError";
   readonly code: Code;
+  /** The argument that was refused, with `invalid_argument`. */
+  declare readonly field?: string;
 
-  constructor(code: Code, message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(code: Code, message: string, options?: ErrorOptions & { field?: string | undefined }) {
+    const { field, ...rest } = options ?? {};
+    super(message, rest);
     this.code = code;
+    if (field !== undefined) this.field = field;
   }
+}
+
+/** An argument that the face itself refuses. */
+export function refused(field: string, message: string): LeaseholdError {
+  return new LeaseholdError("invalid_argument", `${field}: ${message}`, { field });
 }

@@ -1,15 +1,28 @@
 // What the compiled module imports. None of it throws but what the module catches.
 import { type Code, LeaseholdError } from "./errors.js";
+import { camel, spoken } from "./keys.js";
+import { NotSent, reply, type Transport } from "./transport.js";
 
 /** How the module is told of what it waits for; set by `instance.ts`. */
 export interface Ears {
   runTasks(): void;
   settle(number: number, fulfilled: boolean, value: unknown): void;
+  message(number: number, text: string): void;
+  answer(call: number, fulfilled: boolean, value: unknown): void;
 }
 
 /** An exception of the caller's own code on its way through the module. */
 export class Passed {
   constructor(readonly exception: unknown) {}
+}
+
+/** What a lease is, as the module says it. */
+export interface Facts {
+  readonly number: number;
+  readonly slot: string;
+  readonly fence: bigint;
+  readonly nonce: bigint | undefined;
+  readonly inDoubt: boolean;
 }
 
 export function listen(to: Ears): void {
@@ -18,27 +31,45 @@ export function listen(to: Ears): void {
 
 /** Forgets what a broken instance waited for, and gives the words of its panic. */
 export function clear(): string | undefined {
-  for (const stop of watches.values()) stop();
+  for (const watch of watches.values()) watch.stop?.();
   watches.clear();
+  for (const number of [...subscriptions.keys()]) unsubscribe(number);
   const message = panic;
   panic = undefined;
   return message;
 }
 
-export function failure(code: string, message: string): LeaseholdError {
-  return new LeaseholdError(code as Code, message);
+export function failure(code: string, message: string, field: string | undefined): LeaseholdError {
+  return new LeaseholdError(code as Code, spoken(message, field), { field: field === undefined ? field : camel(field) });
 }
 
 export function passed(exception: unknown): Passed {
   return new Passed(exception);
 }
 
+export function words(exception: unknown): string {
+  try {
+    return exception instanceof Error ? exception.message : String(exception);
+  } catch {
+    return "an exception that cannot be shown";
+  }
+}
+
 export function panicked(message: string): void {
   panic = message;
 }
 
+/** Milliseconds since the start. Some hosts stop their clock while the machine sleeps; the wall clock goes on. */
 export function now(): number {
-  return performance.now();
+  const steady = performance.now();
+  const distance = Date.now() - steady;
+  if (distance - lastDistance > STEP) slept += distance - lastDistance;
+  lastDistance = distance;
+  return steady + slept;
+}
+
+export function origin(): number {
+  return performance.timeOrigin;
 }
 
 export function entropy(bytes: Uint8Array<ArrayBuffer>): void {
@@ -49,28 +80,31 @@ export function defer(): void {
   queueMicrotask(() => ears.runTasks());
 }
 
-export function setTimer(milliseconds: number, background: boolean): number {
-  const number = next();
+export function setTimer(number: number, milliseconds: number): void {
+  const watch: Watch = {};
+  watches.set(number, watch);
   // A longer one would ring at once; the module looks at its clock and sets another.
-  const timer = setTimeout(() => settle(number, true, undefined), Math.min(milliseconds, LONGEST)) as unknown;
-  if (background && typeof timer === "object") (timer as { unref?(): void }).unref?.();
-  watches.set(number, () => clearTimeout(timer as number));
-  return number;
+  const timer = setTimeout(() => settle(number, watch, true, undefined), Math.min(milliseconds, LONGEST)) as unknown;
+  if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+  watch.stop = () => clearTimeout(timer as number);
 }
 
-export function watch(promise: unknown): number {
-  const number = next();
-  watches.set(number, () => {});
+export function watch(number: number, promise: unknown): void {
+  const watch: Watch = {};
+  watches.set(number, watch);
   Promise.resolve(promise).then(
-    (value) => settle(number, true, value),
-    (reason: unknown) => settle(number, false, reason),
+    (value) => settle(number, watch, true, value),
+    (reason: unknown) => settle(number, watch, false, reason),
   );
-  return number;
 }
 
 export function forget(number: number): void {
-  watches.get(number)?.();
+  watches.get(number)?.stop?.();
   watches.delete(number);
+}
+
+export function answer(call: number, fulfilled: boolean, value: unknown): void {
+  ears.answer(call, fulfilled, value);
 }
 
 export function members(object: object): unknown[] | undefined {
@@ -83,20 +117,91 @@ export function members(object: object): unknown[] | undefined {
   return plain ? Object.entries(object).flat() : undefined;
 }
 
+export function lease(number: number, slot: string, fence: bigint, nonce: bigint | undefined, inDoubt: boolean): Facts {
+  return { number, slot, fence, nonce, inDoubt };
+}
+
+/** Resolves to whether the reply is an error of the server, and the reply; rejects with whether it was sent, and words. */
+export async function send(transport: Transport, command: string[]): Promise<[boolean, unknown]> {
+  try {
+    return await reply(transport, command);
+  } catch (error) {
+    throw [!(error instanceof NotSent), words(error)];
+  }
+}
+
+export async function subscribe(number: number, transport: Transport, channel: string): Promise<boolean> {
+  if (!transport.subscribe) return false;
+  const subscription: Subscription = { transport, ended: false };
+  subscriptions.set(number, subscription);
+  try {
+    const stop = await transport.subscribe(channel, (message) => ears.message(number, String(message)));
+    if (subscription.ended) end(stop);
+    else subscription.stop = stop;
+    return true;
+  } catch (error) {
+    subscriptions.delete(number);
+    throw words(error);
+  }
+}
+
+export function unsubscribe(number: number): void {
+  const subscription = subscriptions.get(number);
+  if (!subscription) return;
+  subscriptions.delete(number);
+  subscription.ended = true;
+  if (subscription.stop) end(subscription.stop);
+}
+
+/** Ends what was subscribed to through a transport: its connection would keep the process alive. */
+export function unsubscribeAll(transport: Transport): void {
+  for (const [number, subscription] of [...subscriptions]) {
+    if (subscription.transport === transport) unsubscribe(number);
+  }
+}
+
+/** A number of a call or a subscription, not used twice: also not by the next instance. */
+export function newNumber(): number {
+  last = (last + 1) >>> 0;
+  return last;
+}
+
+/** A timer or a promise. The next instance numbers from the beginning, so what is told is told by identity. */
+interface Watch {
+  stop?: () => void;
+}
+
+interface Subscription {
+  transport: Transport;
+  ended: boolean;
+  stop?: () => unknown;
+}
+
 const LONGEST = 2 ** 31 - 1;
+
+/** Milliseconds by which the wall clock must run ahead for the machine to have slept. */
+const STEP = 1_000;
 
 let ears: Ears;
 let panic: string | undefined;
 let last = 0;
+let slept = 0;
+let lastDistance = Infinity;
 
-/** What is waited for, with what stops it. Numbers are not used twice, also not by the next instance. */
-const watches = new Map<number, () => void>();
+/** What the module waits for. */
+const watches = new Map<number, Watch>();
 
-function next(): number {
-  last = (last + 1) >>> 0;
-  return watches.has(last) ? next() : last;
+const subscriptions = new Map<number, Subscription>();
+
+function settle(number: number, watch: Watch, fulfilled: boolean, value: unknown): void {
+  if (watches.get(number) !== watch) return;
+  watches.delete(number);
+  ears.settle(number, fulfilled, value);
 }
 
-function settle(number: number, fulfilled: boolean, value: unknown): void {
-  if (watches.delete(number)) ears.settle(number, fulfilled, value);
+/** Nobody waits for the end of a subscription, and a connection that is lost has none. */
+async function end(stop: () => unknown): Promise<void> {
+  try {
+    await stop();
+  } catch {}
 }

@@ -1,7 +1,7 @@
 // The one instance of the compiled module, and the guard around every way into it.
-import { LeaseholdError } from "./errors.js";
+import { LeaseholdError, refused } from "./errors.js";
 import * as glue from "./glue/leasehold.js";
-import { clear, listen, Passed } from "./host.js";
+import { clear, listen, newNumber, Passed } from "./host.js";
 
 /**
  * Where the module is, or what it is: an address, a `URL`, a `Request`, a `Response`, its bytes, or a
@@ -9,12 +9,21 @@ import { clear, listen, Passed } from "./host.js";
  */
 export type Source = string | object;
 
+/** Keeps the process alive while it is held. */
+export interface Pulse {
+  ref(): unknown;
+  unref(): unknown;
+}
+
 /** Makes the instance. A second time it does nothing. */
-export function start(module: object): void {
+export function start(module: object, ofProcess?: Pulse): void {
   if (started) return;
+  pulse = ofProcess;
   listen({
     runTasks: () => unattended(() => glue.runTasks()),
     settle: (number, fulfilled, value) => unattended(() => glue.settle(number, fulfilled, value)),
+    message: (number, text) => unattended(() => glue.message(number, text)),
+    answer,
   });
   glue.initSync({ module: module as WebAssembly.Module });
   started = true;
@@ -30,40 +39,144 @@ export function guarded<T>(call: () => T): T {
   }
 }
 
-/** An asynchronous call of the module. It is rejected too when another call breaks the instance. */
-export function settled<T>(call: () => Promise<T>): Promise<T> {
+/**
+ * An asynchronous call of the module, which begins it under a number and gives its task. It is rejected too when another
+ * call breaks the instance. If the signal is aborted the call is given up, and rejected with the signal's reason.
+ */
+export function settled<T>(begin: (number: number) => number, signal?: unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    waiting.add(reject);
-    const ended = () => waiting.delete(reject);
-    guarded(call).then(
-      (value) => (ended(), resolve(value)),
-      (error) => (ended(), reject(thrown(error))),
-    );
+    const given = checked(signal);
+    const number = newNumber();
+    if (calls.size === 0) pulse?.ref();
+    const call: Call = { resolve: resolve as (value: unknown) => void, reject };
+    calls.set(number, call);
+    try {
+      const task = guarded(() => begin(number));
+      if (!given) return;
+      call.forget = onAbort(given, () => {
+        // What was granted before is on its way already, and is returned.
+        if (calls.get(number) !== call) return;
+        ended(number, call);
+        reject(given.reason);
+        guarded(() => glue.cancel(task));
+      });
+    } catch (error) {
+      ended(number, call);
+      reject(error);
+    }
   });
 }
 
-/** A thing that lives in the instance, by its number there; lost when the instance breaks. */
+/**
+ * Who has a thing that lives in the instance, by its number there: lost when the instance breaks, freed when its owner is
+ * collected. To register one takes long, so those of things that were given back are used again.
+ */
 export class Handle {
-  readonly #number: number;
-  readonly #generation = generation;
+  readonly #thing: Thing;
 
-  constructor(number: number) {
-    this.#number = number;
+  private constructor(thing: Thing) {
+    this.#thing = thing;
+  }
+
+  static of(number: number, free: (number: number) => void): Handle {
+    const handle = idle.pop() ?? Handle.#made();
+    const thing = handle.#thing;
+    thing.number = number;
+    thing.generation = generation;
+    thing.free = free;
+    return handle;
   }
 
   get number(): number {
-    if (this.#generation === generation) return this.#number;
+    if (this.lives) return this.#thing.number;
     throw new LeaseholdError("lost", "leasehold-wasm broke and was built anew since this was opened: open it anew");
+  }
+
+  get lives(): boolean {
+    return this.#thing.generation === generation;
+  }
+
+  /** The module has taken the thing, whose number may be another's from now on. The owner must forget this handle. */
+  taken(): void {
+    this.#thing.generation = NONE;
+    if (idle.length < MOST_IDLE) idle.push(this);
+  }
+
+  static #made(): Handle {
+    const thing = { number: 0, generation: NONE, free: () => {} };
+    const handle = new Handle(thing);
+    registry?.register(handle, thing);
+    return handle;
   }
 }
 
+interface Thing {
+  number: number;
+  /** The instance in which it lives. */
+  generation: number;
+  free: (number: number) => void;
+}
+
+const NONE = -1;
+const MOST_IDLE = 1_000;
+const idle: Handle[] = [];
+
 let started = false;
+let pulse: Pulse | undefined;
 
 /** Counts the instances, because numbers begin again in each. */
 let generation = 0;
 
 /** The calls that the present instance has yet to answer. */
-const waiting = new Set<(reason: unknown) => void>();
+const calls = new Map<number, Call>();
+
+/** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
+const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);
+
+/** The calls that wait under each signal: one listener for all, because Node warns of more than ten. */
+const aborts = new WeakMap<AbortSignal, Set<() => void>>();
+
+interface Call {
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+  forget?: () => void;
+}
+
+/** What the module says came of a call. */
+function answer(number: number, fulfilled: boolean, value: unknown): void {
+  const call = calls.get(number);
+  if (!call) return;
+  ended(number, call);
+  if (fulfilled) call.resolve(value);
+  else call.reject(thrown(value));
+}
+
+function ended(number: number, call: Call): void {
+  if (calls.delete(number) && calls.size === 0) pulse?.unref();
+  call.forget?.();
+}
+
+function checked(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined) return undefined;
+  if (!(signal instanceof AbortSignal)) throw refused("signal", "must be an AbortSignal");
+  signal.throwIfAborted();
+  return signal;
+}
+
+function onAbort(signal: AbortSignal, call: () => void): () => void {
+  let calls = aborts.get(signal);
+  if (!calls) {
+    const all = (calls = new Set());
+    aborts.set(signal, all);
+    signal.addEventListener("abort", () => all.forEach((each) => unattended(each)), { once: true });
+  }
+  calls.add(call);
+  return () => calls.delete(call);
+}
+
+function collected({ number, generation: lived, free }: Thing): void {
+  if (lived === generation) unattended(() => free(number));
+}
 
 /** A way in that no caller is waiting at: those who wait for the instance have already been told. */
 function unattended(call: () => void): void {
@@ -99,8 +212,9 @@ function rebuild(trap: Error): LeaseholdError {
   const error = new LeaseholdError("internal", `${message} (all that leasehold-wasm held in memory is lost: open it anew)`, {
     cause: trap,
   });
-  const told = [...waiting];
-  waiting.clear();
-  for (const reject of told) reject(error);
+  for (const [number, call] of [...calls]) {
+    ended(number, call);
+    call.reject(error);
+  }
   return error;
 }

@@ -6,16 +6,22 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen(raw_module = "../host.js")]
 extern "C" {
     /// The error to throw for a failure of ours.
-    pub fn failure(code: &str, message: &str) -> JsValue;
+    pub fn failure(code: &str, message: &str, field: Option<String>) -> JsValue;
 
     /// The same for an exception of the caller's own code.
     pub fn passed(exception: &JsValue) -> JsValue;
 
+    /// What an exception says.
+    pub fn words(exception: &JsValue) -> String;
+
     /// Keeps the words of a panic for the error that the trap becomes.
     pub fn panicked(message: &str);
 
-    /// Milliseconds on a clock that never goes back.
+    /// Milliseconds on a clock that never goes back, and goes on while the machine sleeps.
     pub fn now() -> f64;
+
+    /// When that clock began, in milliseconds since the Unix epoch.
+    pub fn origin() -> f64;
 
     /// Random bytes. Workers have none before their first request.
     #[wasm_bindgen(catch)]
@@ -24,17 +30,38 @@ extern "C" {
     /// Has `run_tasks` called soon.
     pub fn defer();
 
-    /// Has `settle` called when the time has come. A background timer does not keep the process alive.
+    /// Has `settle` called when the time has come. Does not keep the process alive.
     #[wasm_bindgen(js_name = setTimer)]
-    pub fn set_timer(milliseconds: f64, background: bool) -> u32;
+    pub fn set_timer(number: u32, milliseconds: f64);
 
     /// Has `settle` called with what becomes of the promise.
-    pub fn watch(promise: &JsValue) -> u32;
+    pub fn watch(number: u32, promise: &JsValue);
 
     /// Takes back a timer or a watch.
     pub fn forget(number: u32);
 
+    /// Tells a call what came of it.
+    pub fn answer(call: u32, fulfilled: bool, value: &JsValue);
+
     /// Keys and values in turn, or nothing if it is not a plain object. Fails with what a getter throws.
     #[wasm_bindgen(catch)]
     pub fn members(object: &JsValue) -> Result<Option<js_sys::Array>, JsValue>;
+
+    /// What a lease is, for the face.
+    pub fn lease(number: u32, slot: &JsValue, fence: u64, nonce: Option<u64>, in_doubt: bool) -> JsValue;
+
+    /// Asks a transport. Resolves to [whether it is an error of the server, reply], or is rejected with
+    /// [whether the command was sent, words].
+    pub fn send(transport: &JsValue, command: &js_sys::Array) -> JsValue;
+
+    /// The number of a new subscription.
+    #[wasm_bindgen(js_name = newNumber)]
+    pub fn new_number() -> u32;
+
+    /// Has `message` called with the messages of a channel. Resolves to whether the transport can, or is
+    /// rejected with words.
+    pub fn subscribe(number: u32, transport: &JsValue, channel: &str) -> JsValue;
+
+    /// Ends a subscription.
+    pub fn unsubscribe(number: u32);
 }

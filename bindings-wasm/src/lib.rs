@@ -1,4 +1,5 @@
-//! The WebAssembly module behind the npm package `leasehold-wasm`. It converts values and errors and holds no rule.
+//! The WebAssembly module behind the npm package `leasehold-wasm`. It converts values and errors and holds no rule; the face
+//! spells names as JavaScript does.
 //!
 //! A panic is a trap on this target: nothing unwinds, so locks stay locked and the instance is useless. The
 //! panic hook tells the face what happened; the face throws it as an error and builds the instance anew. For that:
@@ -11,11 +12,16 @@
 //!   they free what is not theirs. Things are numbers here and a `Handle` in the face.
 //! - An export's error is made by `host::failure`, or by `host::passed` if it is the caller's own exception.
 
-#![cfg_attr(not(feature = "trial"), allow(dead_code, reason = "the first real exports will use it all"))]
-
 mod failure;
 mod host;
+mod lease;
+mod leasehold;
+mod nonces;
+mod pool;
+mod runtime;
+mod shelf;
 mod tasks;
+mod transport;
 #[cfg(feature = "trial")]
 mod trial;
 mod value;
@@ -25,6 +31,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 /// The version of the module.
 #[wasm_bindgen]
 pub fn version() -> String {
+    entered();
     env!("CARGO_PKG_VERSION").into()
 }
 
@@ -32,4 +39,11 @@ pub fn version() -> String {
 #[wasm_bindgen(start)]
 fn start() {
     std::panic::set_hook(Box::new(|panic| host::panicked(&panic.to_string())));
+}
+
+/// Called first by every export.
+fn entered() {
+    runtime::tick();
+    #[cfg(feature = "trial")]
+    trial::entered();
 }

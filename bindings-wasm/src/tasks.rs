@@ -1,48 +1,70 @@
 //! Futures, run in turns that the face gives, and woken by timers and promises that the face watches.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use js_sys::Promise;
+use js_sys::Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
-use crate::host;
+use crate::lease::Granted;
+use crate::runtime::tick;
+use crate::shelf::Shelf;
+use crate::{entered, host};
 
-/// The promise of a future's result.
-pub fn promise<T: Into<JsValue>>(work: impl Future<Output = Result<T, Failure>> + 'static) -> Promise {
-    let mut work = Some(work);
-    Promise::new(&mut |resolve, reject| {
-        if let Some(work) = work.take() {
-            spawn(async move {
-                let (call, result) = match work.await {
-                    Ok(value) => (resolve, value.into()),
-                    Err(failure) => (reject, failure.into()),
-                };
-                // To settle a promise cannot fail.
-                let _ = call.call1(&JsValue::UNDEFINED, &result);
-            });
+/// What a call resolves to. Becomes a JavaScript value only when it is sure that the caller takes it.
+pub enum Answer {
+    Nothing,
+    Number(u32),
+    Value(JsValue),
+    Lease(Granted),
+    Leases(Vec<Granted>),
+}
+
+/// The work of a call that the face knows by a number.
+pub type Work = Pin<Box<dyn Future<Output = Result<Answer, Failure>>>>;
+
+/// Runs a call, which the face is told the end of; the number of its task, for `cancel`.
+pub fn call(number: u32, work: Work) -> u32 {
+    run(Box::pin(async move {
+        let result = work.await;
+        // What comes to a call that was given up is dropped unconverted, which gives it back.
+        if TASKS.with(|tasks| tasks.given_up.get()) {
+            return;
         }
-    })
+        match result {
+            Ok(answer) => host::answer(number, true, &answer.into()),
+            Err(failure) => host::answer(number, false, &failure.into()),
+        }
+    }))
 }
 
 /// Runs a future that nobody waits for.
 pub fn spawn(work: impl Future<Output = ()> + 'static) {
+    run(Box::pin(work));
+}
+
+/// Gives up a call that has not ended. Called by the face.
+#[wasm_bindgen]
+pub fn cancel(task: u32) {
+    entered();
     TASKS.with(|tasks| {
-        let number = tasks.last.get() + 1;
-        tasks.last.set(number);
-        tasks.futures.borrow_mut().insert(number, Box::pin(work));
-        tasks.wake(number);
+        if tasks.current.get() == Some(task) {
+            // It has its turn just now, and called the caller's own code; it is dropped at its end.
+            tasks.given_up.set(true);
+        } else if let Ok(future) = tasks.futures.take(task) {
+            // Its end may begin other tasks.
+            drop(future);
+        }
     });
 }
 
-/// Waits on the host's clock; in the background, so that the process may end meanwhile.
-pub async fn sleep(milliseconds: f64, background: bool) {
+/// Waits on the host's clock, in the background: the process may end meanwhile.
+pub async fn sleep(milliseconds: f64) {
     let deadline = host::now() + milliseconds;
     // A timer may ring early, and none can be set for more than 24 days.
     loop {
@@ -50,27 +72,38 @@ pub async fn sleep(milliseconds: f64, background: bool) {
         if left <= 0.0 {
             return;
         }
-        let _ = Watch::new(host::set_timer(left, background)).await;
+        let watch = Watch::new();
+        host::set_timer(watch.0, left);
+        let _ = watch.await;
     }
 }
 
 /// What becomes of a promise, or of any other value at once.
 pub async fn settled(promise: &JsValue) -> Result<JsValue, JsValue> {
-    Watch::new(host::watch(promise)).await
+    let watch = Watch::new();
+    host::watch(watch.0, promise);
+    watch.await
 }
 
 /// Gives every task that was woken one turn. Called by the face.
 #[wasm_bindgen(js_name = runTasks)]
 pub fn run_tasks() {
+    entered();
     TASKS.with(|tasks| {
         tasks.deferred.set(false);
         // Those woken meanwhile wait for the next time, so that the host gets its turn too.
-        let woken = std::mem::take(&mut *tasks.woken.borrow_mut());
-        for number in woken {
-            let Some(mut future) = tasks.futures.borrow_mut().remove(&number) else { continue };
+        for number in tasks.woken.take() {
+            let Some(mut future) = tasks.futures.lift(number) else { continue };
             let waker = Waker::from(Arc::new(Bell(number)));
-            if future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
-                tasks.futures.borrow_mut().insert(number, future);
+            tasks.current.set(Some(number));
+            tick();
+            let pending = future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+            tasks.current.set(None);
+            if pending && !tasks.given_up.take() {
+                tasks.futures.lay(number, future);
+            } else {
+                tasks.given_up.set(false);
+                tasks.futures.free(number);
             }
         }
     });
@@ -79,10 +112,12 @@ pub fn run_tasks() {
 /// Tells what became of a timer or a promise. Called by the face.
 #[wasm_bindgen]
 pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
-    WATCHES.with_borrow_mut(|watches| {
-        if let Some(entry) = watches.get_mut(&number) {
-            let result = if fulfilled { Ok(value) } else { Err(value) };
-            if let Entry::Waiting(waker) = std::mem::replace(entry, Entry::Settled(result)) {
+    entered();
+    let result = if fulfilled { Ok(value) } else { Err(value) };
+    WATCHES.with(|watches| {
+        if let Some(entry) = watches.lift(number) {
+            watches.lay(number, Entry::Settled(result));
+            if let Entry::Waiting(waker) = entry {
                 waker.wake();
             }
         }
@@ -91,34 +126,46 @@ pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
 
 thread_local! {
     static TASKS: Tasks = const { Tasks {
-        last: Cell::new(0),
-        futures: RefCell::new(BTreeMap::new()),
-        woken: RefCell::new(BTreeSet::new()),
+        futures: Shelf::new(),
+        woken: RefCell::new(Vec::new()),
         deferred: Cell::new(false),
+        current: Cell::new(None),
+        given_up: Cell::new(false),
     } };
-    static WATCHES: RefCell<BTreeMap<u32, Entry>> = const { RefCell::new(BTreeMap::new()) };
+    static WATCHES: Shelf<Entry> = const { Shelf::new() };
 }
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Tasks {
-    last: Cell<u64>,
-    futures: RefCell<BTreeMap<u64, Task>>,
-    woken: RefCell<BTreeSet<u64>>,
+    futures: Shelf<Task>,
+    woken: RefCell<Vec<u32>>,
     deferred: Cell<bool>,
+    /// The task that has its turn, and whether it was given up meanwhile.
+    current: Cell<Option<u32>>,
+    given_up: Cell<bool>,
+}
+
+fn run(work: Task) -> u32 {
+    TASKS.with(|tasks| {
+        let number = tasks.futures.put(work);
+        tasks.wake(number);
+        number
+    })
 }
 
 impl Tasks {
-    fn wake(&self, number: u64) {
-        self.woken.borrow_mut().insert(number);
+    fn wake(&self, number: u32) {
+        self.woken.borrow_mut().push(number);
         if !self.deferred.replace(true) {
             host::defer();
         }
     }
 }
 
-/// Wakes a task by its number, because a waker must be sendable and a task here is not.
-struct Bell(u64);
+/// Wakes a task by its number, because a waker must be sendable and a task here is not. If the number is
+/// another's by now, that has a turn for nothing.
+struct Bell(u32);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
@@ -136,9 +183,8 @@ enum Entry {
 struct Watch(u32);
 
 impl Watch {
-    fn new(number: u32) -> Self {
-        WATCHES.with_borrow_mut(|watches| watches.insert(number, Entry::New));
-        Watch(number)
+    fn new() -> Self {
+        Watch(WATCHES.with(|watches| watches.put(Entry::New)))
     }
 }
 
@@ -146,10 +192,10 @@ impl Future for Watch {
     type Output = Result<JsValue, JsValue>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        WATCHES.with_borrow_mut(|watches| match watches.remove(&self.0) {
+        WATCHES.with(|watches| match watches.lift(self.0) {
             Some(Entry::Settled(result)) => Poll::Ready(result),
             _ => {
-                watches.insert(self.0, Entry::Waiting(context.waker().clone()));
+                watches.lay(self.0, Entry::Waiting(context.waker().clone()));
                 Poll::Pending
             }
         })
@@ -158,7 +204,22 @@ impl Future for Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        WATCHES.with_borrow_mut(|watches| watches.remove(&self.0));
         host::forget(self.0);
+        WATCHES.with(|watches| {
+            drop(watches.lift(self.0));
+            watches.free(self.0);
+        });
+    }
+}
+
+impl From<Answer> for JsValue {
+    fn from(answer: Answer) -> JsValue {
+        match answer {
+            Answer::Nothing => JsValue::UNDEFINED,
+            Answer::Number(number) => number.into(),
+            Answer::Value(value) => value,
+            Answer::Lease(granted) => granted.into(),
+            Answer::Leases(granted) => granted.into_iter().map(JsValue::from).collect::<Array>().into(),
+        }
     }
 }

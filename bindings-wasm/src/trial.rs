@@ -1,30 +1,47 @@
 //! Exports for the tests only: one of each kind that the real API has, able to panic.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use js_sys::{Array, Function, Promise};
+use leasehold::Code;
+use leasehold::store::redis::{Resp, Transport, TransportError};
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsCast, JsValue};
 
 use crate::failure::Failure;
 use crate::host;
-use crate::tasks::{promise, settled, sleep, spawn};
-use crate::value::Value;
+use crate::tasks::{Answer, call, sleep, spawn};
+use crate::transport::HostTransport;
+use crate::value;
 
 thread_local! {
     static STATE: RefCell<u32> = const { RefCell::new(0) };
     static THINGS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
+thread_local! {
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets the next export panic that is called.
+#[wasm_bindgen]
+pub fn arm() {
+    ARMED.set(true);
+}
+
+/// Called first by every export that packages carry.
+pub fn entered() {
+    assert!(!ARMED.take(), "on purpose");
+}
+
 /// There and back.
 #[wasm_bindgen]
 pub fn echo(value: &JsValue) -> Result<JsValue, JsValue> {
-    Ok(Value::try_from(value)?.into())
+    Ok(value::write(value::read(value).map_err(|failure| failure.within("value"))?))
 }
 
 #[wasm_bindgen]
 pub fn fail() -> Result<u32, JsValue> {
-    Err(Failure::new("busy", "ask again in 5 ms").into())
+    Err(Failure::new(Code::Busy, "ask again in 5 ms").into())
 }
 
 /// Panics while its state is borrowed.
@@ -43,18 +60,21 @@ pub fn count() -> u32 {
 }
 
 #[wasm_bindgen(js_name = panicAsync)]
-pub fn panic_async() -> Promise {
-    promise(async {
-        sleep(1.0, false).await;
-        panic_sync();
-        Ok(1)
-    })
+pub fn panic_async(number: u32) -> u32 {
+    call(
+        number,
+        Box::pin(async {
+            sleep(1.0).await;
+            panic_sync();
+            Ok(Answer::Nothing)
+        }),
+    )
 }
 
 #[wasm_bindgen(js_name = panicTask)]
 pub fn panic_task() {
     spawn(async {
-        sleep(1.0, false).await;
+        sleep(1.0).await;
         panic_sync();
     });
 }
@@ -69,33 +89,60 @@ pub fn overflow(depth: u32) -> u32 {
 }
 
 #[wasm_bindgen]
-pub fn wait(milliseconds: f64, background: bool) -> Promise {
-    promise(async move {
-        if milliseconds < 0.0 {
-            return Err(Failure::new("timed_out", "no slot became free"));
-        }
-        let start = host::now();
-        sleep(milliseconds, background).await;
-        Ok(host::now() - start)
-    })
+pub fn wait(milliseconds: f64, number: u32) -> u32 {
+    call(
+        number,
+        Box::pin(async move {
+            if milliseconds < 0.0 {
+                return Err(Failure::new(Code::TimedOut, "no slot became free"));
+            }
+            let start = host::now();
+            sleep(milliseconds).await;
+            Ok(Answer::Value((host::now() - start).into()))
+        }),
+    )
 }
 
-/// `transport.send(args: string[]) => Promise<…>`: what a store elsewhere is asked through.
+/// A task that sleeps, and that nobody waits for.
 #[wasm_bindgen]
-pub fn send(transport: Function, words: Vec<String>) -> Promise {
-    promise(async move {
-        let words: Array = words.into_iter().map(JsValue::from).collect();
-        let reply = match transport.call1(&JsValue::UNDEFINED, &words) {
-            Ok(reply) => settled(&reply).await,
-            Err(exception) => Err(exception),
-        };
-        let reply = reply.map_err(|exception| {
-            let error = exception.dyn_ref::<js_sys::Error>();
-            let words = error.map_or_else(|| format!("{exception:?}"), |error| error.message().into());
-            Failure::new("store_unavailable", format!("the transport failed: {words}"))
-        })?;
-        Value::try_from(&reply)
-    })
+pub fn background(milliseconds: f64) {
+    spawn(sleep(milliseconds));
+}
+
+/// Asks a transport, as a store elsewhere is asked.
+#[wasm_bindgen]
+pub fn send(transport: JsValue, words: Vec<String>, number: u32) -> u32 {
+    call(
+        number,
+        Box::pin(async move {
+            match HostTransport(transport).send(words).await {
+                Ok(reply) => Ok(Answer::Value(shown(&reply).into())),
+                Err(TransportError::NoReply(words)) => {
+                    Err(Failure::new(Code::StoreUnavailable, format!("no reply: {words}")))
+                }
+                Err(TransportError::NotSent(words)) => {
+                    Err(Failure::new(Code::StoreUnavailable, format!("not sent: {words}")))
+                }
+            }
+        }),
+    )
+}
+
+fn shown(reply: &Resp) -> String {
+    match reply {
+        Resp::Nil => "nil".into(),
+        Resp::Integer(number) => number.to_string(),
+        Resp::Text(text) => format!("text {text}"),
+        Resp::Error(text) => format!("error {text}"),
+        Resp::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Performs a transcript's steps.
+#[wasm_bindgen]
+pub fn replay(steps: &JsValue) -> Result<JsValue, JsValue> {
+    let answers = leasehold::slots::transcript::replay(&value::read(steps)?).map_err(Failure::from)?;
+    Ok(value::write(answers))
 }
 
 #[wasm_bindgen]
@@ -112,7 +159,7 @@ pub fn now() -> f64 {
 
 /// A thing that lives in the instance, by its number.
 #[wasm_bindgen]
-pub fn open() -> u32 {
+pub fn place() -> u32 {
     THINGS.with_borrow_mut(|things| {
         things.push(0);
         things.len() as u32 - 1
@@ -122,7 +169,8 @@ pub fn open() -> u32 {
 #[wasm_bindgen]
 pub fn dig(number: u32, panics: bool) -> Result<u32, JsValue> {
     THINGS.with_borrow_mut(|things| {
-        let thing = things.get_mut(number as usize).ok_or_else(|| Failure::new("lost", "open it anew"))?;
+        let thing =
+            things.get_mut(number as usize).ok_or_else(|| Failure::new(Code::Lost, "open it anew"))?;
         *thing += 1;
         assert!(!panics, "on purpose");
         Ok(*thing)

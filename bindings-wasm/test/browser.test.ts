@@ -1,20 +1,19 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { serve } from "./serve.js";
+import { hosts } from "./hosts.js";
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const skip = existsSync(executablePath) ? false : `there is no ${executablePath}: name one in CHROMIUM`;
 
 let browser: Browser;
 let page: Page;
-let server: Awaited<ReturnType<typeof serve>>;
+let server: Awaited<ReturnType<typeof hosts>>;
 
 before(async () => {
   if (skip) return;
-  server = await serve(fileURLToPath(new URL("../", import.meta.url)));
+  server = await hosts();
   // Each start has an empty profile of its own, and what would call home is switched off.
   browser = await chromium.launch({
     executablePath,
@@ -51,7 +50,7 @@ test("an `init` that failed can be tried again", { skip }, async () => {
 test("a browser passes the checks", { skip }, async () => {
   const code = `const { init } = await import("/face/browser.js");
     await Promise.all([init(), init()]);
-    return (await import("/test/checks.js")).failures();`;
+    return (await import("/test/checks.js")).failures(location.origin);`;
   assert.deepEqual(await inPage(code), []);
 });
 
@@ -60,7 +59,7 @@ test("a worker of the browser passes the checks", { skip }, async () => {
       import { init } from "\${location.origin}/face/browser.js";
       import { failures } from "\${location.origin}/test/checks.js";
       await init();
-      postMessage(await failures());\`;
+      postMessage(await failures("\${location.origin}"));\`;
     const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
     return new Promise((resolve, reject) => { worker.onmessage = ({ data }) => resolve(data); worker.onerror = reject; });`;
   assert.deepEqual(await inPage(code), []);

@@ -6,19 +6,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { hosts } from "./hosts.js";
 
 const files = fileURLToPath(new URL("../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "leasehold-workerd-"));
 let workerd: ChildProcess;
 let origin: string;
+let server: Awaited<ReturnType<typeof hosts>>;
 
 const worker = `
 import { version } from "./face/workerd.js";
 import { failures } from "./test/checks.js";
+import { serve } from "./test/example.js";
+import { refusals } from "./test/early.js";
 const early = version();
-export default { fetch: async () => Response.json({ early, failures: await failures() }) };`;
+const tooEarly = refusals();
+export default { async fetch(request) {
+  const url = new URL(request.url);
+  if (url.pathname === "/example") return serve(url.searchParams.get("redis"));
+  return Response.json({ early, tooEarly: await tooEarly, failures: await failures(url.searchParams.get("origin")) });
+} };`;
 
 before(async () => {
+  server = await hosts();
   writeFileSync(join(folder, "worker.js"), worker);
   writeFileSync(join(folder, "config.capnp"), config());
   workerd = spawn(program(), ["serve", "--control-fd=3", "config.capnp"], {
@@ -28,14 +38,23 @@ before(async () => {
   origin = `http://127.0.0.1:${await port()}`;
 });
 
-after(() => {
+after(async () => {
   workerd?.kill("SIGKILL");
+  await server?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 test("workerd passes the checks", async () => {
-  const response = await fetch(origin, { signal: AbortSignal.timeout(30_000) });
-  assert.deepEqual(await response.json(), { early: "0.1.0", failures: [] });
+  const response = await fetch(`${origin}/?origin=${server.origin}`, { signal: AbortSignal.timeout(60_000) });
+  const expected = { early: "0.1.0", tooEarly: ["invalid_argument", "within a request only"], failures: [] };
+  assert.deepEqual(await response.json(), expected);
+});
+
+test("requests that are served at the same time do not wait for each other's work", async () => {
+  const ask = async () => (await fetch(`${origin}/example?redis=${server.origin}/redis`, { signal: AbortSignal.timeout(20_000) })).text();
+  const answers = await Promise.all(Array.from({ length: 12 }, ask));
+  const nonces = answers.map(Number).sort((one, other) => one - other);
+  assert.deepEqual(nonces, Array.from({ length: 12 }, (_, index) => index));
 });
 
 /** The compiled program itself, which needs no install script to have run. */
@@ -50,14 +69,18 @@ function config(): string {
   const modules = [`(name = "worker.js", esModule = embed "worker.js")`];
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
-    if (!wasm && !/^face\/(?!node|browser).*\.js$|^test\/checks\.js$/.test(name)) continue;
+    if (!wasm && !/^face\/(?!node|browser).*\.js$|^test\/(checks|support|border|memory|shared|example|early)\.js$/.test(name)) continue;
     // What is embedded must lie beneath the configuration.
     cpSync(join(files, name), join(folder, name));
     modules.push(`(name = "${name}", ${wasm ? "wasm" : "esModule"} = embed "${name}")`);
   }
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = (compatibilityDate = "2025-01-01", modules = [${modules.join(", ")}]))],
+  services = [
+    # The tests' server is on this machine.
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+    (name = "main", worker = (compatibilityDate = "2025-01-01", modules = [${modules.join(", ")}])),
+  ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 `;

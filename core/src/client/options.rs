@@ -31,7 +31,9 @@ pub struct PoolOptions {
     pub strategy: Strategy,
     /// How long renewals may prolong a lease in all: 10 minutes by default, 0 for no bound.
     pub max_hold: Micros,
-    /// How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default.
+    /// How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default. Make it as
+    /// long as a transaction may be under way to a node, and a node may lag behind, after its sender died:
+    /// only then is what the chain names the last word. The longest of all processes counts.
     pub doubt_rest: Micros,
     /// How long the record outweighs a chain that names a lower nonce: a minute by default.
     pub settle: Micros,

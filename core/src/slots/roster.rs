@@ -24,7 +24,7 @@ impl Pool {
             self.begin(now, moment, seen, longest + doubt_rest);
         }
         self.longest = self.longest.max(longest);
-        self.doubt_rest = doubt_rest;
+        self.doubt_rest = self.doubt_rest.max(doubt_rest);
         let before = self.total();
         for spec in slots {
             self.add(spec);

@@ -409,7 +409,7 @@ impl Model {
             self.losses = 1;
         }
         self.longest = self.longest.max(longest);
-        self.doubt_rest = doubt_rest;
+        self.doubt_rest = self.doubt_rest.max(doubt_rest);
         let before = self.accounts.len();
         for spec in slots {
             match self.account(&spec.slot) {

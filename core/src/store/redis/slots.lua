@@ -379,7 +379,7 @@ function perform.define()
     if seen > 0 then lost_at = now elseif up_since + wanted + rest > now then lost_at = up_since end
     epoch, top, defined = now, seen, true
   end
-  longest, doubt_rest = math.max(longest, wanted), rest
+  longest, doubt_rest = math.max(longest, wanted), math.max(doubt_rest, rest)
   for i = 1, count do add(ARGV[first + 2 * i - 1], ARGV[first + 2 * i]) end
   local all = call('HLEN', SLOTS)
   reply('defined ' .. text(all - total) .. ' ' .. text(all))

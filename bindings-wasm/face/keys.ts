@@ -1,0 +1,54 @@
+import { refused } from "./errors.js";
+
+// The core writes its words with underscores; here, and nowhere else, they change their case.
+
+/** Options for the core. What is no map of options goes as it is: the core refuses it. */
+export function toCore(options: unknown): unknown {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
+  const entries = Object.entries(options);
+  // It may be a date or the like, which is no map.
+  if (entries.length === 0) return options;
+  return Object.fromEntries(entries.map(([key, value]) => [snake(key), value]));
+}
+
+/** Takes one option, which the core is not to see, out of the rest. */
+export function taken(options: unknown, key: string): [unknown, unknown] {
+  if (typeof options !== "object" || options === null || !(key in options)) return [undefined, options];
+  const { [key]: value, ...rest } = options as Record<string, unknown>;
+  return [value ?? undefined, rest];
+}
+
+/** A result of the core: integers are numbers, but for those that may be too large, and nothing is `undefined`. */
+export function fromCore(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromCore);
+  if (typeof value !== "object") return value;
+  if (value === null) return undefined;
+  const member = ([key, value]: [string, unknown]): [string, unknown] => [
+    camel(key),
+    typeof value === "bigint" && !LARGE.has(key) ? Number(value) : fromCore(value),
+  ];
+  return Object.fromEntries(Object.entries(value).map(member));
+}
+
+/** A message of the core that begins with the argument's name, in which our names are written as they are here. */
+export function spoken(message: string, field: string | undefined): string {
+  const rest = field !== undefined && message.startsWith(field) ? message.slice(field.length) : undefined;
+  return rest === undefined ? message.replace(NAMES, camel) : camel(field as string) + rest.replace(NAMES, camel);
+}
+
+export function camel(word: string): string {
+  return SEEDS.has(word) ? word : word.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snake(word: string): string {
+  if (word.includes("_")) throw refused(word, "is not an option; options are written in camel case");
+  return word.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const LARGE: ReadonlySet<string> = new Set(["fence", "nonce"]);
+
+/** The key of a paymaster's configuration that is taken as it stands. */
+const SEEDS: ReadonlySet<string> = new Set(["retry_timeout"]);
+
+/** The rest of a message may be the user's. */
+const NAMES = /\b(response_timeout|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;

@@ -1,0 +1,92 @@
+//! Opening a store and its pools.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use js_sys::Function;
+use leasehold::client::{Leasehold, OpenOptions, ReadNonce, Target, Unit};
+use leasehold::store::{EitherStore, MemoryStore, RedisStore};
+use leasehold::value::Value;
+use leasehold::{Error, Pool};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::failure::Failure;
+use crate::nonces::HostNonces;
+use crate::pool::POOLS;
+use crate::runtime::{HostRuntime, prepare, store_clock};
+use crate::shelf::Shelf;
+use crate::tasks::{Answer, call};
+use crate::transport::HostTransport;
+use crate::{entered, value};
+
+pub const UNIT: Unit = Unit::Milliseconds;
+
+pub type HostStore = EitherStore<HostTransport>;
+pub type HostPool = Pool<HostStore, HostRuntime>;
+
+thread_local! {
+    static OPEN: Shelf<Rc<Leasehold<HostStore, HostRuntime>>> = const { Shelf::new() };
+}
+
+/// Opens a store: a transport if it is said to be one, or else a URL or a configuration.
+#[wasm_bindgen]
+pub fn open(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32, JsValue> {
+    entered();
+    Ok(opened(target, is_transport, options)?)
+}
+
+fn opened(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32, Failure> {
+    let named = if is_transport { Value::Null } else { value::options(target)? };
+    let named = Target::read(&named)?;
+    let store = match named.memory {
+        _ if is_transport => EitherStore::Redis(RedisStore::new(HostTransport(target.clone()))),
+        Some(name) => EitherStore::Memory(MemoryStore::named(&name, store_clock())),
+        None => {
+            let advice = "there are no sockets here: give `memory:` or a transport, such as ioredisTransport(client), nodeRedisTransport(client) or fetchTransport({ url, token })";
+            return Err(Error::invalid("url", advice).into());
+        }
+    };
+    let options =
+        OpenOptions { pool: named.pool, ..OpenOptions::default() }.read(&value::options(options)?, UNIT)?;
+    let handle = Rc::new(Leasehold::new(store, HostRuntime, options));
+    Ok(OPEN.with(|open| open.put(handle)))
+}
+
+/// Opens a pool.
+#[wasm_bindgen]
+pub fn pool(
+    leasehold: u32,
+    name: &JsValue,
+    options: &JsValue,
+    read_nonce: Option<Function>,
+    number: u32,
+) -> Result<u32, JsValue> {
+    entered();
+    let leasehold = OPEN.with(|open| open.get(leasehold))?;
+    let name = value::text(name, "name")?;
+    let options = value::options(options)?;
+    let options = leasehold.pool_defaults().read(&options, UNIT).map_err(Failure::from)?;
+    let read_nonce = read_nonce.map(|function| Arc::new(HostNonces(function)) as ReadNonce);
+    prepare()?;
+    let work = async move {
+        let pool = leasehold.pool(&name, options, read_nonce).await?;
+        Ok(Answer::Number(POOLS.with(|pools| pools.put(pool))))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Opens no more pools.
+#[wasm_bindgen]
+pub fn close(leasehold: u32) -> Result<(), JsValue> {
+    entered();
+    OPEN.with(|open| open.get(leasehold))?.close();
+    Ok(())
+}
+
+/// Frees what the face has let go.
+#[wasm_bindgen(js_name = freeLeasehold)]
+pub fn free_leasehold(number: u32) {
+    entered();
+    drop(OPEN.with(|open| open.take(number)));
+}

@@ -1,0 +1,162 @@
+//! What a pool does.
+
+use leasehold::client::AcquireOptions;
+use leasehold::value::Value;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::failure::Failure;
+use crate::lease::Granted;
+use crate::leasehold::{HostPool, UNIT};
+use crate::shelf::Shelf;
+use crate::tasks::{Answer, call};
+use crate::{entered, value};
+
+thread_local! {
+    pub static POOLS: Shelf<HostPool> = const { Shelf::new() };
+}
+
+fn of(number: u32) -> Result<HostPool, Failure> {
+    POOLS.with(|pools| pools.get(number))
+}
+
+/// Leases one slot, waiting.
+#[wasm_bindgen]
+pub fn acquire(pool: u32, options: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, options) = (of(pool)?, acquire_options(options)?);
+    let work = async move { Ok(Answer::Lease(Granted::new(pool.acquire(options).await?))) };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Leases several slots, waiting.
+#[wasm_bindgen(js_name = acquireMany)]
+pub fn acquire_many(pool: u32, options: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, options) = (of(pool)?, acquire_options(options)?);
+    let work = async move {
+        let leases = pool.acquire_many(options).await?;
+        Ok(Answer::Leases(leases.into_iter().map(Granted::new).collect()))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Leases one slot at once, or gives nothing.
+#[wasm_bindgen(js_name = tryAcquire)]
+pub fn try_acquire(pool: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+    entered();
+    let options = acquire_options(options)?;
+    let lease = of(pool)?.try_acquire(options).map_err(Failure::from)?;
+    Ok(lease.map_or(JsValue::UNDEFINED, |lease| Granted::new(lease).into()))
+}
+
+/// Adds slots.
+#[wasm_bindgen]
+pub fn add(pool: u32, slots: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slots) = (of(pool)?, value::options(slots).map_err(|failure| failure.within("slots"))?);
+    Ok(call(number, Box::pin(async move { Ok(Answer::Number(pool.add(&slots).await?)) })))
+}
+
+#[wasm_bindgen]
+pub fn remove(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.remove(&slot)).await })))
+}
+
+#[wasm_bindgen]
+pub fn enable(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.enable(&slot)).await })))
+}
+
+#[wasm_bindgen]
+pub fn disable(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.disable(&slot)).await })))
+}
+
+#[wasm_bindgen]
+pub fn drain(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.drain(&slot)).await })))
+}
+
+#[wasm_bindgen]
+pub fn quarantine(pool: u32, slot: &JsValue, time: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let time = value::read(time).map_err(|failure| failure.within("time"))?;
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.quarantine(&slot, &time, UNIT)).await })))
+}
+
+#[wasm_bindgen(js_name = breakLease)]
+pub fn break_lease(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
+    Ok(call(number, Box::pin(async move { done(pool.break_lease(&slot)).await })))
+}
+
+/// Counts the slots, and looks at some.
+#[wasm_bindgen]
+pub fn inspect(pool: u32, slots: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let pool = of(pool)?;
+    let slots = slot_names(slots).map_err(|failure| failure.within("slots"))?;
+    let work = async move { Ok(Answer::Value(value::write(pool.inspect(&slots).await?.to_value(UNIT)))) };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// The ids of all slots.
+#[wasm_bindgen]
+pub fn list(pool: u32, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let pool = of(pool)?;
+    let work = async move {
+        let ids = pool.list().await?.into_iter().map(Value::Text).collect();
+        Ok(Answer::Value(value::write(Value::List(ids))))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// What this handle has done so far.
+#[wasm_bindgen]
+pub fn statistics(pool: u32) -> Result<JsValue, JsValue> {
+    entered();
+    Ok(value::write(of(pool)?.statistics().to_value()))
+}
+
+/// Frees what the face has let go.
+#[wasm_bindgen(js_name = freePool)]
+pub fn free_pool(number: u32) {
+    entered();
+    drop(POOLS.with(|pools| pools.take(number)));
+}
+
+fn acquire_options(options: &JsValue) -> Result<AcquireOptions, Failure> {
+    if options.is_undefined() {
+        return Ok(AcquireOptions::default());
+    }
+    Ok(AcquireOptions::read(&value::options(options)?, UNIT)?)
+}
+
+async fn done(change: impl Future<Output = leasehold::error::Result<()>>) -> Result<Answer, Failure> {
+    change.await?;
+    Ok(Answer::Nothing)
+}
+
+fn slot_names(slots: &JsValue) -> Result<Vec<String>, Failure> {
+    match value::read(slots)? {
+        Value::Null => Ok(Vec::new()),
+        slots => {
+            let names = slots.as_list()?.iter().zip(0..).map(|(slot, at)| {
+                Ok(slot.as_text().map_err(|error| error.within(&format!("[{at}]")))?.to_owned())
+            });
+            names.collect()
+        }
+    }
+}

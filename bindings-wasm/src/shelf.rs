@@ -1,0 +1,63 @@
+//! Things that live here and are numbers in the face.
+
+use std::cell::RefCell;
+
+use leasehold::Code;
+
+use crate::failure::Failure;
+
+/// Things of one kind. A number is given again once it was freed, so whoever has it forgets it then.
+pub struct Shelf<T>(RefCell<Places<T>>);
+
+struct Places<T> {
+    things: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Shelf<T> {
+    pub const fn new() -> Self {
+        Shelf(RefCell::new(Places { things: Vec::new(), free: Vec::new() }))
+    }
+
+    pub fn put(&self, thing: T) -> u32 {
+        let mut places = self.0.borrow_mut();
+        if let Some(number) = places.free.pop() {
+            places.things[number as usize] = Some(thing);
+            return number;
+        }
+        places.things.push(Some(thing));
+        places.things.len() as u32 - 1
+    }
+
+    /// Takes the thing down, if it is there; its number stays its own until it is laid back or freed.
+    pub fn lift(&self, number: u32) -> Option<T> {
+        self.0.borrow_mut().things.get_mut(number as usize)?.take()
+    }
+
+    /// Puts a thing back that was lifted.
+    pub fn lay(&self, number: u32, thing: T) {
+        self.0.borrow_mut().things[number as usize] = Some(thing);
+    }
+
+    /// Gives up the number of a thing that was lifted.
+    pub fn free(&self, number: u32) {
+        self.0.borrow_mut().free.push(number);
+    }
+
+    /// Takes the thing down for good.
+    pub fn take(&self, number: u32) -> Result<T, Failure> {
+        let thing = self.lift(number).ok_or_else(gone)?;
+        self.free(number);
+        Ok(thing)
+    }
+}
+
+impl<T: Clone> Shelf<T> {
+    pub fn get(&self, number: u32) -> Result<T, Failure> {
+        self.0.borrow().things.get(number as usize).cloned().flatten().ok_or_else(gone)
+    }
+}
+
+fn gone() -> Failure {
+    Failure::new(Code::Lost, "it was given back or closed already; open or acquire anew")
+}

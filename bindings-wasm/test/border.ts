@@ -1,0 +1,216 @@
+// The border between JavaScript and the module: values, failures, panics, promises, timers.
+import { NotSent, version } from "../face/api.js";
+import * as trial from "../face/glue/leasehold.js";
+import { guarded, Handle, settled } from "../face/instance.js";
+import { type Checks, fails, same } from "./support.js";
+
+const most = 2n ** 127n - 1n;
+const cyclic: Record<string, unknown> = {};
+cyclic["self"] = cyclic;
+
+const send = (transport: object, words: string[]) => settled((call) => trial.send(transport, words, call));
+const wait = (milliseconds: number) => settled((call) => trial.wait(milliseconds, call));
+
+export const border: Checks = {
+  "the version is given": () => same(version(), "0.1.0"),
+
+  "values come back as they went"() {
+    const proto = JSON.parse('{"__proto__": {"polluted": true}}') as object;
+    for (const value of [
+      ...[null, true, false, 0, -0, 1.5, NaN, Infinity, 2 ** 53, 0n, -1n, 2n ** 64n + 1000n, most, -most - 1n],
+      ...["", "a\0b", "slot 🔑 ключ", [], [1, [2n, [null]]], {}, { "": 1, "0": 3, nested: { nonce: 7n } }, proto],
+    ]) {
+      same(guarded(() => trial.echo(value)), value);
+    }
+    same(guarded(() => trial.echo(undefined)), null);
+    same(guarded(() => trial.echo({ signal: undefined })), { signal: null });
+    const back = guarded(() => trial.echo(proto)) as object;
+    same(Object.getPrototypeOf(back) === Object.prototype, true);
+  },
+
+  async "values that cannot be taken are refused, by their path"() {
+    for (const [value, message] of [
+      [{ nonce: most + 1n }, /^value\.nonce: .*128 bits/],
+      [-most - 2n, /^value: .*128 bits/],
+      [2n ** 256n, /128 bits/],
+      [{ a: [{ readNonce: () => 1 }] }, /^value\.a\[0\]\.readNonce: a function/],
+      [[Symbol("x")], /^value\[0\]: a symbol/],
+      [{ at: new Date() }, /^value\.at: only plain/],
+      [new Uint8Array(2), /only plain/],
+      [{ a: Promise.resolve() }, /only plain/],
+      [{ id: "\ud800" }, /^value\.id: .*surrogate/],
+      [{ "\ud800": 1 }, /surrogate/],
+      [cyclic, /nested more than 32 deep/],
+    ] as const) {
+      await fails(() => guarded(() => trial.echo(value)), "invalid_argument", message);
+    }
+  },
+
+  "what a getter throws comes through as it is"() {
+    const mine = new RangeError("mine");
+    const value = {
+      get ttl() {
+        throw mine;
+      },
+    };
+    const before = guarded(() => trial.count());
+    try {
+      guarded(() => trial.echo(value));
+    } catch (error) {
+      same(error === mine, true);
+      // The instance was not replaced.
+      return same(guarded(() => trial.count()), before + 1);
+    }
+    throw new Error("nothing was thrown");
+  },
+
+  async "a failure carries its code, in both kinds of call"() {
+    await fails(() => guarded(() => trial.fail()), "busy", /^ask again in 5 ms$/);
+    await fails(() => wait(-1), "timed_out", /no slot became free/);
+  },
+
+  async "a panic is an error, and a new instance works"() {
+    guarded(() => trial.count());
+    await fails(() => guarded(() => trial.panicSync()), "internal", /on purpose/);
+    same(guarded(() => trial.count()), 1);
+  },
+
+  async "a handle of the broken instance is lost, whatever has its number now"() {
+    const open = () => Handle.of(guarded(() => trial.place()), () => {});
+    const dig = (handle: Handle, panics: boolean) => guarded(() => trial.dig(handle.number, panics));
+    const handle = open();
+    same([dig(handle, false), dig(handle, false)], [1, 2]);
+    await fails(() => dig(handle, true), "internal", /on purpose/);
+    same(dig(open(), false), 1);
+    await fails(() => dig(handle, false), "lost", /open it anew/);
+  },
+
+  async "a stack that is full is an error, and a new instance works"() {
+    await fails(() => guarded(() => trial.overflow(0)), "internal", /./);
+    same(guarded(() => trial.count()), 1);
+  },
+
+  async "a panic in an asynchronous call rejects it"() {
+    await fails(() => settled((call) => trial.panicAsync(call)), "internal", /on purpose/);
+    same(guarded(() => trial.count()), 1);
+  },
+
+  async "a panic rejects every call that waits, and their timers and promises ring in vain"() {
+    const waits = wait(20);
+    const sends = send({ send: () => new Promise((resolve) => setTimeout(resolve, 20, "late")) }, ["GET"]);
+    const both = Promise.all([fails(() => waits, "internal", /on purpose/), fails(() => sends, "internal", /on purpose/)]);
+    await fails(() => guarded(() => trial.panicSync()), "internal", /on purpose/);
+    await both;
+    await wait(40);
+  },
+
+  async "a panic in the background rejects what waits"() {
+    guarded(() => trial.panicTask());
+    await fails(() => wait(60_000), "internal", /on purpose/);
+  },
+
+  async "a transport is asked, and its promise waited for"() {
+    same(await send({ send: async (words: string[]) => words.join() }, ["EVALSHA", "ab", "0"]), "text EVALSHA,ab,0");
+    const reply = (reply: unknown) => send({ send: () => reply }, []);
+    same(await reply(["a", [1, null], 2n ** 63n - 1n]), "[text a, [1, nil], 9223372036854775807]");
+    same(await reply({ "maxmemory-policy": "noeviction", nested: [true] }), "[text maxmemory-policy, text noeviction, text nested, [1]]");
+    for (const wrong of [() => 1, new Date(), 1.5, NaN, 2n ** 63n, new Uint8Array(1), [Symbol("x")]]) {
+      await fails(() => reply(wrong), "store_unavailable", /no reply: .*what is no reply/);
+    }
+  },
+
+  async "errors of a server are told from those of a connection"() {
+    const thrown = (error: unknown) => send({ send: () => Promise.reject(error) }, []);
+    const returned = (error: unknown) => send({ send: () => error }, []);
+    const named = (message: string) => Object.assign(new Error(message), { name: "ReplyError" });
+    for (const ask of [thrown, returned]) {
+      same(await ask(named("BUSY now")), "error BUSY now");
+      same(await ask(new Error("NOSCRIPT No matching script.")), "error NOSCRIPT No matching script.");
+      for (const error of ["EOF", "read ECONNRESET", "HTTP 500", "Connection is closed.", "TLS failed", ""]) {
+        await fails(() => ask(new Error(error)), "store_unavailable", new RegExp(`^no reply: ${error}$`));
+      }
+    }
+    await fails(() => thrown(new NotSent("closed")), "store_unavailable", /^not sent: closed$/);
+    await fails(() => thrown("what"), "store_unavailable", /^no reply: what$/);
+    await fails(() => thrown(Object.create(null)), "store_unavailable", /^no reply: an exception that cannot be shown$/);
+    const throws = () => {
+      throw new Error("down");
+    };
+    await fails(() => send({ send: throws }, []), "store_unavailable", /^no reply: down$/);
+  },
+
+  async "many calls wait at once"() {
+    const transport = { send: (words: string[]) => new Promise((resolve) => setTimeout(resolve, 5, words[0])) };
+    const calls = Array.from({ length: 200 }, (_, index) => send(transport, [`${index}`]));
+    same(await Promise.all(calls), Array.from({ length: 200 }, (_, index) => `text ${index}`));
+  },
+
+  async "a panic in any export is an error, and what comes after works"() {
+    const ways = exported();
+    for (const [name, call] of Object.entries(ways)) {
+      guarded(() => trial.arm());
+      await fails(() => guarded(call), "internal", /on purpose/).catch((error: Error) => {
+        throw new Error(`${name}: ${error.message}`);
+      });
+      same(version(), "0.1.0");
+    }
+  },
+
+  async "a timer rings, and not too early"() {
+    const start = performance.now();
+    await wait(20);
+    if (performance.now() - start < 20) throw new Error("it rang too early");
+  },
+
+  "randomness is random"() {
+    const [one, other] = [guarded(() => trial.random()), guarded(() => trial.random())];
+    same(one.length, 16);
+    if (one.join() === other.join()) throw new Error("it was the same twice");
+  },
+
+  "the clock does not go back"() {
+    const one = guarded(() => trial.now());
+    if (guarded(() => trial.now()) < one) throw new Error("it went back");
+  },
+};
+
+/** Every export that packages carry, and a call of it; the names are held against the package's in `node.test.ts`. */
+export function exported(): Record<string, () => unknown> {
+  const none = undefined;
+  return {
+    acquire: () => trial.acquire(0, none, 0),
+    acquireMany: () => trial.acquireMany(0, none, 0),
+    add: () => trial.add(0, [], 0),
+    breakLease: () => trial.breakLease(0, "", 0),
+    cancel: () => trial.cancel(0),
+    close: () => trial.close(0),
+    disable: () => trial.disable(0, "", 0),
+    drain: () => trial.drain(0, "", 0),
+    enable: () => trial.enable(0, "", 0),
+    freeLease: () => trial.freeLease(0),
+    freeLeasehold: () => trial.freeLeasehold(0),
+    freePool: () => trial.freePool(0),
+    inspect: () => trial.inspect(0, none, 0),
+    list: () => trial.list(0, 0),
+    message: () => trial.message(0, ""),
+    open: () => trial.open(none, false, none),
+    pool: () => trial.pool(0, "", none, none, 0),
+    quarantine: () => trial.quarantine(0, "", 0, 0),
+    readNonce: () => trial.readNonce(0, 0),
+    rejected: () => trial.rejected(0, none),
+    release: () => trial.release(0, none, 0),
+    releaseNow: () => trial.releaseNow(0, none),
+    remaining: () => trial.remaining(0),
+    remove: () => trial.remove(0, "", 0),
+    renew: () => trial.renew(0, none, 0),
+    resync: () => trial.resync(0, 0n, none, 0),
+    runTasks: () => trial.runTasks(),
+    settle: () => trial.settle(0, true, none),
+    statistics: () => trial.statistics(0),
+    tryAcquire: () => trial.tryAcquire(0, none),
+    unknown: () => trial.unknown(0),
+    unused: () => trial.unused(0),
+    used: () => trial.used(0, none),
+    version: () => trial.version(),
+  };
+}
