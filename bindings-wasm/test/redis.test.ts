@@ -6,6 +6,7 @@ import { fetchTransport, ioredisTransport, nodeRedisTransport, open, type Transp
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
 import { RedisServer } from "./redis.js";
+import { serve } from "./serve.js";
 import { shared } from "./shared.js";
 import { failuresOf, sleep, unique } from "./support.js";
 
@@ -98,13 +99,13 @@ for (const [name, make] of Object.entries(clients)) {
 
 test("nothing of a transport's subscription is left after `close`", async () => {
   const before = await listening();
-  for (const make of Object.values(clients)) {
+  for (const [name, make] of Object.entries(clients)) {
     const { transport, end } = await make(host.redis.port);
     const leasehold = await open(transport);
-    const relayers = await leasehold.pool(unique(), { slots: ["a"], ttl: 300 });
+    const relayers = await leasehold.pool(unique(), { slots: ["a"], ttl: 5_000 });
     const lease = await relayers.acquire();
-    await assert.rejects(relayers.acquire({ timeout: 100 }), { code: "timed_out" });
-    assert.equal(await listening(), before + 1);
+    await assert.rejects(relayers.acquire({ timeout: 1_000 }), { code: "timed_out" });
+    assert.equal(await listening(), before + 1, name);
     await lease.release();
     await leasehold.close();
     end();
@@ -121,7 +122,9 @@ async function listening(): Promise<number> {
 }
 
 test("a server over HTTP that is not there", async () => {
-  const transport = fetchTransport({ url: "http://127.0.0.1:1/", token: "secret" });
+  const gone = await serve();
+  await gone.close();
+  const transport = fetchTransport({ url: gone.origin, token: "secret" });
   const leasehold = await open(transport, { responseTimeout: 300 });
   await assert.rejects(leasehold.pool("p", { slots: ["a"] }), (error: Error & { code: string }) => {
     assert.equal(error.code, "store_unavailable");

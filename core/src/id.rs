@@ -120,7 +120,8 @@ fn check(text: &str, allowed: impl Fn(u8) -> bool) -> Result<()> {
         return Err(Error::invalid(
             "",
             format_args!(
-                "character {bad:?} is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :"
+                "character {} is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :",
+                bad.escape_default()
             ),
         ));
     }

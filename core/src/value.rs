@@ -115,7 +115,7 @@ impl Value {
 
     fn shown(&self) -> String {
         match self {
-            Value::Number(number) => number.to_string(),
+            Value::Number(number) if number.is_nan() => "NaN".to_owned(),
             Value::Integer(number) => number.to_string(),
             other => other.kind().to_owned(),
         }

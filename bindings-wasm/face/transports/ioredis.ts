@@ -4,7 +4,7 @@ import { NotSent, type Reply, type Transport } from "../transport.js";
 export interface IoredisClient {
   readonly status: string;
   call(command: string, ...args: string[]): Promise<unknown>;
-  duplicate(): IoredisSubscriber;
+  duplicate(options: object): IoredisSubscriber;
 }
 
 export interface IoredisSubscriber {
@@ -27,7 +27,8 @@ export function ioredisTransport(client: IoredisClient): Transport {
   let subscriber: IoredisSubscriber | undefined;
 
   const listen = (): IoredisSubscriber => {
-    const made = client.duplicate();
+    // Without the queue it could not subscribe before it is connected.
+    const made = client.duplicate({ enableOfflineQueue: true });
     made.on("message", (channel, message) => listeners.get(channel)?.forEach((listener) => listener(message)));
     // It connects again by itself; what is missed meanwhile is found by asking.
     made.on("error", () => {});

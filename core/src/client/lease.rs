@@ -295,8 +295,9 @@ impl<S: Store, R: Runtime> fmt::Debug for Lease<S, R> {
 }
 
 pub(super) fn unexpected(reply: &Reply) -> Error {
+    let kind = reply.kind();
     Error::new(
         Code::Internal,
-        format!("the store gave a reply that does not fit: {reply:?}; report this as a bug"),
+        format!("the store gave a reply that does not fit ({kind}); report this as a bug"),
     )
 }

@@ -199,7 +199,7 @@ fn mode(value: &Value) -> Result<bool> {
     match value.as_text()? {
         "segregated" | "seggregated" => Ok(false),
         "shared" => Ok(true),
-        other => Err(Error::invalid("", format_args!("{other:?} is neither segregated nor shared"))),
+        other => Err(Error::invalid("", format_args!("\"{other}\" is neither segregated nor shared"))),
     }
 }
 

@@ -156,16 +156,13 @@ impl ReleaseOptions {
 /// `invalid_argument` if it is negative, not finite, too long or not a number.
 pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
     let number = value.as_number()?;
-    let (micros, name) = match unit {
-        Unit::Milliseconds => (number * MILLISECOND as f64, "ms"),
-        Unit::Seconds => (number * SECOND as f64, "s"),
+    let micros = match unit {
+        Unit::Milliseconds => number * MILLISECOND as f64,
+        Unit::Seconds => number * SECOND as f64,
     };
     let most = MAX_REST as f64;
     if !(0.0..=most).contains(&micros) {
-        return Err(Error::invalid(
-            "",
-            format_args!("{number} {name} is out of range; 0 to 365 days are allowed"),
-        ));
+        return Err(Error::invalid("", "is out of range; 0 to 365 days are allowed"));
     }
     Ok(micros.round() as Micros)
 }
@@ -193,7 +190,9 @@ fn strategy(value: &Value) -> Result<Strategy> {
         "random" => Ok(Strategy::Random),
         "least_recent" => Ok(Strategy::LeastRecent),
         "weighted" => Ok(Strategy::Weighted),
-        other => Err(Error::invalid("", format_args!("{other:?} is none of random, least_recent, weighted"))),
+        other => {
+            Err(Error::invalid("", format_args!("\"{other}\" is none of random, least_recent, weighted")))
+        }
     }
 }
 
@@ -214,12 +213,12 @@ fn specs(value: &Value, most: usize) -> Result<Vec<(String, SlotSpec)>> {
         return Err(Error::invalid("", format_args!("{} ids; 1 to {most} are allowed", values.len())));
     }
     let mut specs = Vec::with_capacity(values.len());
-    let mut accounts = std::collections::HashSet::with_capacity(values.len());
+    let mut accounts = rustc_hash::FxHashSet::default();
     for (value, at) in values.iter().zip(0..) {
         let (shown, spec) = spec(value).map_err(|error| error.within(&format!("[{at}]")))?;
         // Two spellings of one account would be two leases of one nonce.
         if !accounts.insert(spec.slot.account().to_owned()) {
-            return Err(Error::invalid(format!("[{at}]"), format_args!("{shown:?} is there twice")));
+            return Err(Error::invalid(format!("[{at}]"), format_args!("\"{shown}\" is there twice")));
         }
         specs.push((shown, spec));
     }

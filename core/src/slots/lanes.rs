@@ -1,6 +1,6 @@
 //! The last answer of every lane, so that a repeated envelope is answered and not performed again.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{Answer, Lane, Performed};
 use crate::Micros;
@@ -9,7 +9,7 @@ use crate::Micros;
 const CROWD: usize = 1_024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lanes(HashMap<(u128, u16), Kept>);
+pub(super) struct Lanes(FxHashMap<(u128, u16), Kept>);
 
 #[derive(Clone, Debug)]
 struct Kept {

@@ -77,6 +77,29 @@ pub enum Reply {
     Undefined,
 }
 
+impl Reply {
+    /// What the reply is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Reply::Granted(_) => "granted",
+            Reply::Refused { .. } => "refused",
+            Reply::Renewed { .. } => "renewed",
+            Reply::Released => "released",
+            Reply::Resynced { .. } => "resynced",
+            Reply::Behind { .. } => "behind",
+            Reply::Backwards { .. } => "backwards",
+            Reply::Lost(_) => "lost",
+            Reply::Defined { .. } => "defined",
+            Reply::Changed => "changed",
+            Reply::NoSlot => "no slot",
+            Reply::Full => "full",
+            Reply::Inspected { .. } => "inspected",
+            Reply::Listed(_) => "listed",
+            Reply::Undefined => "undefined",
+        }
+    }
+}
+
 /// One leased slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {

@@ -1,7 +1,7 @@
 //! Pools in this process's memory, shared by name: every handle, thread and binding of the process that
 //! opens the same name shares the same pools.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -16,7 +16,7 @@ pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
 /// Pools in memory.
 #[derive(Clone)]
 pub struct MemoryStore {
-    pools: Arc<Mutex<HashMap<PoolName, Arc<MemoryPool>>>>,
+    pools: Arc<Mutex<FxHashMap<PoolName, Arc<MemoryPool>>>>,
     clock: StoreClock,
 }
 
@@ -35,7 +35,7 @@ impl MemoryStore {
 
     /// The store of this name in this process; the clock is that of whoever opened it first.
     pub fn named(name: &str, clock: StoreClock) -> Self {
-        static STORES: OnceLock<Mutex<HashMap<String, MemoryStore>>> = OnceLock::new();
+        static STORES: OnceLock<Mutex<FxHashMap<String, MemoryStore>>> = OnceLock::new();
         let mut stores = unpoisoned(STORES.get_or_init(Mutex::default));
         stores.entry(name.to_owned()).or_insert_with(|| MemoryStore::new(clock)).clone()
     }

@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 use crate::leased::accounts;
 use crate::{Anyhow, runtime};
 
-/// Requests of an envelope.
-const BATCHES: [usize; 6] = [1, 2, 8, 16, 32, 64];
+/// Requests of an envelope; where pairs are together there are at least two.
+const BATCHES: [usize; 5] = [1, 8, 16, 32, 64];
 const TIME: Duration = Duration::from_millis(1_500);
 
 /// One client of the server, without a courier.

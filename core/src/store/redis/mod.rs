@@ -134,7 +134,7 @@ impl<T: Transport> StorePool for RedisPool<T> {
             Resp::Error(text) => Err(transport::classify(&text)),
             other => Err(StoreError::new(
                 Certainty::Refused,
-                format!("the server answered a script with {other:?}"),
+                format!("the server answered a script with {}", other.kind()),
             )),
         }
     }

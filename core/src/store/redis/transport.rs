@@ -35,6 +35,19 @@ pub enum Resp {
     Error(String),
 }
 
+impl Resp {
+    /// What the reply is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Resp::Nil => "nothing",
+            Resp::Integer(_) => "a number",
+            Resp::Text(_) => "text",
+            Resp::List(_) => "a list",
+            Resp::Error(_) => "an error",
+        }
+    }
+}
+
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportError {

@@ -268,5 +268,9 @@ impl<'a> Reader<'a> {
 
 fn garbled(text: &str) -> Error {
     let shown: String = text.chars().take(80).collect();
-    Error::new(Code::Internal, format!("the store's answer makes no sense: {shown:?}; report this as a bug"))
+    let shown = shown.escape_default();
+    Error::new(
+        Code::Internal,
+        format!("the store's answer makes no sense: \"{shown}\"; report this as a bug"),
+    )
 }
