@@ -22,10 +22,15 @@ const used = [
   "--enable-sign-ext",
 ];
 
+// What it inlines beyond this compresses worse than the calls.
+const size = ["-Oz", "--one-caller-inline-max-function-size=20"];
+
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(glue, { recursive: true });
 
-const target = ["--profile", "wasm", "--target", "wasm32-unknown-unknown"];
+// With "z" it is 5 % smaller and a third slower.
+const speed = ["--config", 'profile.wasm.opt-level="s"'];
+const target = ["--profile", "wasm", ...speed, "--target", "wasm32-unknown-unknown"];
 const features = trial ? ["--features", "trial"] : [];
 const module = artifact("leasehold_wasm", ["-p", "leasehold-wasm", ...target, ...features]);
 const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--release"]);
@@ -33,7 +38,7 @@ run(bundle, [module, glue]);
 
 const bound = join(glue, "leasehold_bg.wasm");
 const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen"));
-run(process.execPath, [join(binaryen, "bin/wasm-opt"), "-Oz", ...used, "-o", bound, bound]);
+run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...size, ...used, "-o", bound, bound]);
 
 /** The file that cargo made, as cargo itself says, so that any target folder will do. */
 function artifact(name, flags) {

@@ -129,32 +129,32 @@ export class Pool {
 
   /** Forgets a slot, after its lease if it has one. */
   remove(slot: string): Promise<void> {
-    return settled((call) => glue.remove(this.#handle.number, slot, call));
+    return this.#change("remove", slot);
   }
 
   /** Hands a slot out again. Ends a quarantine, not a cooldown. */
   enable(slot: string): Promise<void> {
-    return settled((call) => glue.enable(this.#handle.number, slot, call));
+    return this.#change("enable", slot);
   }
 
   /** Hands a slot out no more; a lease that it has is not renewed. */
   disable(slot: string): Promise<void> {
-    return settled((call) => glue.disable(this.#handle.number, slot, call));
+    return this.#change("disable", slot);
   }
 
   /** Hands a slot out no more; a lease that it has may be renewed until it is given back. */
   drain(slot: string): Promise<void> {
-    return settled((call) => glue.drain(this.#handle.number, slot, call));
+    return this.#change("drain", slot);
   }
 
   /** Hands a slot out no more for so many milliseconds; its nonce is in doubt afterwards. */
   quarantine(slot: string, time: number): Promise<void> {
-    return settled((call) => glue.quarantine(this.#handle.number, slot, time, call));
+    return this.#change("quarantine", slot, time);
   }
 
   /** Ends the lease of a slot by force; its nonce is in doubt. */
   breakLease(slot: string): Promise<void> {
-    return settled((call) => glue.breakLease(this.#handle.number, slot, call));
+    return this.#change("breakLease", slot);
   }
 
   /** Counts the slots, and looks at those that are named, at most 1,000. */
@@ -169,5 +169,9 @@ export class Pool {
 
   statistics(): Statistics {
     return fromCore(guarded(() => glue.statistics(this.#handle.number))) as Statistics;
+  }
+
+  #change(verb: string, slot: string, time?: number): Promise<void> {
+    return settled((call) => glue.change(this.#handle.number, verb, slot, time, call));
   }
 }

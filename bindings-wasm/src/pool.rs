@@ -58,47 +58,25 @@ pub fn add(pool: u32, slots: &JsValue, number: u32) -> Result<u32, JsValue> {
     Ok(call(number, Box::pin(async move { Ok(Answer::Number(pool.add(&slots).await?)) })))
 }
 
+/// Changes a slot by one of the pool's verbs; `time` is for those that take one.
 #[wasm_bindgen]
-pub fn remove(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
+pub fn change(pool: u32, verb: &str, slot: &JsValue, time: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.remove(&slot)).await })))
-}
-
-#[wasm_bindgen]
-pub fn enable(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
-    entered();
-    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.enable(&slot)).await })))
-}
-
-#[wasm_bindgen]
-pub fn disable(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
-    entered();
-    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.disable(&slot)).await })))
-}
-
-#[wasm_bindgen]
-pub fn drain(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
-    entered();
-    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.drain(&slot)).await })))
-}
-
-#[wasm_bindgen]
-pub fn quarantine(pool: u32, slot: &JsValue, time: &JsValue, number: u32) -> Result<u32, JsValue> {
-    entered();
     let time = value::read(time).map_err(|failure| failure.within("time"))?;
-    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.quarantine(&slot, &time, UNIT)).await })))
-}
-
-#[wasm_bindgen(js_name = breakLease)]
-pub fn break_lease(pool: u32, slot: &JsValue, number: u32) -> Result<u32, JsValue> {
-    entered();
-    let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    Ok(call(number, Box::pin(async move { done(pool.break_lease(&slot)).await })))
+    let verb = verb.to_owned();
+    let work = async move {
+        match verb.as_str() {
+            "remove" => pool.remove(&slot).await?,
+            "enable" => pool.enable(&slot).await?,
+            "disable" => pool.disable(&slot).await?,
+            "drain" => pool.drain(&slot).await?,
+            "quarantine" => pool.quarantine(&slot, &time, UNIT).await?,
+            _ => pool.break_lease(&slot).await?,
+        }
+        Ok(Answer::Nothing)
+    };
+    Ok(call(number, Box::pin(work)))
 }
 
 /// Counts the slots, and looks at some.
@@ -142,11 +120,6 @@ fn acquire_options(options: &JsValue) -> Result<AcquireOptions, Failure> {
         return Ok(AcquireOptions::default());
     }
     Ok(AcquireOptions::read(&value::options(options)?, UNIT)?)
-}
-
-async fn done(change: impl Future<Output = leasehold::error::Result<()>>) -> Result<Answer, Failure> {
-    change.await?;
-    Ok(Answer::Nothing)
 }
 
 fn slot_names(slots: &JsValue) -> Result<Vec<String>, Failure> {

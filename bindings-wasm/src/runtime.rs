@@ -35,7 +35,8 @@ impl Runtime for HostRuntime {
 
 /// The time of a store in memory.
 pub fn store_clock() -> StoreClock {
-    Arc::new(|| micros(host::origin() + now()))
+    let origin = host::origin();
+    Arc::new(move || micros(origin + now()))
 }
 
 /// Has the clock read anew. It is read once for each way in and each task's turn, which are short: to ask the host

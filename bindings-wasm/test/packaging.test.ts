@@ -48,15 +48,28 @@ for (const module of ["NodeNext", "ESNext"]) {
   test(`a consumer's code is checked against its types, as ${module}`, () => {
     writeFileSync(
       join(consumer, "consumer.ts"),
-      `import { type Code, init, LeaseholdError, version } from "leasehold-wasm";
+      `import { type Code, init, LeaseholdError, open, type Lease, type Transport, version } from "leasehold-wasm";
+       import { fetchTransport } from "leasehold-wasm/fetch";
+       import { ioredisTransport } from "leasehold-wasm/ioredis";
+       import { nodeRedisTransport } from "leasehold-wasm/node-redis";
        await init();
+       export const transport: Transport = fetchTransport({ url: "https://host", token: "t" });
+       export const others = [ioredisTransport, nodeRedisTransport];
+       export async function lease(signal: AbortSignal): Promise<bigint | undefined> {
+         const pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: async () => 1n });
+         await using lease: Lease = await pool.acquire({ timeout: 5, signal });
+         // @ts-expect-error the option is called maxHold
+         await (await open()).pool("q", { max_hold: 5 });
+         lease.used();
+         return lease.nonce;
+       }
        export const text: string = version();
        export const code: Code = new LeaseholdError("lost", "acquire again").code;
        // @ts-expect-error a version is no number
        export const number: number = version();`,
     );
     const resolution = module === "ESNext" ? ["--moduleResolution", "bundler"] : [];
-    const flags = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022", "--module", module, ...resolution];
+    const flags = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", module, ...resolution];
     run(join(tools, "tsc"), [...flags, "--types", "", "consumer.ts"]);
   });
 }

@@ -115,11 +115,26 @@ impl Value {
 
     fn shown(&self) -> String {
         match self {
-            Value::Number(number) if number.is_nan() => "NaN".to_owned(),
+            Value::Number(number) => shown_number(*number),
             Value::Integer(number) => number.to_string(),
             other => other.kind().to_owned(),
         }
     }
+}
+
+/// A number to three decimals. The library's own formatting of floats would be a tenth of the wasm module.
+fn shown_number(number: f64) -> String {
+    const LARGE: f64 = 1e15;
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    if number.abs() >= LARGE {
+        return format!("{sign}{}", if number.is_finite() { "a number above 10^15" } else { "infinity" });
+    }
+    let thousandths = (number.abs() * 1e3).round() as u64;
+    let decimals = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    format!("{sign}{}", decimals.trim_end_matches('0').trim_end_matches('.'))
 }
 
 impl From<u64> for Value {
@@ -224,6 +239,15 @@ mod tests {
             (Value::Text("5".into()), None),
         ] {
             assert_eq!(value.as_u64().ok(), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_as_they_are_written() {
+        for (number, shown) in
+            [(0.5, "0.5"), (-1.0, "-1"), (0.0, "0"), (1234.25, "1234.25"), (f64::NAN, "NaN")]
+        {
+            assert_eq!(shown_number(number), shown);
         }
     }
 
