@@ -29,7 +29,7 @@ const size = ["-Oz", "--one-caller-inline-max-function-size=20"];
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(glue, { recursive: true });
 
-// With "z" it is 5 % smaller and a third slower.
+// With "z" it is 5 % smaller and a fifth slower.
 const speed = ["--config", 'profile.wasm.opt-level="s"'];
 
 // A panic says where it was: not on whose machine it was built, nor from which registry.
