@@ -6,7 +6,7 @@ use super::{Pool, Runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;
-use crate::slots::{MAX_PER_REQUEST, Mode, Reply, Request, SlotChange, SlotSpec, SlotView, State};
+use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotSpec, SlotView, State};
 use crate::store::Store;
 use crate::value::Value;
 use crate::{MILLISECOND, Micros};
@@ -182,24 +182,12 @@ impl Census {
 impl SlotState {
     fn to_value(&self, unit: Unit) -> Value {
         let view = &self.view;
-        let mode = match view.mode {
-            Mode::Enabled => "enabled",
-            Mode::Draining => "draining",
-            Mode::Disabled => "disabled",
-            Mode::Removing => "removing",
-        };
-        let state = match view.state {
-            State::Ready => "ready",
-            State::Leased => "leased",
-            State::Cooling => "cooling",
-            State::Out => "out",
-        };
         let in_doubt = matches!(view.nonce, crate::nonce::NonceRecord::InDoubt { .. });
         let floor: Option<Nonce> = view.nonce.floor();
         Value::map([
             ("slot", view.slot.as_str().into()),
-            ("mode", mode.into()),
-            ("state", state.into()),
+            ("mode", view.mode.as_str().into()),
+            ("state", view.state.as_str().into()),
             ("weight", u64::from(view.weight).into()),
             ("fence", view.fence.into()),
             ("holder", format!("{:032x}", view.holder).as_str().into()),

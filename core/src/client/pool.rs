@@ -231,9 +231,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let (now, sent) = (delivered.now, delivered.sent);
                 Ok((delivered.take(), now, sent))
             }
-            None => {
-                Err(unavailable(&self.courier.trouble().unwrap_or_else(|| "no answer in time".to_owned())))
-            }
+            None => Err(self.silence()),
         }
     }
 
@@ -249,10 +247,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.room.call(1);
         match runtime::by(&self.runtime, patience + self.response_timeout, reply).await {
             Some(delivered) => Ok(delivered?.take()),
-            None => {
-                Err(unavailable(&self.courier.trouble().unwrap_or_else(|| "no answer in time".to_owned())))
-            }
+            None => Err(self.silence()),
         }
+    }
+
+    /// The error of a store that did not answer in time.
+    fn silence(&self) -> Error {
+        unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
     }
 
     pub fn post_and_forget(&self, request: Request) {

@@ -18,6 +18,18 @@ pub enum Mode {
     Removing,
 }
 
+impl Mode {
+    /// The mode, for people who look.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Enabled => "enabled",
+            Mode::Draining => "draining",
+            Mode::Disabled => "disabled",
+            Mode::Removing => "removing",
+        }
+    }
+}
+
 /// Where a slot is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -30,6 +42,18 @@ pub enum State {
     Cooling,
     /// Not to be claimed.
     Out,
+}
+
+impl State {
+    /// The state, for people who look.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Leased => "leased",
+            State::Cooling => "cooling",
+            State::Out => "out",
+        }
+    }
 }
 
 /// A slot's whole record.

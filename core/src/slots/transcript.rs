@@ -4,8 +4,8 @@
 //! word; a key that nobody knows is an error. Tests of every language replay the same transcripts.
 
 use super::{
-    Answer, Choice, Envelope, Lane, LeaseRef, Loss, Mode, Moment, Pool, Refusal, Reply, Request, SlotChange,
-    SlotSpec, SlotView, State, Strategy,
+    Answer, Choice, Envelope, Lane, LeaseRef, Loss, Moment, Pool, Refusal, Reply, Request, SlotChange,
+    SlotSpec, SlotView, Strategy,
 };
 use crate::Micros;
 use crate::error::{Error, Result};
@@ -283,22 +283,10 @@ fn reply(reply: &Reply) -> Value {
 }
 
 fn view(view: &SlotView) -> Value {
-    let mode = match view.mode {
-        Mode::Enabled => "enabled",
-        Mode::Draining => "draining",
-        Mode::Disabled => "disabled",
-        Mode::Removing => "removing",
-    };
-    let state = match view.state {
-        State::Ready => "ready",
-        State::Leased => "leased",
-        State::Cooling => "cooling",
-        State::Out => "out",
-    };
     Value::map([
         ("slot", view.slot.as_str().into()),
-        ("mode", mode.into()),
-        ("state", state.into()),
+        ("mode", view.mode.as_str().into()),
+        ("state", view.state.as_str().into()),
         ("weight", digits(view.weight)),
         ("fence", digits(view.fence)),
         ("holder", digits(view.holder)),
