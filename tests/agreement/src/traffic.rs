@@ -68,8 +68,12 @@ impl Traffic {
         {
             return self.pools[pool].sent[at].clone();
         }
-        let count = 1 + self.random.below(4);
-        let mut requests: Vec<_> = (0..count).map(|_| self.request(pool)).collect();
+        let count = 1 + self.random.below(5);
+        let mut requests = Vec::new();
+        for _ in 0..count {
+            let request = self.again(&requests).unwrap_or_else(|| self.request(pool));
+            requests.push(request);
+        }
         if self.pools[pool].undefined && !self.random.once_in(4) {
             requests.insert(0, self.define(self.scale.slots));
         }
@@ -153,6 +157,16 @@ impl Traffic {
                 Request::Inspect { slots: (0..count).map(|_| self.slot()).collect() }
             }
         }
+    }
+
+    /// Now and then a claim as an earlier one of the envelope, by another: such are said in a word.
+    fn again(&mut self, requests: &[Request]) -> Option<Request> {
+        let claims = |request: &&Request| matches!(request, Request::Claim { .. });
+        let mut claim = requests.iter().find(claims).filter(|_| self.random.once_in(3))?.clone();
+        if let Request::Claim { holder, .. } = &mut claim {
+            *holder = self.random.any().into();
+        }
+        Some(claim)
     }
 
     fn claim_any(&mut self) -> Request {

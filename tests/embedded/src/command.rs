@@ -115,6 +115,7 @@ commands! {
     "DECRBY" 3 First GROWS strings::decrby;
     "GET" 2 First READS strings::get;
     "GETDEL" 2 First SHRINKS strings::getdel;
+    "GETRANGE" 4 First READS strings::getrange;
     "INCR" 2 First GROWS strings::incr;
     "INCRBY" 3 First GROWS strings::incrby;
     "MGET" -2 All READS strings::mget;

@@ -13,6 +13,7 @@ use crate::arguments::Arguments;
 use crate::commands::introspection::VERSION;
 use crate::error_reply::{Answer, ErrorReply};
 use crate::number::truncate_double;
+use crate::packing;
 use crate::server::Server;
 
 /// The interpreter, with the scripts that it has compiled.
@@ -266,6 +267,8 @@ fn tools(lua: &Lua, random: &Arc<AtomicU64>) -> mlua::Result<Table> {
         _ => fail("ERR RESP version must be 2."),
     };
     tools.raw_set("setresp", lua.create_function(setresp)?)?;
+    tools.raw_set("pack", lua.create_function(packing::pack)?)?;
+    tools.raw_set("unpack", lua.create_function(packing::unpack)?)?;
     tools.raw_set("version", VERSION)?;
     tools.raw_set("version_number", 0x0007_000f)?;
     let state = random.clone();

@@ -11,7 +11,7 @@
 //! `ERR undeclared key`, as a cluster would misbehave there; and a key goes the moment it expires.
 //!
 //! It leaves out: RESP3, transactions, streams, blocking commands, subscriptions (`published` gives what was sent),
-//! functions, `#!lua` headers, the libraries cjson, cmsgpack, struct and bit, `load` and `loadstring`. Sets come
+//! functions, `#!lua` headers, the libraries cjson, struct and bit, tables in cmsgpack, `load` and `loadstring`. Sets come
 //! sorted, and hashes of more than 128 fields in the order in which they were filled, where Redis promises no order.
 //!
 //! ```
@@ -33,6 +33,7 @@ mod fault;
 mod interpreter;
 mod keyspace;
 mod number;
+mod packing;
 mod replication_id;
 mod resp;
 mod server;

@@ -34,12 +34,13 @@ impl<'a> Sent<'a> {
         }
         let words: Vec<&str> = command[ARGUMENTS..].iter().map(String::as_str).collect();
         let (head, mut rest) = words.split_at(HEAD);
-        let mut requests = Vec::new();
+        let mut requests: Vec<Vec<&str>> = Vec::new();
         while !rest.is_empty() {
             let count = |at: usize| rest[at].parse::<usize>().unwrap_or(0);
             let length = match rest[0] {
                 "claim" if rest[5] == "any" => 9,
                 "claim" => 9 + count(8),
+                "more" => 2,
                 "renew" => 4,
                 "release" => 6,
                 "resync" => 6,
@@ -50,7 +51,14 @@ impl<'a> Sent<'a> {
                 other => panic!("the request {other:?} is not known to the simulation"),
             };
             let (request, others) = rest.split_at(length);
-            requests.push(request.to_vec());
+            let mut request = request.to_vec();
+            if request[0] == "more" {
+                let mut claims = requests.iter().filter(|request| request[0] == "claim");
+                let mut claim = claims.next_back().expect("a claim before").clone();
+                claim[1] = request[1];
+                request = claim;
+            }
+            requests.push(request);
             rest = others;
         }
         Some(Sent { lane: &command[LANE], sequence: head[2], not_after: head[3].parse().ok(), requests })
@@ -171,18 +179,20 @@ mod tests {
     #[test]
     fn an_envelope_and_its_answer_are_read() {
         let words = "EVALSHA sha 5 m s r d lane 1 wake 7 99 0 0 5 \
-                     claim 0a 50 70 1 any random 1 2 release acct 12 3 unknown - inspect 1 acct";
+                     claim 0a 50 70 1 any random 1 2 release acct 12 3 unknown - more 0b inspect 1 acct";
         let command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let sent = Sent::read(&command).expect("a script");
         assert_eq!((sent.lane, sent.sequence, sent.not_after), ("lane", "7", Some(99)));
-        let answer = "done 40 41 0\ngranted 1 acct 41 90 k 7\nreleased\ninspected 0 0 0 0 0 0";
+        let answer = "done 40 41 0\ngranted 1 acct 41 90 k 7\nreleased\n\
+                      granted 1 bcct 42 90 k 7\ninspected 0 0 0 0 0 0";
         let (now, facts) = sent.facts(answer).expect("performed");
-        assert_eq!((now, facts.len()), (40, 2));
+        assert_eq!((now, facts.len()), (40, 3));
         assert!(matches!(
             &facts[0],
             Fact::Granted { fence: 41, deadline: 90, max_hold: 70, known: true, .. }
         ));
         assert!(matches!(&facts[1], Fact::Released { fence: 12, rest: 3, named: false, .. }));
+        assert!(matches!(&facts[2], Fact::Granted { holder, max_hold: 70, .. } if holder == "0b"));
         assert_eq!(sent.facts("stale 40"), None);
     }
 }

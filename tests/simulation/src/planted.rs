@@ -29,7 +29,7 @@ pub enum PlantedFault {
 use PlantedFault::Script;
 
 /// All of them.
-pub const ALL: [Planted; 21] = [
+pub const ALL: [Planted; 22] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("if current > fence then return nil, 'taken' end", "")]),
@@ -59,14 +59,17 @@ pub const ALL: [Planted; 21] = [
     },
     Planted {
         name: "repeated envelope performed twice",
-        fault: Script(&[("if tonumber(before) == tonumber(sequence) then return answer end", "")]),
+        fault: Script(&[(
+            "if tonumber(before) == tonumber(sequence) then return match(call('GET', LANE), '\\n(.*)$') end",
+            "",
+        )]),
     },
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
         name: "no quiet time after a promotion",
         fault: Script(&[(
-            "epoch, lost_at, top = math.max(now, epoch + 1), now, math.max(top, seen)",
-            "epoch, top = math.max(now, epoch + 1), math.max(top, seen)",
+            "epoch, lost_at, top = max(now, epoch + 1), now, max(top, seen)",
+            "epoch, top = max(now, epoch + 1), max(top, seen)",
         )]),
     },
     Planted {
@@ -78,14 +81,11 @@ pub const ALL: [Planted; 21] = [
     },
     Planted {
         name: "expiry leaves the nonce trusted",
-        fault: Script(&[("unsettle(s)\n      settle(s, tonumber(s.ends))", "settle(s, tonumber(s.ends))")]),
+        fault: Script(&[("unsettle(s)\n      settle(s, s.ends)", "settle(s, s.ends)")]),
     },
     Planted {
         name: "cooldown ignored",
-        fault: Script(&[(
-            "local ends = math.max(tonumber(s.rest), tonumber(s.barred))",
-            "local ends = tonumber(s.barred)",
-        )]),
+        fault: Script(&[("local ends = max(s.rest, s.barred)", "local ends = s.barred")]),
     },
     Planted {
         name: "rest of a slot in doubt forgotten",
@@ -93,14 +93,11 @@ pub const ALL: [Planted; 21] = [
     },
     Planted {
         name: "nonces trusted across a promotion",
-        fault: Script(&[(
-            "if s.epoch ~= text(epoch) then\n    unsettle(s)",
-            "if s.epoch ~= text(epoch) then",
-        )]),
+        fault: Script(&[("if s.epoch ~= epoch then\n    unsettle(s)", "if s.epoch ~= epoch then")]),
     },
     Planted {
         name: "fence is a counter of the server's memory",
-        fault: Script(&[("top = math.max(now, top + 1)", "top = top + 1"), ("math.max(top, seen)", "top")]),
+        fault: Script(&[("top = max(now, top + 1)", "top = top + 1"), ("max(top, seen)", "top")]),
     },
     Planted {
         name: "late envelope performed",
@@ -117,12 +114,16 @@ pub const ALL: [Planted; 21] = [
         )]),
     },
     Planted {
+        name: "renewal leaves the old expiry in what is due",
+        fault: Script(&[("if due and due ~= s.due then", "if due and not s.due then")]),
+    },
+    Planted {
         name: "renewals without end",
-        fault: Script(&[("if limit ~= 0 then ends = math.min(limit, ends) end", "")]),
+        fault: Script(&[("if limit ~= 0 then ends = min(limit, ends) end", "")]),
     },
     Planted {
         name: "clock set back frees nothing and prolongs all",
-        fault: Script(&[("local now = math.max(wall + shift, last)", "local now = wall")]),
+        fault: Script(&[("local now = max(wall + shift, last)", "local now = wall")]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

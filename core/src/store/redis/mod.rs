@@ -23,14 +23,15 @@ use crate::error::Result;
 use crate::id::PoolName;
 use crate::slots::{Answer, Envelope, Reply, Request};
 
-/// The script: the machine of slots in a second wording.
-pub const SCRIPT: &str = include_str!("slots.lua");
+/// The script: the machine of slots in a second wording; `slots.lua` without its comments.
+pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.lua"));
+/// The name that Redis gives it.
+const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.sha1"));
 
 /// Pools in a Redis that is reached through a transport.
 #[derive(Clone, Debug)]
 pub struct RedisStore<T> {
     transport: T,
-    digest: Arc<str>,
     /// Whether the server has been found fit to keep leases.
     vetted: Arc<AtomicBool>,
 }
@@ -51,8 +52,7 @@ struct Keys {
 impl<T: Transport> RedisStore<T> {
     /// A store reached through `transport`.
     pub fn new(transport: T) -> Self {
-        let digest = sha1_smol::Sha1::from(SCRIPT).digest().to_string().into();
-        RedisStore { transport, digest, vetted: Arc::default() }
+        RedisStore { transport, vetted: Arc::default() }
     }
 
     /// Refuses, once at the start, a server that may delete leases when its memory is full.
@@ -91,7 +91,7 @@ impl<T: Transport> RedisStore<T> {
     fn command(&self, keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
         let mut words = match whole {
             true => vec!["EVAL".to_owned(), SCRIPT.to_owned()],
-            false => vec!["EVALSHA".to_owned(), self.digest.to_string()],
+            false => vec!["EVALSHA".to_owned(), DIGEST.to_owned()],
         };
         words.push("5".to_owned());
         words.extend(["meta", "slots", "ready", "due"].map(|part| keys.of(part)));

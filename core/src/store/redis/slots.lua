@@ -6,14 +6,19 @@
 --
 -- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
 -- 2^53, where doubles are exact. An error is raised before the first write only.
+--
+-- A server runs one command at a time, so that what this costs is what all clients have together: a record is read
+-- once and written once an envelope, packed, and the set of what is due follows from the records when they are
+-- written.
 
 local SCHEMA = '1'
 local SWEEP, INTEREST, LANE_GRACE = 128, 30000000, 60000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
-local MAX_SLOTS, DRAWS = 1000000, 32
+local MAX_SLOTS, DRAWS, CHUNK = 1000000, 32, 1000 -- Lua unpacks some 8000 values at most
 
 local META, SLOTS, READY, DUE, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local call, format, match, floor = redis.call, string.format, string.match, math.floor
+local call, format, match, floor, max, min = redis.call, string.format, string.match, math.floor, math.max, math.min
+local pack, unpack_all = cmsgpack.pack, cmsgpack.unpack
 
 local cursor = 0
 local function word()
@@ -24,7 +29,7 @@ local function number()
   return tonumber(word())
 end
 local function text(n)
-  return format('%.0f', n)
+  return format('%d', n)
 end
 
 if word() ~= SCHEMA then
@@ -38,29 +43,26 @@ local defined, last, shift, incarnation, epoch, lost_at = false, 0, 0, '-', 0, 0
 local longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest = 0, 0, 0, 0, 0, 0, 0, 0
 local meta = call('GET', META)
 if meta then
-  local schema, a, b, c, d, e, f, g, h, i, j, k, l, m = match(meta,
-    '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local schema, packed = match(meta, '^(%S+) (.*)$')
   if schema ~= SCHEMA then
-    return redis.error_reply('SCHEMA this pool has schema ' .. (match(meta, '^%S+') or '?') .. ' of leasehold')
+    return redis.error_reply('SCHEMA this pool has schema ' .. (schema or '?') .. ' of leasehold')
   end
   defined = true
-  last, shift, incarnation, epoch, lost_at = tonumber(a), tonumber(b), c, tonumber(d), tonumber(e)
-  longest, doubt_rest, top, waiters_until = tonumber(f), tonumber(g), tonumber(h), tonumber(i)
-  arrived, certain, doubtful, heaviest = tonumber(j), tonumber(k), tonumber(l), tonumber(m)
+  last, shift, incarnation, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived, certain, doubtful,
+    heaviest = unpack_all(packed)
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
 local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
-local now = math.max(wall + shift, last)
+local now = max(wall + shift, last)
 
 -- An envelope that came before is answered again; one that comes too late changes nothing.
 if sequence ~= '-' then
-  local kept = call('GET', LANE)
-  if kept then
-    local before, keep_until, answer = match(kept, '^(%d+) (%d+)\n(.*)$')
+  local before, keep_until = match(call('GETRANGE', LANE, 0, 40), '^(%d+) (%d+)\n')
+  if before then
     if tonumber(keep_until) > now then
-      if tonumber(before) == tonumber(sequence) then return answer end
+      if tonumber(before) == tonumber(sequence) then return match(call('GET', LANE), '\n(.*)$') end
       if tonumber(before) > tonumber(sequence) then return 'stale ' .. text(now) end
     end
   end
@@ -79,20 +81,54 @@ shift = now - wall
 last = now
 local freed = 0
 
--- A slot's record: one word a field. Ids, texts and untouched numbers stay as they were read.
+-- The records that this envelope has read, and those of them to be written when it ends or when something asks the
+-- server for what they decide. `due` is the score that the server has of a slot in its set of what is due.
+local records, changed = {}, {}
 local function load(id)
-  local record = call('HGET', SLOTS, id)
-  if not record then return nil end
-  local s = { id = id }
-  s.mode, s.state, s.weight, s.epoch, s.fence, s.holder, s.since, s.ends, s.hold, s.rest, s.barred, s.kind, s.floor,
-    s.raised = match(record,
-    '^(%a)(%a) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%a) (%S+) (%S+)$')
+  local s = records[id]
+  if s then return s end
+  local packed = call('HGET', SLOTS, id)
+  if not packed then return nil end
+  local mode, state, weight, mark, fence, holder, since, ends, hold, rest, barred, kind, nonce, raised =
+    unpack_all(packed)
+  s = { id = id, mode = mode, state = state, weight = weight, epoch = mark, fence = fence, holder = holder,
+    since = since, ends = ends, hold = hold, rest = rest, barred = barred, kind = kind, floor = nonce, raised = raised,
+    due = (state == 'l' or state == 'c') and ends }
+  records[id] = s
   return s
 end
 local function save(s)
-  call('HSET', SLOTS, s.id, s.mode .. s.state .. ' ' .. s.weight .. ' ' .. s.epoch .. ' ' .. s.fence .. ' ' .. s.holder
-    .. ' ' .. s.since .. ' ' .. s.ends .. ' ' .. s.hold .. ' ' .. s.rest .. ' ' .. s.barred .. ' ' .. s.kind
-    .. ' ' .. s.floor .. ' ' .. s.raised)
+  if not s.changed then
+    s.changed = true
+    changed[#changed + 1] = s
+  end
+end
+local function write(command, key, words)
+  for i = 1, #words, CHUNK do call(command, key, unpack(words, i, min(i + CHUNK - 1, #words))) end
+end
+local function flush()
+  local written, leaves, comes = {}, {}, {}
+  for i = 1, #changed do
+    local s = changed[i]
+    s.changed = false
+    if s.mode ~= 'r' or s.state == 'l' then
+      written[#written + 1] = s.id
+      written[#written + 1] = pack(s.mode, s.state, s.weight, s.epoch, s.fence, s.holder, s.since, s.ends, s.hold,
+        s.rest, s.barred, s.kind, s.floor, s.raised)
+    end
+    local due = (s.state == 'l' or s.state == 'c') and s.ends
+    if due and due ~= s.due then
+      comes[#comes + 1] = text(due)
+      comes[#comes + 1] = s.id
+    elseif s.due and not due then
+      leaves[#leaves + 1] = s.id
+    end
+    s.due = due
+  end
+  changed = {}
+  write('HSET', SLOTS, written)
+  write('ZREM', DUE, leaves)
+  write('ZADD', DUE, comes)
 end
 
 -- Nonces, as decimal text: by length, then by text.
@@ -101,7 +137,7 @@ local function less(a, b)
   return a < b
 end
 local function set_nonce(s, kind, value, at)
-  if value ~= s.floor then s.raised = text(at) end
+  if value ~= s.floor then s.raised = at end
   s.kind, s.floor = kind, value
 end
 local function unsettle(s)
@@ -123,7 +159,7 @@ end
 -- The places of a slot: ready (in a queue), due (leased or cooling), or out.
 local function queue_of(s)
   if s.kind == 'd' then return DOUBT end
-  local queue, weight = 0, tonumber(s.weight)
+  local queue, weight = 0, s.weight
   while weight >= 2 do
     queue, weight = queue + 1, weight / 2
   end
@@ -138,34 +174,32 @@ local function make_ready(s)
   if queue == DOUBT then doubtful = doubtful + 1 else certain = certain + 1 end
   if queue ~= DOUBT and queue > heaviest then heaviest = queue end
 end
-local function take_out(s)
-  if s.state == 'r' then
-    call('ZREM', READY, s.id)
-    if s.kind == 'd' then doubtful = doubtful - 1 else certain = certain - 1 end
-  elseif s.state ~= 'o' then
-    call('ZREM', DUE, s.id)
-  end
+local function leave_queue(s)
+  if s.state ~= 'r' then return end
+  call('ZREM', READY, s.id)
+  if s.kind == 'd' then doubtful = doubtful - 1 else certain = certain - 1 end
 end
--- Where a slot goes that is leased no more since `ended`; it is in no set when this is called.
+-- Where a slot goes that is leased no more since `ended`; it is in no queue when this is called.
 local function settle(s, ended)
+  save(s)
   if s.mode == 'r' then
+    s.state = 'o'
     call('HDEL', SLOTS, s.id)
+    records[s.id] = nil
+    flush()
     return
   end
   if s.mode ~= 'e' then
     s.mode, s.state = 'x', 'o'
-    save(s)
     return
   end
-  if s.kind == 'd' then s.rest = text(math.max(tonumber(s.rest), ended + doubt_rest)) end
-  local ends = math.max(tonumber(s.rest), tonumber(s.barred))
+  if s.kind == 'd' then s.rest = max(s.rest, ended + doubt_rest) end
+  local ends = max(s.rest, s.barred)
   if ends > now then
-    s.state, s.ends = 'c', text(ends)
-    call('ZADD', DUE, s.ends, s.id)
+    s.state, s.ends = 'c', ends
   else
     make_ready(s)
   end
-  save(s)
 end
 
 local function quiet_until()
@@ -222,24 +256,23 @@ function choose.weighted()
     end
     id = at_rank(rank + below(counts[queue]))
     local accepted = below(2 ^ (queue + 1) - 1)
-    if heaviest == 0 or accepted < tonumber(load(id).weight) then break end
+    if heaviest == 0 or accepted < load(id).weight then break end
   end
   return id
 end
 
 local function grant(s, holder, ttl, max_hold)
-  take_out(s)
-  top = math.max(now, top + 1)
-  if s.epoch ~= text(epoch) then
+  leave_queue(s)
+  top = max(now, top + 1)
+  if s.epoch ~= epoch then
     unsettle(s)
-    s.epoch = text(epoch)
+    s.epoch = epoch
   end
-  s.state, s.fence, s.holder, s.since = 'l', text(top), holder, text(now)
-  s.hold = max_hold == 0 and '0' or text(now + max_hold)
-  s.ends = text(now + (max_hold == 0 and ttl or math.min(ttl, max_hold)))
-  call('ZADD', DUE, s.ends, s.id)
+  s.state, s.fence, s.holder, s.since = 'l', top, holder, now
+  s.hold = max_hold == 0 and 0 or now + max_hold
+  s.ends = now + (max_hold == 0 and ttl or min(ttl, max_hold))
   save(s)
-  return ' ' .. s.id .. ' ' .. s.fence .. ' ' .. s.ends .. ' ' .. s.kind .. ' ' .. s.floor
+  return ' ' .. s.id .. ' ' .. text(top) .. ' ' .. text(s.ends) .. ' ' .. s.kind .. ' ' .. s.floor
 end
 
 -- The slot of a live lease, or why it is not held.
@@ -247,76 +280,86 @@ local function held()
   local id, fence = word(), number()
   local s = load(id)
   if not s then return nil, 'gone' end
-  local current = tonumber(s.fence)
+  local current = s.fence
   if current > fence then return nil, 'taken' end
   if current < fence then return nil, 'forgotten' end
   if s.state ~= 'l' then return nil, 'ended' end
-  if tonumber(s.ends) <= now then return nil, 'expired' end
+  if s.ends <= now then return nil, 'expired' end
   return s
 end
 
 local perform = {}
 
-local function claim(holder, ttl, max_hold)
-  longest = math.max(longest, ttl)
-  local kind, grants = word(), {}
-  if kind == 'any' then
-    local strategy, least, most = word(), number(), number()
-    if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
-    if certain + doubtful < least then
-      local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-      local why = call('HLEN', SLOTS) == 0 and 'noslot' or 'exhausted'
-      return 'refused ' .. why .. ' ' .. (next_due[2] and text(tonumber(next_due[2])) or '-')
-    end
-    for i = 1, math.min(most, certain + doubtful) do
-      local id = certain == 0 and at_rank(0) or choose[strategy]()
-      grants[i] = grant(load(id), holder, ttl, max_hold)
-    end
-  else
-    local least, most, count = number(), number(), number()
-    local ids, found, earliest, missing = {}, {}, nil, false
-    for i = 1, count do ids[i] = word() end
-    if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
-    for i = 1, count do
-      local s = load(ids[i])
-      if not s then
-        missing = true
-      elseif s.state == 'r' then
-        if #found < most and not found[s.id] then
-          found[#found + 1] = s
-          found[s.id] = true
-        end
-      elseif s.state ~= 'o' then
-        earliest = math.min(earliest or tonumber(s.ends), tonumber(s.ends))
-      end
-    end
-    if missing then return 'refused noslot -' end
-    if #found < least then return 'refused exhausted ' .. (earliest and text(earliest) or '-') end
-    for i = 1, #found do grants[i] = grant(found[i], holder, ttl, max_hold) end
+local function claim_any(holder, ttl, max_hold, strategy, least, most)
+  if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
+  if certain + doubtful < least then
+    flush()
+    local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+    local why = call('HLEN', SLOTS) == 0 and 'noslot' or 'exhausted'
+    return 'refused ' .. why .. ' ' .. (next_due[2] and text(tonumber(next_due[2])) or '-')
+  end
+  local grants = {}
+  for i = 1, min(most, certain + doubtful) do
+    local id = certain == 0 and at_rank(0) or choose[strategy]()
+    grants[i] = grant(load(id), holder, ttl, max_hold)
   end
   return 'granted ' .. #grants .. table.concat(grants)
 end
+local function claim_these(holder, ttl, max_hold)
+  local least, most, count = number(), number(), number()
+  local ids, found, earliest, missing = {}, {}, nil, false
+  for i = 1, count do ids[i] = word() end
+  if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
+  for i = 1, count do
+    local s = load(ids[i])
+    if not s then
+      missing = true
+    elseif s.state == 'r' then
+      if #found < most and not found[s.id] then
+        found[#found + 1] = s
+        found[s.id] = true
+      end
+    elseif s.state ~= 'o' then
+      earliest = min(earliest or s.ends, s.ends)
+    end
+  end
+  if missing then return 'refused noslot -' end
+  if #found < least then return 'refused exhausted ' .. (earliest and text(earliest) or '-') end
+  local grants = {}
+  for i = 1, #found do grants[i] = grant(found[i], holder, ttl, max_hold) end
+  return 'granted ' .. #grants .. table.concat(grants)
+end
 
-function perform.claim()
-  local holder, ttl, max_hold, wait = word(), number(), number(), word() == '1'
-  local line = claim(holder, ttl, max_hold)
+-- What the last claim asked for; where it was one of any slot, those that follow may ask for the same.
+local ttl, max_hold, wait, strategy, least, most
+local function answer_claim(line)
   if wait and match(line, '^refused') then waiters_until = now + INTEREST end
   reply(line)
+end
+function perform.claim()
+  local holder = word()
+  ttl, max_hold, wait = number(), number(), word() == '1'
+  longest = max(longest, ttl)
+  if word() == 'these' then return answer_claim(claim_these(holder, ttl, max_hold)) end
+  strategy, least, most = word(), number(), number()
+  answer_claim(claim_any(holder, ttl, max_hold, strategy, least, most))
+end
+function perform.more()
+  answer_claim(claim_any(word(), ttl, max_hold, strategy, least, most))
 end
 
 function perform.renew()
   local s, loss = held()
   local ttl = number()
-  longest = math.max(longest, ttl)
+  longest = max(longest, ttl)
   if not s then return reply('lost ' .. loss) end
-  local limit, ends = tonumber(s.hold), now + ttl
-  if limit ~= 0 then ends = math.min(limit, ends) end
-  if s.mode ~= 'x' and ends > tonumber(s.ends) then
-    s.ends = text(ends)
-    call('ZADD', DUE, s.ends, s.id)
+  local limit, ends = s.hold, now + ttl
+  if limit ~= 0 then ends = min(limit, ends) end
+  if s.mode ~= 'x' and ends > s.ends then
+    s.ends = ends
     save(s)
   end
-  reply('renewed ' .. s.ends)
+  reply('renewed ' .. text(s.ends))
 end
 
 function perform.release()
@@ -326,8 +369,7 @@ function perform.release()
   local kind, after = outcome_of(s, outcome, value)
   if not kind then return reply('backwards ' .. s.kind .. ' ' .. s.floor) end
   set_nonce(s, kind, after, now)
-  s.rest = text(math.max(tonumber(s.rest), now + cooldown))
-  call('ZREM', DUE, s.id)
+  s.rest = max(s.rest, now + cooldown)
   settle(s, now)
   reply('released')
 end
@@ -337,7 +379,7 @@ function perform.resync()
   local chain, rewind, settles = word(), word() == '1', number()
   if not s then return reply('lost ' .. loss) end
   if s.floor ~= '-' and less(chain, s.floor) and not rewind then
-    local ends = tonumber(s.raised) + settles
+    local ends = s.raised + settles
     if ends > now then return reply('behind ' .. s.floor .. ' ' .. text(ends)) end
   end
   set_nonce(s, 'k', chain, now)
@@ -348,13 +390,14 @@ end
 local function add(id, weight)
   local s = load(id)
   if not s then
-    s = { id = id, mode = 'e', weight = weight, epoch = '0', fence = '0', holder = '0', since = '0', ends = '0',
-      hold = '0', rest = '0', barred = '0', kind = 'u', floor = '-', raised = '0' }
+    s = { id = id, mode = 'e', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0, ends = 0, hold = 0,
+      rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
+    records[id] = s
     make_ready(s)
     return save(s)
   end
   local moves = s.state == 'r' and s.weight ~= weight
-  if moves then take_out(s) end
+  if moves then leave_queue(s) end
   s.weight = weight
   if s.mode == 'r' then s.mode = 'e' end
   if moves then make_ready(s) end
@@ -375,12 +418,13 @@ function perform.define()
     -- perhaps if the server started less than one quiet time ago.
     -- The server counts from the whole second in which it started: it started before that second's end.
     local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) or 0
-    local up_since = math.min(wall, (clock[1] - uptime + 1) * 1000000)
+    local up_since = min(wall, (clock[1] - uptime + 1) * 1000000)
     if seen > 0 then lost_at = now elseif up_since + wanted + rest > now then lost_at = up_since end
     epoch, top, defined = now, seen, true
   end
-  longest, doubt_rest = math.max(longest, wanted), math.max(doubt_rest, rest)
-  for i = 1, count do add(ARGV[first + 2 * i - 1], ARGV[first + 2 * i]) end
+  longest, doubt_rest = max(longest, wanted), max(doubt_rest, rest)
+  for i = 1, count do add(ARGV[first + 2 * i - 1], tonumber(ARGV[first + 2 * i])) end
+  flush()
   local all = call('HLEN', SLOTS)
   reply('defined ' .. text(all - total) .. ' ' .. text(all))
 end
@@ -391,9 +435,9 @@ function perform.change()
   if not s then return reply('noslot') end
   local stays = s.state == 'l' and change ~= 'break'
   local leased = s.state == 'l'
-  if not stays then take_out(s) end
+  if not stays then leave_queue(s) end
   if change == 'enable' then
-    s.mode, s.barred = 'e', '0'
+    s.mode, s.barred = 'e', 0
   elseif change == 'disable' then
     s.mode = 'x'
   elseif change == 'drain' then
@@ -401,8 +445,8 @@ function perform.change()
   elseif change == 'remove' then
     s.mode = 'r'
   elseif change == 'quarantine' then
-    s.barred = text(math.max(tonumber(s.barred), now + amount))
-    s.epoch = '0'
+    s.barred = max(s.barred, now + amount)
+    s.epoch = 0
     if not leased then unsettle(s) end
   elseif leased then
     unsettle(s)
@@ -417,10 +461,11 @@ function perform.inspect()
     local s = load(word())
     if s then
       found = found + 1
-      views[found] = ' ' .. s.id .. ' ' .. s.mode .. ' ' .. s.state .. ' ' .. s.weight .. ' ' .. s.fence .. ' '
-        .. s.holder .. ' ' .. s.since .. ' ' .. s.ends .. ' ' .. s.kind .. ' ' .. s.floor
+      views[found] = ' ' .. s.id .. ' ' .. s.mode .. ' ' .. s.state .. ' ' .. s.weight .. ' ' .. text(s.fence) .. ' '
+        .. s.holder .. ' ' .. text(s.since) .. ' ' .. text(s.ends) .. ' ' .. s.kind .. ' ' .. s.floor
     end
   end
+  flush()
   reply('inspected ' .. text(call('HLEN', SLOTS)) .. ' ' .. text(certain + doubtful) .. ' ' .. text(doubtful) .. ' '
     .. text(call('ZCARD', DUE)) .. ' ' .. text(quiet_until()) .. ' ' .. found .. table.concat(views))
 end
@@ -432,18 +477,19 @@ end
 
 -- What the records of all requests need of the server is read before the first write.
 -- Memory that may have been lost shows in the server's identity, in a client's fence, in a client's clock.
-local current = match(call('INFO', 'replication'), 'master_replid:(%x+)') or '-'
+local replication = call('INFO', 'replication')
+local at = string.find(replication, 'master_replid:', 1, true)
+local current = at and match(replication, '^%x+', at + 14) or '-'
 if defined then
   if incarnation ~= current or seen > top or jumped then
-    epoch, lost_at, top = math.max(now, epoch + 1), now, math.max(top, seen)
+    epoch, lost_at, top = max(now, epoch + 1), now, max(top, seen)
   end
   local overdue = call('ZRANGEBYSCORE', DUE, '-inf', text(now), 'LIMIT', 0, SWEEP)
   for i = 1, #overdue do
     local s = load(overdue[i])
-    call('ZREM', DUE, s.id)
     if s.state == 'l' then
       unsettle(s)
-      settle(s, tonumber(s.ends))
+      settle(s, s.ends)
     else
       make_ready(s)
       save(s)
@@ -457,16 +503,17 @@ while cursor < #ARGV do
   request()
 end
 
+flush()
 if freed > certain + doubtful then freed = certain + doubtful end
 if waiters_until <= now then freed = 0 end
 lines[1] = 'done ' .. text(now) .. ' ' .. text(top) .. ' ' .. text(freed)
 local answer = table.concat(lines, '\n')
-call('SET', META, SCHEMA .. ' ' .. text(last) .. ' ' .. text(shift) .. ' ' .. incarnation .. ' ' .. text(epoch) .. ' '
-  .. text(lost_at) .. ' ' .. text(longest) .. ' ' .. text(doubt_rest) .. ' ' .. text(top) .. ' ' .. text(waiters_until)
-  .. ' ' .. text(arrived) .. ' ' .. text(certain) .. ' ' .. text(doubtful) .. ' ' .. text(heaviest))
+call('SET', META, SCHEMA .. ' ' .. pack(last, shift, incarnation, epoch, lost_at, longest, doubt_rest, top,
+  waiters_until, arrived, certain, doubtful, heaviest))
 if sequence ~= '-' then
   local keep_until = (not_after == '-' and now or tonumber(not_after)) + LANE_GRACE
-  call('SET', LANE, sequence .. ' ' .. text(keep_until) .. '\n' .. answer, 'PX', text(math.ceil((keep_until - now) / 1000)))
+  local milliseconds = text(math.ceil((keep_until - now) / 1000))
+  call('SET', LANE, sequence .. ' ' .. text(keep_until) .. '\n' .. answer, 'PX', milliseconds)
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
 if freed > 0 then redis.pcall('PUBLISH', channel, text(freed)) end

@@ -1,5 +1,7 @@
 //! Envelopes as the words that the script reads, and its answer back.
 
+use std::collections::BinaryHeap;
+
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
@@ -17,7 +19,16 @@ pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
     words.text(SCHEMA).text(channel);
     words.optional(envelope.lane.map(|lane| lane.sequence)).optional(envelope.not_after);
     words.number(envelope.seen).flag(envelope.jumped).number(u64::from(envelope.seed));
+    let mut last = None;
     for request in &envelope.requests {
+        if let Request::Claim { holder, .. } = request {
+            let asked = Asked::of(request);
+            if asked.is_some() && asked == last {
+                words.text("more").holder(*holder);
+                continue;
+            }
+            last = asked;
+        }
         words.request(request);
     }
     words.0
@@ -35,7 +46,7 @@ pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
         "done" => {
             let (now, top, freed) = (head.number()?, head.number()?, head.number()?);
             let mut replies = lines.map(|line| Reader::new(line).reply()).collect::<Result<Vec<_>>>()?;
-            if replies == [Reply::Undefined] {
+            if matches!(replies[..], [Reply::Undefined]) {
                 replies.resize(requests, Reply::Undefined);
             }
             if replies.len() != requests {
@@ -44,6 +55,26 @@ pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
             Ok(Answer::Performed(Performed { now, top, freed, replies }))
         }
         _ => Err(garbled(text)),
+    }
+}
+
+/// What a claim of any slot asks for. One that asks for the same as the last claim says so in a word.
+#[derive(PartialEq)]
+struct Asked<'a> {
+    choice: &'a Choice,
+    ttl: u64,
+    max_hold: u64,
+    wait: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(request: &'a Request) -> Option<Self> {
+        match request {
+            Request::Claim { choice: choice @ Choice::Any { .. }, ttl, max_hold, wait, .. } => {
+                Some(Asked { choice, ttl: *ttl, max_hold: *max_hold, wait: *wait })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -71,6 +102,11 @@ impl Words {
         self.text(if flag { "1" } else { "0" })
     }
 
+    fn holder(&mut self, holder: u128) -> &mut Self {
+        self.0.push(format!("{holder:032x}"));
+        self
+    }
+
     fn lease(&mut self, lease: &LeaseRef) -> &mut Self {
         self.text(lease.slot.as_str()).number(lease.fence)
     }
@@ -78,7 +114,7 @@ impl Words {
     fn request(&mut self, request: &Request) {
         match request {
             Request::Claim { choice, holder, ttl, max_hold, wait } => {
-                self.text("claim").text(&format!("{holder:032x}")).number(*ttl).number(*max_hold).flag(*wait);
+                self.text("claim").holder(*holder).number(*ttl).number(*max_hold).flag(*wait);
                 self.choice(choice);
             }
             Request::Renew { lease, ttl } => {
@@ -229,11 +265,8 @@ impl<'a> Reader<'a> {
                 let slots = self.many(Self::view)?;
                 Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }
             }
-            "listed" => {
-                let mut ids = self.many(Self::slot)?;
-                ids.sort_unstable();
-                Reply::Listed(ids)
-            }
+            // A heap's sort is a tenth of the other's code, for browsers.
+            "listed" => Reply::Listed(BinaryHeap::from(self.many(Self::slot)?).into_sorted_vec()),
             "undefined" => Reply::Undefined,
             _ => return Err(garbled(self.line)),
         })

@@ -1,6 +1,7 @@
 //! Commands on strings.
 
 use super::integer;
+use super::span::Span;
 use crate::Resp;
 use crate::error_reply::{Answer, ErrorReply};
 use crate::number::parse_integer;
@@ -21,6 +22,12 @@ pub(crate) fn getdel(server: &mut Server, args: &[&[u8]]) -> Answer {
 pub(crate) fn mget(server: &mut Server, args: &[&[u8]]) -> Answer {
     let read = |key: &&[u8]| server.keyspace.read::<Text>(key).ok().flatten().cloned().into();
     Ok(Resp::Array(args[1..].iter().map(read).collect()))
+}
+
+pub(crate) fn getrange(server: &mut Server, args: &[&[u8]]) -> Answer {
+    let span = Span::parse(args[2], args[3])?;
+    let text = server.keyspace.read::<Text>(args[1])?.map_or(&[][..], |text| &text[span.of(text.len())]);
+    Ok(Resp::bulk(text))
 }
 
 pub(crate) fn strlen(server: &mut Server, args: &[&[u8]]) -> Answer {
