@@ -73,26 +73,26 @@ pub(crate) fn unpack(lua: &Lua, packed: mlua::LuaString) -> mlua::Result<MultiVa
 
 fn pack_integer(bytes: &mut Vec<u8>, number: i64) {
     match number {
-        0..=0x7F | -0x20..=-1 => bytes.push(number as u8),
-        0..=0xFF => bytes.extend([0xCC, number as u8]),
-        0..=0xFFFF => {
+        -0x20..=0x7F => bytes.push(number as u8),
+        0x80..=0xFF => bytes.extend([0xCC, number as u8]),
+        0x100..=0xFFFF => {
             bytes.push(0xCD);
             bytes.extend((number as u16).to_be_bytes());
         }
-        0..=0xFFFF_FFFF => {
+        0x1_0000..=0xFFFF_FFFF => {
             bytes.push(0xCE);
             bytes.extend((number as u32).to_be_bytes());
         }
-        0.. => {
+        0x1_0000_0000.. => {
             bytes.push(0xCF);
             bytes.extend(number.to_be_bytes());
         }
-        -0x80..0 => bytes.extend([0xD0, number as u8]),
-        -0x8000..0 => {
+        -0x80..-0x20 => bytes.extend([0xD0, number as u8]),
+        -0x8000..-0x80 => {
             bytes.push(0xD1);
             bytes.extend((number as i16).to_be_bytes());
         }
-        -0x8000_0000..0 => {
+        -0x8000_0000..-0x8000 => {
             bytes.push(0xD2);
             bytes.extend((number as i32).to_be_bytes());
         }

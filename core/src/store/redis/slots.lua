@@ -11,7 +11,7 @@
 -- once and written once an envelope, packed, and the set of what is due follows from the records when they are
 -- written.
 
-local SCHEMA = '1'
+local SCHEMA = '2'
 local SWEEP, INTEREST, LANE_GRACE = 128, 30000000, 60000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 local MAX_SLOTS, DRAWS, CHUNK = 1000000, 32, 1000 -- Lua unpacks some 8000 values at most

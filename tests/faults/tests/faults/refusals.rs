@@ -248,15 +248,14 @@ async fn a_newer_schema_is_told() {
     let place = Place::redis();
     let server = place.server();
     let pool = opened(place.url()).await;
-    let meta = server.command(&["GET", "faults:{relayers}:meta"]).expect("a reply");
-    let kept = meta.as_text().expect("the pool's record").to_owned();
-    let (_, rest) = kept.split_once(' ').expect("words");
-    server.command(&["SET", "faults:{relayers}:meta", &format!("99 {rest} more words")]).expect("set");
+    let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
+    server.command(&["RENAME", meta, kept]).expect("the pool's record");
+    server.command(&["SET", meta, "99 in whatever way it is written"]).expect("set");
     let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(patient())).await;
     let error = outcome.expect_err("newer");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert!(error.message().contains("SCHEMA") && error.message().contains("99"), "{error} {took:?}");
-    server.command(&["SET", "faults:{relayers}:meta", &kept]).expect("set");
+    server.command(&["RENAME", kept, meta]).expect("renamed");
     goes_on(&pool).await;
 }
 
