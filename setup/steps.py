@@ -65,6 +65,7 @@ TEST = [
     Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
     Step("Python: build", MATURIN, "bindings-python"),
     Step("demo: tests", "npm test -w leasehold-demo"),
+    SIZE,
 ]
 
 PLANS = {

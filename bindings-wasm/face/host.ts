@@ -117,6 +117,10 @@ export function members(object: object): unknown[] | undefined {
   return plain ? Object.entries(object).flat() : undefined;
 }
 
+export function wellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
+
 export function lease(number: number, slot: string, fence: bigint, nonce: bigint | undefined, inDoubt: boolean): Facts {
   return { number, slot, fence, nonce, inDoubt };
 }

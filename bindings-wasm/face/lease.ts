@@ -119,7 +119,9 @@ export class Lease {
   }
 
   #releaseNow(options: ReleaseOptions | undefined): boolean {
-    const said: unknown = guarded(() => glue.releaseNow(this.#number, options && toCore(options)));
+    const said: unknown = guarded(() =>
+      options === undefined ? glue.releaseNow(this.#number) : glue.releaseNowWith(this.#number, toCore(options)),
+    );
     if (said === false) return false;
     this.#taken();
     if (said !== true) throw said;

@@ -118,7 +118,10 @@ export class Pool {
 
   /** Leases one slot at once, or gives null: for stores in memory only. The chain is not asked for the nonce. */
   tryAcquire(options?: TryAcquireOptions): Lease | null {
-    const facts = guarded(() => glue.tryAcquire(this.#handle.number, options && toCore(options))) as Facts | undefined;
+    const facts = guarded(() => {
+      const pool = this.#handle.number;
+      return options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, toCore(options));
+    }) as Facts | undefined;
     return facts ? new Lease(facts) : null;
   }
 
@@ -154,7 +157,7 @@ export class Pool {
 
   /** Ends the lease of a slot by force; its nonce is in doubt. */
   breakLease(slot: string): Promise<void> {
-    return this.#change("breakLease", slot);
+    return this.#change("break_lease", slot);
   }
 
   /** Counts the slots, and looks at those that are named, at most 1,000. */

@@ -6,7 +6,6 @@ use wasm_bindgen::JsValue;
 use crate::host;
 
 /// A failure of the core's list, or the caller's own exception.
-#[derive(Debug)]
 pub enum Failure {
     Ours(Error),
     Passed(JsValue),

@@ -47,6 +47,10 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn members(object: &JsValue) -> Result<Option<js_sys::Array>, JsValue>;
 
+    /// Whether no half of a surrogate pair stands alone.
+    #[wasm_bindgen(js_name = wellFormed)]
+    pub fn well_formed(text: &js_sys::JsString) -> bool;
+
     /// What a lease is, for the face.
     pub fn lease(number: u32, slot: &JsValue, fence: u64, nonce: Option<u64>, in_doubt: bool) -> JsValue;
 

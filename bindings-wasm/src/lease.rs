@@ -1,7 +1,6 @@
 //! What a lease does.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use leasehold::client::{AcquireOptions, ReleaseOptions};
@@ -12,6 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::leasehold::{HostStore, UNIT};
+use crate::names::Names;
 use crate::runtime::HostRuntime;
 use crate::shelf::Shelf;
 use crate::tasks::{Answer, call};
@@ -21,11 +21,8 @@ pub type HostLease = Lease<HostStore, HostRuntime>;
 
 thread_local! {
     static LEASES: Shelf<Rc<HostLease>> = const { Shelf::new() };
-    /// The names of slots as JavaScript's own, because to make one takes long.
-    static SLOTS: RefCell<HashMap<Box<str>, JsValue>> = RefCell::default();
+    static NAMES: RefCell<Names> = const { RefCell::new(Names::new()) };
 }
-
-const MOST_SLOTS: usize = 10_000;
 
 fn of(number: u32) -> Result<Rc<HostLease>, Failure> {
     LEASES.with(|leases| leases.get(number))
@@ -59,18 +56,9 @@ impl Drop for Granted {
 }
 
 fn facts(number: u32, lease: &HostLease) -> JsValue {
-    let shown = |slot: &JsValue| host::lease(number, slot, lease.fence(), lease.nonce(), lease.in_doubt());
-    SLOTS.with_borrow_mut(|slots| {
-        if let Some(slot) = slots.get(lease.slot()) {
-            return shown(slot);
-        }
-        if slots.len() >= MOST_SLOTS {
-            slots.clear();
-        }
-        let slot = JsValue::from(lease.slot());
-        let facts = shown(&slot);
-        slots.insert(lease.slot().into(), slot);
-        facts
+    NAMES.with_borrow_mut(|names| {
+        let slot = names.value(lease.slot());
+        host::lease(number, slot, lease.fence(), lease.nonce(), lease.in_doubt())
     })
 }
 
@@ -125,10 +113,20 @@ pub fn release(lease: u32, options: &JsValue, number: u32) -> Result<u32, JsValu
 /// The same at once, for a store in memory: true, or the error that came of it. False if the store is elsewhere,
 /// and the lease as it was.
 #[wasm_bindgen(js_name = releaseNow)]
-pub fn release_now(number: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+pub fn release_now(lease: u32) -> Result<JsValue, JsValue> {
     entered();
-    let lease = of(number)?;
-    let Some(result) = lease.release_now(release_options(options)?) else { return Ok(JsValue::FALSE) };
+    Ok(released_now(lease, ReleaseOptions::default())?)
+}
+
+/// The same with options.
+#[wasm_bindgen(js_name = releaseNowWith)]
+pub fn release_now_with(lease: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+    entered();
+    Ok(released_now(lease, release_options(options)?)?)
+}
+
+fn released_now(number: u32, options: ReleaseOptions) -> Result<JsValue, Failure> {
+    let Some(result) = of(number)?.release_now(options) else { return Ok(JsValue::FALSE) };
     LEASES.with(|leases| leases.take(number))?;
     Ok(result.map_or_else(|error| Failure::from(error).into(), |()| JsValue::TRUE))
 }
@@ -139,7 +137,7 @@ pub fn renew(lease: u32, ttl: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let lease = of(lease)?;
     // The range of a time to live is the same everywhere.
-    let ttl = Value::map([("ttl", value::read(ttl).map_err(|failure| failure.within("ttl"))?)]);
+    let ttl = Value::map([("ttl", value::named(ttl, "ttl")?)]);
     let ttl = AcquireOptions::read(&ttl, UNIT).map_err(Failure::from)?.ttl;
     let work = async move {
         lease.renew(ttl).await?;
@@ -154,8 +152,8 @@ pub fn resync(lease: u32, nonce: &JsValue, options: &JsValue, number: u32) -> Re
     entered();
     let at = lease;
     let lease = of(at)?;
-    let chain = value::read(nonce).map_err(|failure| failure.within("nonce"))?;
-    let chain = chain.as_u64().map_err(|error| Failure::from(error.within("nonce")))?;
+    let chain =
+        value::named(nonce, "nonce")?.as_u64().map_err(|error| Failure::from(error.within("nonce")))?;
     let rewind = rewind(options)?;
     let work = async move {
         lease.resync(chain, rewind).await?;

@@ -43,10 +43,20 @@ pub fn acquire_many(pool: u32, options: &JsValue, number: u32) -> Result<u32, Js
 
 /// Leases one slot at once, or gives nothing.
 #[wasm_bindgen(js_name = tryAcquire)]
-pub fn try_acquire(pool: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+pub fn try_acquire(pool: u32) -> Result<JsValue, JsValue> {
     entered();
-    let options = acquire_options(options)?;
-    let lease = of(pool)?.try_acquire(options).map_err(Failure::from)?;
+    Ok(acquired_now(pool, AcquireOptions::default())?)
+}
+
+/// The same with options: to pass a value takes longer than many a pool takes to find a slot.
+#[wasm_bindgen(js_name = tryAcquireWith)]
+pub fn try_acquire_with(pool: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+    entered();
+    Ok(acquired_now(pool, acquire_options(options)?)?)
+}
+
+fn acquired_now(pool: u32, options: AcquireOptions) -> Result<JsValue, Failure> {
+    let lease = of(pool)?.try_acquire(options)?;
     Ok(lease.map_or(JsValue::UNDEFINED, |lease| Granted::new(lease).into()))
 }
 
@@ -63,17 +73,10 @@ pub fn add(pool: u32, slots: &JsValue, number: u32) -> Result<u32, JsValue> {
 pub fn change(pool: u32, verb: &str, slot: &JsValue, time: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (pool, slot) = (of(pool)?, value::text(slot, "slot")?);
-    let time = value::read(time).map_err(|failure| failure.within("time"))?;
+    let time = value::named(time, "time")?;
     let verb = verb.to_owned();
     let work = async move {
-        match verb.as_str() {
-            "remove" => pool.remove(&slot).await?,
-            "enable" => pool.enable(&slot).await?,
-            "disable" => pool.disable(&slot).await?,
-            "drain" => pool.drain(&slot).await?,
-            "quarantine" => pool.quarantine(&slot, &time, UNIT).await?,
-            _ => pool.break_lease(&slot).await?,
-        }
+        pool.change(&verb, &slot, &time, UNIT).await?;
         Ok(Answer::Nothing)
     };
     Ok(call(number, Box::pin(work)))
@@ -123,13 +126,13 @@ fn acquire_options(options: &JsValue) -> Result<AcquireOptions, Failure> {
 }
 
 fn slot_names(slots: &JsValue) -> Result<Vec<String>, Failure> {
-    match value::read(slots)? {
-        Value::Null => Ok(Vec::new()),
-        slots => {
-            let names = slots.as_list()?.iter().zip(0..).map(|(slot, at)| {
-                Ok(slot.as_text().map_err(|error| error.within(&format!("[{at}]")))?.to_owned())
-            });
-            names.collect()
+    let slots = value::read(slots)?;
+    let mut names = Vec::new();
+    if !matches!(slots, Value::Null) {
+        for (slot, at) in slots.as_list()?.iter().zip(0..) {
+            let name = slot.as_text().map_err(|error| error.within(&format!("[{at}]")))?;
+            names.push(name.to_owned());
         }
     }
+    Ok(names)
 }

@@ -19,17 +19,27 @@ impl Runtime for HostRuntime {
         micros(now())
     }
 
-    async fn sleep(&self, time: Micros) {
-        tasks::sleep(time as f64 / MILLISECOND as f64).await;
+    fn sleep(&self, time: Micros) -> impl Future<Output = ()> {
+        tasks::sleep(time as f64 / MILLISECOND as f64)
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         tasks::spawn(task);
     }
 
-    #[allow(clippy::expect_used, reason = "whoever has had randomness once is not refused any more")]
+    /// Whoever opened a pool has had its secrets from the host ([`prepare`]). What comes later only chooses and
+    /// spreads: a host that refuses it by then has its last draw carried on.
     fn random(&self) -> u64 {
-        draw().expect("randomness")
+        let drawn = DRAWN.with_borrow_mut(|drawn| {
+            if drawn.is_empty() {
+                let _ = draw(drawn);
+            }
+            drawn.pop()
+        });
+        LAST.set(drawn.unwrap_or_else(|| {
+            LAST.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+        }));
+        LAST.get()
     }
 }
 
@@ -57,28 +67,31 @@ fn now() -> f64 {
     })
 }
 
-/// Makes sure that there is randomness, which workers refuse outside of requests.
+/// Makes sure that there is randomness for a pool's secrets, which workers refuse outside of requests.
 pub fn prepare() -> Result<(), Failure> {
-    draw().map(drop)
+    DRAWN.with_borrow_mut(|drawn| if drawn.len() < SECRETS { draw(drawn) } else { Ok(()) })
 }
+
+/// How many draws a pool takes as it is opened, at most.
+const SECRETS: usize = 4;
 
 fn micros(milliseconds: f64) -> Micros {
     (milliseconds * MILLISECOND as f64) as Micros
 }
 
-fn draw() -> Result<u64, Failure> {
-    thread_local! {
-        static DRAWN: RefCell<Vec<[u8; 8]>> = const { RefCell::new(Vec::new()) };
-    }
-    DRAWN.with_borrow_mut(|drawn| {
-        if drawn.is_empty() {
-            let mut bytes = [0; 256];
-            host::entropy(&mut bytes).map_err(|_| {
-                let advice = "the host gives no randomness here; a worker does so within a request only: call from there";
-                Failure::new(Code::InvalidArgument, advice)
-            })?;
-            drawn.extend(bytes.as_chunks().0);
-        }
-        Ok(drawn.pop().map_or(0, u64::from_le_bytes))
-    })
+thread_local! {
+    /// What the host gave and nobody took yet; what was taken last.
+    static DRAWN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static LAST: Cell<u64> = const { Cell::new(0) };
+}
+
+fn draw(drawn: &mut Vec<u64>) -> Result<(), Failure> {
+    let mut bytes = [0; 256];
+    host::entropy(&mut bytes).map_err(|_| {
+        let advice =
+            "the host gives no randomness here; a worker does so within a request only: call from there";
+        Failure::new(Code::InvalidArgument, advice)
+    })?;
+    drawn.extend(bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes));
+    Ok(())
 }

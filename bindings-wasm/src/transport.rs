@@ -12,7 +12,7 @@ use crate::tasks::settled;
 use crate::{entered, host};
 
 /// The face's object with `send` and perhaps `subscribe`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HostTransport(pub JsValue);
 
 /// Deeper than any reply.
@@ -92,6 +92,10 @@ fn read(value: &JsValue, depth: usize) -> Option<Resp> {
         i64::try_from(integer.clone()).ok().map(Resp::Integer)
     } else {
         let list = value.dyn_ref::<Array>().filter(|_| depth > 0)?;
-        list.iter().map(|item| read(&item, depth - 1)).collect::<Option<_>>().map(Resp::List)
+        let mut items = Vec::new();
+        for item in list.iter() {
+            items.push(read(&item, depth - 1)?);
+        }
+        Some(Resp::List(items))
     }
 }

@@ -22,10 +22,14 @@ pub fn options(value: &JsValue) -> Result<Value, Failure> {
     })
 }
 
+/// An argument of this name.
+pub fn named(value: &JsValue, name: &str) -> Result<Value, Failure> {
+    read(value).map_err(|failure| failure.within(name))
+}
+
 /// A text that is an argument of this name.
 pub fn text(value: &JsValue, name: &str) -> Result<String, Failure> {
-    let value = read(value).map_err(|failure| failure.within(name))?;
-    Ok(value.as_text().map_err(|error| error.within(name))?.to_owned())
+    Ok(named(value, name)?.as_text().map_err(|error| error.within(name))?.to_owned())
 }
 
 /// A whole number that is an argument of this name, or nothing.
@@ -33,8 +37,7 @@ pub fn whole(value: &JsValue, name: &str) -> Result<Option<u64>, Failure> {
     if value.is_undefined() {
         return Ok(None);
     }
-    let value = read(value).map_err(|failure| failure.within(name))?;
-    Ok(Some(value.as_u64().map_err(|error| error.within(name))?))
+    Ok(Some(named(value, name)?.as_u64().map_err(|error| error.within(name))?))
 }
 
 /// Any value.
@@ -52,8 +55,10 @@ pub fn write(value: Value) -> JsValue {
         Value::Text(text) => text.into(),
         Value::List(items) => items.into_iter().map(write).collect::<Array>().into(),
         Value::Map(members) => {
-            let entry = |(key, member): (String, Value)| Array::of2(&key.into(), &write(member));
-            let entries: Array = members.into_iter().map(entry).collect();
+            let entries = Array::new();
+            for (key, member) in members {
+                entries.push(&Array::of2(&key.into(), &write(member)));
+            }
             // Unlike an assignment, this gives a member `__proto__` and leaves the prototype alone.
             Object::from_entries(&entries).map_or(JsValue::NULL, JsValue::from)
         }
@@ -92,7 +97,7 @@ fn unusable(reason: &str) -> Failure {
 
 /// Refuses half a surrogate pair, which would be replaced in silence, and two ids would become one.
 fn read_text(text: &JsString) -> Result<String, Failure> {
-    if text.is_valid_utf16() {
+    if host::well_formed(text) {
         Ok(text.into())
     } else {
         Err(unusable("a text with half a surrogate pair cannot be used here"))

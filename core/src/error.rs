@@ -72,9 +72,12 @@ impl Code {
     }
 }
 
-/// A failure: what happened, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+/// A failure: what happened, and what to do about it. In a box, so that what succeeds does not carry it about.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Parts>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Parts {
     code: Code,
     message: String,
     field: Option<String>,
@@ -85,40 +88,49 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of the given kind.
+    #[cold]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), field: None }
+        Error(Box::new(Parts { code, message: message.into(), field: None }))
     }
 
     /// An argument that is refused: `field` names it, `message` says which values are good.
-    pub fn invalid(field: impl Into<String>, message: impl fmt::Display) -> Self {
-        let field = field.into();
-        Error { code: Code::InvalidArgument, message: format!("{field}: {message}"), field: Some(field) }
+    pub fn invalid(field: impl AsRef<str>, message: impl fmt::Display) -> Self {
+        Self::refused(field.as_ref(), &message)
+    }
+
+    /// One function for all who refuse something, instead of a copy at each place.
+    #[cold]
+    fn refused(field: &str, message: &dyn fmt::Display) -> Self {
+        let message = format!("{field}: {message}");
+        Error(Box::new(Parts { code: Code::InvalidArgument, message, field: Some(field.to_owned()) }))
     }
 
     /// The kind of failure.
     pub fn code(&self) -> Code {
-        self.code
+        self.0.code
     }
 
     /// What happened and what to do, in one or two sentences.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The argument that was refused, with [`Code::InvalidArgument`].
     pub fn field(&self) -> Option<&str> {
-        self.field.as_deref()
+        self.0.field.as_deref()
     }
 
     /// The same failure, its argument named from further outside: `slots[3]` within `options` becomes
     /// `options.slots[3]`.
+    #[cold]
     pub fn within(mut self, outer: &str) -> Self {
-        if let Some(field) = self.field.take() {
-            let rest = self.message.strip_prefix(field.as_str()).unwrap_or(&self.message);
+        let parts = &mut *self.0;
+        if let Some(field) = &parts.field {
+            let rest = parts.message.strip_prefix(field.as_str()).unwrap_or(&parts.message);
             let joint = if field.is_empty() || field.starts_with('[') { "" } else { "." };
             let whole = format!("{outer}{joint}{field}");
-            self.message = format!("{whole}{rest}");
-            self.field = Some(whole);
+            parts.message = format!("{whole}{rest}");
+            parts.field = Some(whole);
         }
         self
     }
@@ -126,7 +138,15 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(self.message())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { code, message, field } = &*self.0;
+        let mut shown = f.debug_struct("Error");
+        shown.field("code", code).field("message", message).field("field", field).finish()
     }
 }
 

@@ -33,10 +33,10 @@ impl SlotId {
     }
 
     /// What two spellings of one account have in common: a hexadecimal id without its leading zeros.
-    pub fn account(&self) -> &str {
+    pub fn account(&self) -> SlotId {
         match self.0.strip_prefix("0x") {
-            Some(digits) if is_hexadecimal(&self.0) => digits.trim_start_matches('0'),
-            _ => &self.0,
+            Some(digits) if is_hexadecimal(&self.0) => SlotId(digits.trim_start_matches('0').into()),
+            _ => self.clone(),
         }
     }
 }

@@ -198,12 +198,16 @@ impl<'a> Options<'a> {
         key: &'static str,
         read: impl FnOnce(&'a Value) -> Result<T>,
     ) -> Result<Option<T>> {
-        self.known.push(key);
-        let Some(at) = self.entries.iter().position(|(name, _)| *name == key) else { return Ok(None) };
-        match self.entries.swap_remove(at).1 {
-            Value::Null => Ok(None),
-            value => read(value).map(Some).map_err(|error| error.within(key)),
+        match self.remove(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => read(value).map(Some).map_err(|error| error.within(key)),
         }
+    }
+
+    fn remove(&mut self, key: &'static str) -> Option<&'a Value> {
+        self.known.push(key);
+        let at = self.entries.iter().position(|(name, _)| *name == key)?;
+        Some(self.entries.swap_remove(at).1)
     }
 
     /// Ends the reading.

@@ -2,11 +2,12 @@
 
 use super::lease::unexpected;
 use super::options::{Unit, rest, slot_specs};
+use super::pool::definition;
 use super::{Pool, Runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;
-use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotSpec, SlotView, State};
+use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotView, State};
 use crate::store::Store;
 use crate::value::Value;
 use crate::{MILLISECOND, Micros};
@@ -44,23 +45,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// `invalid_argument`; `store_unavailable`.
     pub async fn add(&self, slots: &Value) -> Result<u32> {
-        let specs: Vec<SlotSpec> = slot_specs(slots)
-            .map_err(|error| error.within("slots"))?
-            .into_iter()
-            .map(|(_, spec)| spec)
-            .collect();
-        let mut added = 0;
-        for chunk in specs.chunks(MAX_PER_REQUEST) {
-            let (longest, doubt_rest) = (self.core.options.ttl, self.core.options.doubt_rest);
-            match self.core.ask(Request::Define { slots: chunk.to_vec(), longest, doubt_rest }).await?.0 {
-                Reply::Defined { added: new, .. } => added += new,
-                Reply::Full => {
-                    return Err(Error::invalid("slots", "the pool would have more than 1,000,000"));
-                }
-                other => return Err(unexpected(&other)),
-            }
-        }
-        Ok(added)
+        let slots = slot_specs(slots).map_err(|error| error.within("slots"))?;
+        self.core.define(&definition(&self.core.options, &slots)).await
     }
 
     /// Forgets a slot, after its lease if it has one.
@@ -68,7 +54,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// `invalid_argument` if there is no such slot; `store_unavailable`.
     pub async fn remove(&self, slot: &str) -> Result<()> {
-        self.change(slot, SlotChange::Remove).await
+        self.apply(slot, SlotChange::Remove).await
     }
 
     /// Hands a slot out again. Ends a quarantine, not a cooldown.
@@ -76,7 +62,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::remove`].
     pub async fn enable(&self, slot: &str) -> Result<()> {
-        self.change(slot, SlotChange::Enable).await
+        self.apply(slot, SlotChange::Enable).await
     }
 
     /// Hands a slot out no more; a lease that it has is not renewed.
@@ -84,7 +70,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::remove`].
     pub async fn disable(&self, slot: &str) -> Result<()> {
-        self.change(slot, SlotChange::Disable).await
+        self.apply(slot, SlotChange::Disable).await
     }
 
     /// Hands a slot out no more; a lease that it has may be renewed until it is given back.
@@ -92,7 +78,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::remove`].
     pub async fn drain(&self, slot: &str) -> Result<()> {
-        self.change(slot, SlotChange::Drain).await
+        self.apply(slot, SlotChange::Drain).await
     }
 
     /// Hands a slot out no more for so long; its nonce is in doubt afterwards.
@@ -100,8 +86,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::remove`].
     pub async fn quarantine(&self, slot: &str, time: &Value, unit: Unit) -> Result<()> {
-        let time = rest(time, unit).map_err(|error| error.within("time"))?;
-        self.change(slot, SlotChange::Quarantine(time)).await
+        self.apply(slot, quarantine(time, unit)?).await
     }
 
     /// Ends the lease of a slot by force; its nonce is in doubt.
@@ -109,7 +94,25 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::remove`].
     pub async fn break_lease(&self, slot: &str) -> Result<()> {
-        self.change(slot, SlotChange::Break).await
+        self.apply(slot, SlotChange::Break).await
+    }
+
+    /// Changes a slot by one of the six verbs above, for languages that name it; `time` is for those that take
+    /// one.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn change(&self, verb: &str, slot: &str, time: &Value, unit: Unit) -> Result<()> {
+        let change = match verb {
+            "remove" => SlotChange::Remove,
+            "enable" => SlotChange::Enable,
+            "disable" => SlotChange::Disable,
+            "drain" => SlotChange::Drain,
+            "quarantine" => quarantine(time, unit)?,
+            "break_lease" => SlotChange::Break,
+            other => return Err(Error::invalid("verb", format_args!("\"{other}\" is none of a pool's"))),
+        };
+        self.apply(slot, change).await
     }
 
     /// Counts the slots, and looks at those that are named (at most 1,000).
@@ -120,11 +123,12 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         if slots.len() > MAX_PER_REQUEST {
             return Err(Error::invalid("slots", format_args!("at most {MAX_PER_REQUEST} at once")));
         }
-        let slots = slots.iter().zip(0..).map(|(id, at)| {
-            SlotId::new(id).map_err(|error| error.within(&format!("[{at}]")).within("slots"))
-        });
-        let slots = slots.collect::<Result<Vec<_>>>()?;
-        match self.core.ask(Request::Inspect { slots }).await? {
+        let mut ids = Vec::with_capacity(slots.len());
+        for (id, at) in slots.iter().zip(0..) {
+            let id = SlotId::new(id).map_err(|error| error.within(&format!("[{at}]")).within("slots"))?;
+            ids.push(id);
+        }
+        match self.core.ask(Request::Inspect { slots: ids }).await? {
             (Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }, now, _) => {
                 let state = |view: SlotView| {
                     let due = matches!(view.state, State::Leased | State::Cooling);
@@ -155,7 +159,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         }
     }
 
-    async fn change(&self, slot: &str, change: SlotChange) -> Result<()> {
+    async fn apply(&self, slot: &str, change: SlotChange) -> Result<()> {
         let slot = SlotId::new(slot).map_err(|error| error.within("slot"))?;
         match self.core.ask(Request::Change { slot, change }).await?.0 {
             Reply::Changed => Ok(()),
@@ -163,6 +167,10 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             other => Err(unexpected(&other)),
         }
     }
+}
+
+fn quarantine(time: &Value, unit: Unit) -> Result<SlotChange> {
+    Ok(SlotChange::Quarantine(rest(time, unit).map_err(|error| error.within("time"))?))
 }
 
 impl Census {

@@ -1,6 +1,8 @@
 //! Options of pools, acquisitions and releases: read from values, checked against their ranges, once for
 //! all languages.
 
+use rustc_hash::FxHashMap;
+
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::slots::{MAX_PER_REQUEST, MAX_REST, MAX_SLOTS, MAX_WEIGHT, SlotSpec, Strategy, TTL_RANGE};
@@ -76,13 +78,13 @@ impl PoolOptions {
         if let Some(slots) = options.take("slots", slot_specs)? {
             self.slots = Some(slots);
         }
-        set(&mut self.ttl, options.take("ttl", |value| ttl(value, unit))?);
-        set(&mut self.cooldown, options.take("cooldown", |value| rest(value, unit))?);
+        set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
+        set(&mut self.cooldown, time(&mut options, "cooldown", unit, rest)?);
         set(&mut self.strategy, options.take("strategy", strategy)?);
-        set(&mut self.max_hold, options.take("max_hold", |value| rest(value, unit))?);
-        set(&mut self.doubt_rest, options.take("doubt_rest", |value| rest(value, unit))?);
-        set(&mut self.settle, options.take("settle", |value| rest(value, unit))?);
-        set(&mut self.timeout, options.take("timeout", |value| rest(value, unit))?);
+        set(&mut self.max_hold, time(&mut options, "max_hold", unit, rest)?);
+        set(&mut self.doubt_rest, time(&mut options, "doubt_rest", unit, rest)?);
+        set(&mut self.settle, time(&mut options, "settle", unit, rest)?);
+        set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
         options.end()?;
         Ok(self)
     }
@@ -111,8 +113,8 @@ impl AcquireOptions {
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = AcquireOptions {
-            timeout: options.take("timeout", |value| rest(value, unit))?,
-            ttl: options.take("ttl", |value| ttl(value, unit))?,
+            timeout: time(&mut options, "timeout", unit, rest)?,
+            ttl: time(&mut options, "ttl", unit, ttl)?,
             count: options.take("count", count)?,
             slots: options.take("slots", slot_ids)?,
             strategy: options.take("strategy", strategy)?,
@@ -144,10 +146,57 @@ impl ReleaseOptions {
     /// `invalid_argument` naming the option.
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
-        let read = ReleaseOptions { cooldown: options.take("cooldown", |value| rest(value, unit))? };
+        let read = ReleaseOptions { cooldown: time(&mut options, "cooldown", unit, rest)? };
         options.end()?;
         Ok(read)
     }
+}
+
+/// Reads the time to live that a renewal asks for; nothing for the pool's.
+///
+/// # Errors
+/// `invalid_argument` naming `ttl`.
+pub fn read_ttl(value: &Value, unit: Unit) -> Result<Option<Micros>> {
+    match value {
+        Value::Null => Ok(None),
+        value => ttl(value, unit).map(Some).map_err(|error| error.within("ttl")),
+    }
+}
+
+/// Reads the options of a resync: whether the chain is believed that names a lower nonce.
+///
+/// # Errors
+/// `invalid_argument` naming the option.
+pub fn read_rewind(value: &Value) -> Result<bool> {
+    let mut options = Options::of_call(value)?;
+    let rewind = options.take("rewind", Value::as_bool)?;
+    options.end()?;
+    Ok(rewind.unwrap_or(false))
+}
+
+/// Reads which slots are to be looked at; nothing for none.
+///
+/// # Errors
+/// `invalid_argument` naming `slots`.
+pub fn read_slots(value: &Value) -> Result<Vec<String>> {
+    let text = |(value, at): (&Value, u32)| {
+        value.as_text().map(str::to_owned).map_err(|error| error.within(&format!("[{at}]")))
+    };
+    match value {
+        Value::Null => Ok(Vec::new()),
+        value => value.as_list().and_then(|values| values.iter().zip(0..).map(text).collect()),
+    }
+    .map_err(|error| error.within("slots"))
+}
+
+/// Takes a duration that `read` knows the range of.
+fn time(
+    options: &mut Options<'_>,
+    key: &'static str,
+    unit: Unit,
+    read: fn(&Value, Unit) -> Result<Micros>,
+) -> Result<Option<Micros>> {
+    options.take(key, |value| read(value, unit))
 }
 
 /// A duration from 0 to a year.
@@ -213,11 +262,11 @@ fn specs(value: &Value, most: usize) -> Result<Vec<(String, SlotSpec)>> {
         return Err(Error::invalid("", format_args!("{} ids; 1 to {most} are allowed", values.len())));
     }
     let mut specs = Vec::with_capacity(values.len());
-    let mut accounts = rustc_hash::FxHashSet::default();
+    let mut accounts = FxHashMap::<SlotId, u32>::default();
     for (value, at) in values.iter().zip(0..) {
         let (shown, spec) = spec(value).map_err(|error| error.within(&format!("[{at}]")))?;
         // Two spellings of one account would be two leases of one nonce.
-        if !accounts.insert(spec.slot.account().to_owned()) {
+        if accounts.insert(spec.slot.account(), at).is_some() {
             return Err(Error::invalid(format!("[{at}]"), format_args!("\"{shown}\" is there twice")));
         }
         specs.push((shown, spec));

@@ -18,7 +18,7 @@ impl Pool {
         let limit = if slot.hold_until == 0 { Micros::MAX } else { slot.hold_until };
         let until = slot.until.max(limit.min(now + ttl));
         if slot.mode != Mode::Disabled && until != slot.until {
-            self.due.remove(slot.until, place);
+            self.due.remove(place);
             slot.until = until;
             self.due.insert(until, place);
         }
@@ -40,7 +40,7 @@ impl Pool {
         let Some(nonce) = slot.nonce.after(outcome) else { return Reply::backwards(slot.nonce) };
         slot.set_nonce(nonce, now);
         slot.rest_until = slot.rest_until.max(now + cooldown);
-        self.due.remove(slot.until, place);
+        self.due.remove(place);
         self.settle(now, place, now);
         Reply::Released
     }

@@ -214,7 +214,7 @@ impl Pool {
                     queue.remove(place);
                 }
             }
-            State::Leased | State::Cooling => self.due.remove(slot.until, place),
+            State::Leased | State::Cooling => self.due.remove(place),
             State::Out => {}
         }
     }

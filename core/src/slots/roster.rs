@@ -1,5 +1,7 @@
 //! Which slots a pool has, and what its administrators may change. All processes see it at once.
 
+use std::collections::BinaryHeap;
+
 use super::pool::{DOUBT, Pool, Server};
 use super::slot::{Mode, Slot, State};
 use super::{MAX_SLOTS, Moment, Reply, SlotChange, SlotSpec, SlotView};
@@ -126,8 +128,7 @@ impl Pool {
     }
 
     pub(super) fn list(&self) -> Reply {
-        let mut ids: Vec<_> = self.ids().cloned().collect();
-        ids.sort_unstable();
-        Reply::Listed(ids)
+        let ids: BinaryHeap<_> = self.ids().cloned().collect();
+        Reply::Listed(ids.into_sorted_vec())
     }
 }

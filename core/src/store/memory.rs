@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
@@ -35,9 +35,14 @@ impl MemoryStore {
 
     /// The store of this name in this process; the clock is that of whoever opened it first.
     pub fn named(name: &str, clock: StoreClock) -> Self {
-        static STORES: OnceLock<Mutex<FxHashMap<String, MemoryStore>>> = OnceLock::new();
-        let mut stores = unpoisoned(STORES.get_or_init(Mutex::default));
-        stores.entry(name.to_owned()).or_insert_with(|| MemoryStore::new(clock)).clone()
+        static STORES: Mutex<Vec<(String, MemoryStore)>> = Mutex::new(Vec::new());
+        let mut stores = unpoisoned(&STORES);
+        if let Some((_, store)) = stores.iter().find(|(known, _)| known == name) {
+            return store.clone();
+        }
+        let store = MemoryStore::new(clock);
+        stores.push((name.to_owned(), store.clone()));
+        store
     }
 }
 
