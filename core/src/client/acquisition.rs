@@ -1,12 +1,13 @@
 //! One acquisition: claiming, waiting one's turn, asking the chain for the nonce.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::courier::unavailable;
 use super::lease::unexpected;
-use super::pool::PoolCore;
-use super::waiting::Call;
+use super::pool::{OwnSlots, PoolCore};
+use super::waiting::{Call, closed};
 use super::{AcquireOptions, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -103,7 +104,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return self.pursue(&want).await;
         }
         // Whatever takes long, the caller is told in time; leases that are there by then are given back.
-        let outcome = runtime::by(&self.runtime, want.deadline, self.pursue(&want)).await;
+        let outcome = runtime::by(&self.runtime, want.deadline, pin!(self.pursue(&want))).await;
         outcome.unwrap_or_else(|| Err(self.unanswered(&want)))
     }
 
@@ -143,8 +144,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             seat.stay();
             self.set_alarm(&refused, fallback);
             call = seat.called(&self.runtime, want.deadline).await;
-            if call.is_none() {
-                return Err(self.late(&refused, want));
+            match call {
+                None => return Err(self.late(&refused, want)),
+                Some(Call::Closed) => return Err(closed()),
+                Some(Call::Ready | Call::Alarm) => {}
             }
         }
     }
@@ -231,7 +234,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let sent = self.runtime.now();
             let (request, seed) = self.claim_request(want, wait);
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
-            if reply == Reply::Undefined {
+            if matches!(reply, Reply::Undefined) {
                 for request in self.courier.definition() {
                     self.courier.pool().perform_now(0, request)?;
                 }
@@ -250,12 +253,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         loop {
             let (request, _) = self.claim_request(want, wait);
             let patience = if want.patient { want.deadline } else { 0 };
-            let limit =
-                want.deadline.max(self.runtime.now() + if want.patient { 0 } else { self.response_timeout });
-            let answer = runtime::by(&self.runtime, limit, self.courier.submit(request, patience)).await;
-            let delivered = match answer {
-                Some(delivered) => delivered?,
-                None => return Err(self.unanswered(want)),
+            let answer = pin!(self.courier.submit(request, patience));
+            let delivered = match want.patient {
+                // The whole acquisition ends by the deadline.
+                true => answer.await?,
+                false => {
+                    let limit = self.runtime.now() + self.response_timeout;
+                    match runtime::by(&self.runtime, limit, answer).await {
+                        Some(delivered) => delivered?,
+                        None => return Err(self.unanswered(want)),
+                    }
+                }
             };
             let (now, sent) = (delivered.now, delivered.sent);
             match self.judge(want, delivered.take(), now, sent, self.runtime.now())? {
@@ -298,7 +306,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
     /// lost is made anew, where another process made the pool first and knew its own slots only.
     async fn take_stock(&self) -> Result<()> {
-        let own: Vec<SlotId> = self.own.iter().flat_map(|own| own.keys().cloned()).collect();
+        let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         let (mut present, mut quiet_until) = (Vec::new(), 0);
         for slots in own.chunks(MAX_PER_REQUEST) {
             let (found, until) = self.look(slots.to_vec()).await?;
@@ -340,7 +348,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn own_choice(&self, count: u32, random: u64) -> Choice {
         let mut slots: Vec<SlotId> = match &self.stock().present {
             Some(present) => present.clone(),
-            None => self.own.iter().flat_map(|own| own.keys().cloned()).collect(),
+            None => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
         };
         let mut state = random;
         for at in (1..slots.len()).rev() {
@@ -369,11 +377,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             other => return Err(unexpected(&other)),
         };
-        let own = |grant: &Grant| match &self.own {
-            Some(own) => own.get(&grant.slot).map(Option::as_ref),
-            None => Some(None),
-        };
-        if want.slots.is_none() && grants.iter().any(|grant| own(grant).is_none()) {
+        let foreign = |grant: &Grant| self.own.as_ref().is_some_and(|own| !own.has(&grant.slot));
+        if want.slots.is_none() && grants.iter().any(foreign) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             self.mixed.store(true, Relaxed);
             return Ok(Judged::Foreign);
@@ -385,7 +390,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         let lease = |grant: Grant| {
-            let shown = own(&grant).flatten().cloned();
+            let shown = self.own.as_ref().and_then(|own| own.spelling(&grant.slot));
             let until = deadline(&grant);
             Lease::new(self.clone(), grant, until, shown)
         };
@@ -450,9 +455,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             if watch.is_none() {
                 *watch = self.courier.pool().watch(listener).await.ok().flatten();
             }
+            // Who closes does not wait for the lock that is held here.
+            if self.room.is_closed() {
+                *watch = None;
+            }
             watch.is_some()
         };
-        runtime::by(&self.runtime, limit, work).await.unwrap_or(false)
+        runtime::by(&self.runtime, limit, pin!(work)).await.unwrap_or(false)
     }
 }
 
@@ -466,7 +475,7 @@ fn timed_out(want: &Want) -> Error {
 }
 
 /// Scatters the bits of a counter (splitmix64).
-fn mix(value: u64) -> u64 {
+pub(super) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -5,10 +5,12 @@
 //! more is given back.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_channel::oneshot;
 
+use super::acquisition::mix;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
@@ -16,13 +18,16 @@ use crate::slots::{Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Re
 use crate::store::{Certainty, StoreError, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// The most requests of one envelope. Larger ones would make others wait on the server.
-const BATCH: usize = 64;
+/// The most requests of one envelope. Larger ones would make others wait on the server, and the server wait for
+/// this process while it reads the replies.
+const BATCH: usize = 32;
 /// The most envelopes under way at once.
 const LANES: u16 = 8;
-/// Another envelope sets out while one is under way only when that has taken so long: on a near server
-/// waiting requests are better off together, on a far one they are not.
+/// Another envelope sets out while one is under way only when that has taken so long, or so many requests
+/// wait: on a near server requests are better off together, on a far one they are not. Both quadruple with
+/// every envelope that is under way.
 const PATIENCE: Micros = 300;
+const CROWD: usize = 16;
 /// The most requests that wait.
 const QUEUE: usize = 100_000;
 /// How long after its sending an envelope may still be performed.
@@ -195,17 +200,21 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         state.queue.push_back(Parcel { request, patience, stands, caller });
         let lane = state.lane_for_more(self.runtime.now());
         drop(state);
+        self.start(lane);
+        Ok(reply)
+    }
+
+    fn start(self: &Arc<Self>, lane: Option<u16>) {
         if let Some(lane) = lane {
             let courier = self.clone();
             self.runtime.spawn(async move { courier.drive(lane).await });
         }
-        Ok(reply)
     }
 
     /// Sends envelope after envelope until nothing waits.
     async fn drive(self: Arc<Self>, lane: u16) {
         loop {
-            let parcels = {
+            let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();
                 let parcels = state.take_batch(now);
@@ -213,11 +222,13 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 if let Some(lane) = state.lanes.get_mut(usize::from(lane)) {
                     lane.since = since;
                 }
-                parcels
+                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
+                (parcels, another)
             };
             if parcels.is_empty() {
                 return;
             }
+            self.start(another);
             self.deliver(lane, parcels).await;
         }
     }
@@ -230,7 +241,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let sent = self.runtime.now();
             attempts += 1;
             let failure = match self.attempt(&envelope).await {
-                Ok(Answer::Performed(performed)) if performed.replies.first() == Some(&Reply::Undefined) => {
+                Ok(Answer::Performed(performed))
+                    if matches!(performed.replies.first(), Some(Reply::Undefined)) =>
+                {
                     // Nothing of the envelope was performed, whatever becomes of the definition.
                     uncertain = false;
                     let renewed = if remakes < REMAKES { self.redefine(lane).await } else { Err(homeless()) };
@@ -299,7 +312,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let deadline = self.runtime.now() + self.response_timeout;
-        let answer = runtime::by(&self.runtime, deadline, self.pool.perform(envelope)).await;
+        let answer = runtime::by(&self.runtime, deadline, pin!(self.pool.perform(envelope))).await;
         answer.unwrap_or_else(|| {
             let time = self.response_timeout / MILLISECOND;
             Err(StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms")))
@@ -330,7 +343,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
             seen: state.seen,
             jumped: state.jumped,
-            seed: self.runtime.random() as u32,
+            // Scattered choices are all that is wanted of it, and asking the system costs a call.
+            seed: mix(self.client as u64 ^ sequence << 8 ^ u64::from(number)) as u32,
             requests,
         }
     }
@@ -372,8 +386,9 @@ impl State {
     /// A resting lane, if the waiting requests should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
         let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
-        let crowded = self.queue.len() >= 2 * BATCH;
-        let waits = youngest.is_some_and(|since| now < since + PATIENCE && !crowded);
+        let others = self.lanes.iter().filter(|lane| lane.since.is_some()).count().saturating_sub(1);
+        let crowded = self.queue.len() >= CROWD << (2 * others);
+        let waits = youngest.is_some_and(|since| now < since + (PATIENCE << (2 * others)) && !crowded);
         if waits || (youngest.is_some() && self.trouble.is_some()) {
             return None;
         }
@@ -397,8 +412,27 @@ impl State {
                 batch.push(parcel);
             }
         }
-        batch
+        release_first(batch)
     }
+}
+
+/// What is given back goes to those who claim in the same envelope. All else keeps its order: a renewal that
+/// was asked for before the release of its lease is still performed before it.
+fn release_first(batch: Vec<Parcel>) -> Vec<Parcel> {
+    let mut ordered = Vec::with_capacity(batch.len());
+    let mut claims = Vec::new();
+    for parcel in batch {
+        match parcel.request {
+            Request::Claim { .. } => claims.push(parcel),
+            Request::Release { .. } => ordered.push(parcel),
+            _ => {
+                ordered.append(&mut claims);
+                ordered.push(parcel);
+            }
+        }
+    }
+    ordered.append(&mut claims);
+    ordered
 }
 
 fn requests(parcels: &[Parcel]) -> Vec<Request> {

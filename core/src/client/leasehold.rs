@@ -1,10 +1,10 @@
 //! The entry: a store, a namespace and a runtime.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::options::{Unit, rest};
+use super::pool::PoolCore;
 use super::{Pool, PoolOptions, ReadNonce, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
@@ -17,8 +17,11 @@ pub struct Leasehold<S: Store, R: Runtime> {
     store: S,
     runtime: R,
     options: OpenOptions,
-    closed: Arc<AtomicBool>,
+    pools: Mutex<Opened<S, R>>,
 }
+
+/// The pools that a handle opened; nothing once it is closed.
+type Opened<S, R> = Option<Vec<Weak<PoolCore<S, R>>>>;
 
 /// How a store is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +70,7 @@ fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
 impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
     pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
-        Leasehold { store, runtime, options, closed: Arc::default() }
+        Leasehold { store, runtime, options, pools: Mutex::new(Some(Vec::new())) }
     }
 
     /// The defaults of this handle's pools.
@@ -85,20 +88,27 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         options: PoolOptions,
         read_nonce: Option<ReadNonce>,
     ) -> Result<Pool<S, R>> {
-        if self.closed.load(Relaxed) {
-            return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
-        }
         let pool = Name::new(name).map_err(|error| error.within("name"))?;
         let name = PoolName { namespace: self.options.namespace.clone(), pool };
         let timeout = self.options.response_timeout;
         let pool = Pool::new(&self.store, self.runtime.clone(), name, options, read_nonce, timeout);
+        {
+            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(pools) = &mut *pools else {
+                return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
+            };
+            pools.retain(|pool| pool.strong_count() > 0);
+            pools.push(Arc::downgrade(&pool.core));
+        }
         pool.open().await?;
         Ok(pool)
     }
 
-    /// Opens no more pools. Leases that are held stay held until they are given back.
+    /// Opens no more pools, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay
+    /// held until they are given back.
     pub fn close(&self) {
-        self.closed.store(true, Relaxed);
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
+        pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
     }
 }
 
@@ -216,6 +226,44 @@ mod tests {
 
     fn text(text: &str) -> Value {
         text.into()
+    }
+
+    #[cfg(feature = "redis")]
+    #[tokio::test]
+    async fn closing_ends_what_waits_and_no_more() {
+        use crate::client::{AcquireOptions, ReleaseOptions, native::connect};
+
+        let handle = connect("memory:closed", "test").unwrap();
+        let other = connect("memory:closed", "test").unwrap();
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let another = other.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let named =
+            AcquireOptions { slots: Some(vec![crate::id::SlotId::new("a").unwrap()]), ..Default::default() };
+        let waiting = [AcquireOptions::default(), named].map(|options| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.acquire(options).await })
+        });
+        let elsewhere = tokio::spawn(async move { another.acquire(AcquireOptions::default()).await });
+        while pool.statistics().waiting < 2 {
+            tokio::task::yield_now().await;
+        }
+
+        handle.close();
+        for waiting in waiting {
+            assert_eq!(waiting.await.unwrap().unwrap_err().code(), Code::Cancelled);
+        }
+        assert_eq!(pool.statistics().waiting, 0);
+        // Nothing more waits, no more pools are opened, and what is held stays so.
+        let late = pool.acquire(AcquireOptions::default()).await.unwrap_err();
+        assert_eq!(late.code(), Code::Cancelled);
+        let opened = handle.pool("q", PoolOptions::slots(["a"]).unwrap(), None).await;
+        assert_eq!(opened.unwrap_err().code(), Code::Cancelled);
+        assert!(lease.is_held());
+        lease.release(ReleaseOptions::default()).await.unwrap();
+        // Other handles go on.
+        elsewhere.await.unwrap().unwrap();
+        handle.close();
     }
 
     #[test]

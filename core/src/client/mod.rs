@@ -5,6 +5,8 @@
 
 mod acquisition;
 mod admin;
+#[cfg(feature = "tokio")]
+mod calls;
 mod courier;
 mod lease;
 mod leasehold;
@@ -19,10 +21,12 @@ mod statistics;
 mod waiting;
 
 pub use admin::{Census, SlotState};
+#[cfg(feature = "tokio")]
+pub use calls::{Begun, Calls, holding, let_go};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 pub use nonce_source::{NonceSource, ReadNonce};
-pub use options::{AcquireOptions, PoolOptions, ReleaseOptions, Unit};
+pub use options::{AcquireOptions, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl};
 pub use pool::Pool;
 pub use runtime::Runtime;
 #[cfg(feature = "tokio")]

@@ -1,6 +1,7 @@
 //! A pool, as one process has it.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex as SyncMutex};
 
@@ -38,9 +39,8 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub courier: Arc<Courier<S::Pool, R>>,
     pub room: Arc<WaitingRoom>,
     pub read_nonce: Option<ReadNonce>,
-    /// This process's slots, and how it spells those that it spells otherwise; `None` if it takes whatever
-    /// there is.
-    pub own: Option<FxHashMap<SlotId, Option<Arc<str>>>>,
+    /// This process's slots; `None` if it takes whatever there is.
+    pub own: Option<OwnSlots>,
     /// Whether the pool has slots of other processes too.
     pub mixed: AtomicBool,
     /// Which of this process's slots it has.
@@ -49,6 +49,39 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub counter: AtomicU64,
     pub secret: u64,
     pub watch: Mutex<Option<Watch>>,
+}
+
+/// The slots that a process named.
+pub(super) struct OwnSlots {
+    places: FxHashMap<SlotId, u32>,
+    /// How the process spells those that it spells otherwise, by their places; empty if there are none.
+    spellings: Vec<Option<Arc<str>>>,
+}
+
+impl OwnSlots {
+    fn new(slots: &[(String, SlotSpec)]) -> Self {
+        let places = slots.iter().zip(0..).map(|((_, spec), at)| (spec.slot.clone(), at)).collect();
+        let otherwise = |(shown, spec): &(String, SlotSpec)| shown != spec.slot.as_str();
+        let spelling = |slot: &(String, SlotSpec)| otherwise(slot).then(|| Arc::from(slot.0.as_str()));
+        let any = slots.iter().any(otherwise);
+        OwnSlots { places, spellings: if any { slots.iter().map(spelling).collect() } else { Vec::new() } }
+    }
+
+    pub fn ids(&self) -> Vec<SlotId> {
+        self.places.keys().cloned().collect()
+    }
+
+    pub fn has(&self, slot: &SlotId) -> bool {
+        self.places.contains_key(slot)
+    }
+
+    /// How the process spells a slot, if not as its id is.
+    pub fn spelling(&self, slot: &SlotId) -> Option<Arc<str>> {
+        if self.spellings.is_empty() {
+            return None;
+        }
+        self.spellings.get(*self.places.get(slot)? as usize)?.clone()
+    }
 }
 
 impl<S: Store, R: Runtime> Pool<S, R> {
@@ -60,12 +93,9 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         read_nonce: Option<ReadNonce>,
         response_timeout: Micros,
     ) -> Self {
-        let courier =
-            Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition(&options));
-        let spelling = |shown: &str, id: &SlotId| (shown != id.as_str()).then(|| Arc::from(shown));
-        let own = options.slots.as_ref().map(|slots| {
-            slots.iter().map(|(shown, spec)| (spec.slot.clone(), spelling(shown, &spec.slot))).collect()
-        });
+        let definition = definition(&options, options.slots.as_deref().unwrap_or_default());
+        let courier = Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition);
+        let own = options.slots.as_deref().map(OwnSlots::new);
         let secret = runtime.random();
         let core = PoolCore {
             name,
@@ -88,15 +118,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
 
     /// Makes the pool in the store, or adds the slots that it does not have.
     pub(super) async fn open(&self) -> Result<()> {
-        for request in self.core.courier.definition() {
-            match self.core.ask(request.clone()).await?.0 {
-                Reply::Defined { .. } => {}
-                Reply::Full => {
-                    return Err(Error::invalid("slots", "the pool would have more than 1,000,000"));
-                }
-                other => return Err(unexpected(&other)),
-            }
-        }
+        self.core.define(self.core.courier.definition()).await?;
         if self.core.own.is_some() {
             self.core.note_losses().await?;
         }
@@ -179,6 +201,14 @@ impl<S: Store, R: Runtime> fmt::Debug for Pool<S, R> {
 }
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
+    /// Ends what waits for a slot.
+    pub fn close(&self) {
+        self.room.close();
+        if let Some(mut watch) = self.watch.try_lock() {
+            *watch = None;
+        }
+    }
+
     pub fn reads_nonces(&self) -> bool {
         self.read_nonce.is_some()
     }
@@ -217,6 +247,21 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.courier.pool().perform_now(0, request).map(|(_, reply)| reply)
     }
 
+    /// Makes the pool in the store, or adds slots to it; how many were added.
+    pub async fn define(&self, definition: &[Request]) -> Result<u32> {
+        let mut sum = 0;
+        for request in definition {
+            match self.ask(request.clone()).await?.0 {
+                Reply::Defined { added, .. } => sum += added,
+                Reply::Full => {
+                    return Err(Error::invalid("slots", "the pool would have more than 1,000,000"));
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(sum)
+    }
+
     /// Asks the store; the reply, the store's time, and when the request was sent.
     pub async fn ask(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
         let sent = self.runtime.now();
@@ -225,7 +270,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let patience = sent + self.response_timeout;
         let limit = patience + self.response_timeout;
-        match runtime::by(&self.runtime, limit, self.courier.submit(request, patience)).await {
+        match runtime::by(&self.runtime, limit, pin!(self.courier.submit(request, patience))).await {
             Some(delivered) => {
                 let delivered = delivered?;
                 let (now, sent) = (delivered.now, delivered.sent);
@@ -245,7 +290,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let patience = sent + self.response_timeout;
         let reply = self.courier.post(request, patience, sent + self.options.ttl)?;
         self.room.call(1);
-        match runtime::by(&self.runtime, patience + self.response_timeout, reply).await {
+        match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
             None => Err(self.silence()),
         }
@@ -267,17 +312,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-/// The requests that make a pool of these options.
-fn definition(options: &PoolOptions) -> Vec<Request> {
-    let define = |slots: Vec<SlotSpec>| {
-        let (longest, doubt_rest) = (options.ttl, options.doubt_rest);
-        Request::Define { slots, longest, doubt_rest }
+/// The requests that make a pool of these options and slots.
+pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) -> Vec<Request> {
+    let define = |slots: &[(String, SlotSpec)]| Request::Define {
+        slots: slots.iter().map(|(_, spec)| spec.clone()).collect(),
+        longest: options.ttl,
+        doubt_rest: options.doubt_rest,
     };
-    match &options.slots {
-        None => vec![define(Vec::new())],
-        Some(slots) => {
-            let specs: Vec<SlotSpec> = slots.iter().map(|(_, spec)| spec.clone()).collect();
-            specs.chunks(MAX_PER_REQUEST).map(|chunk| define(chunk.to_vec())).collect()
-        }
-    }
+    if slots.is_empty() { vec![define(slots)] } else { slots.chunks(MAX_PER_REQUEST).map(define).collect() }
 }

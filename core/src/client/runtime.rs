@@ -33,14 +33,15 @@ pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
     }
 }
 
-/// The output of `work`, or `None` if it is not there by `deadline`.
+/// The output of `work`, or `None` if it is not there by `deadline`. The work stays where it is pinned: moved in
+/// here, it would take its place in memory once more.
 pub(super) async fn by<R: Runtime, T>(
     runtime: &R,
     deadline: Micros,
-    work: impl Future<Output = T>,
+    work: impl Future<Output = T> + Unpin,
 ) -> Option<T> {
     let left = deadline.saturating_sub(runtime.now());
-    match select(pin!(work), pin!(runtime.sleep(left))).await {
+    match select(work, pin!(runtime.sleep(left))).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(_) => None,
     }
@@ -51,6 +52,7 @@ pub use native::TokioRuntime;
 
 #[cfg(feature = "tokio")]
 mod native {
+    use super::super::calls;
     use super::{Future, MaybeSend, Micros, Runtime};
 
     /// Tokio's tasks and timers, the system's boot-time clock and randomness.
@@ -90,7 +92,7 @@ mod native {
         }
 
         fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
-            self.handle.spawn(task);
+            calls::spawn(&self.handle, task);
         }
 
         fn random(&self) -> u64 {

@@ -26,6 +26,7 @@ struct Room {
     seats: VecDeque<Chair>,
     next: u64,
     alarm: Option<Micros>,
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub(super) enum Call {
     Ready,
     /// The alarm rang: any number of slots may have come due.
     Alarm,
+    /// Do not: the room was closed.
+    Closed,
 }
 
 impl WaitingRoom {
@@ -69,9 +72,12 @@ impl WaitingRoom {
     /// Takes the last place; calls that come before [`Seat::stay`] are remembered.
     ///
     /// # Errors
-    /// `busy` if the room is full.
+    /// `busy` if the room is full; `cancelled` if it was closed.
     pub fn enter(self: &Arc<Self>, any: bool) -> Result<Seat> {
         let mut room = self.lock();
+        if room.closed {
+            return Err(closed());
+        }
         if room.seats.len() >= SEATS {
             return Err(Error::new(
                 Code::Busy,
@@ -121,6 +127,22 @@ impl WaitingRoom {
         }
     }
 
+    /// Sends everybody away, and lets nobody in any more.
+    pub fn close(&self) {
+        let bells: Vec<_> = {
+            let mut room = self.lock();
+            room.closed = true;
+            room.seats.iter_mut().filter_map(|chair| chair.bell.take()).collect()
+        };
+        for bell in bells {
+            let _ = bell.send(Call::Closed);
+        }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     /// Calls the first caller at this time, unless an earlier alarm is set.
     pub fn set_alarm(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
         {
@@ -166,6 +188,10 @@ impl Seat {
         let (sender, bell) = oneshot::channel();
         self.bell = bell;
         let mut room = self.room.lock();
+        if room.closed {
+            let _ = sender.send(Call::Closed);
+            return;
+        }
         let Some(chair) = room.seats.iter_mut().find(|chair| chair.number == self.number) else { return };
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
@@ -186,6 +212,14 @@ impl Seat {
         let at = room.seats.iter().position(|chair| chair.number == self.number)?;
         room.seats.remove(at)
     }
+}
+
+/// The error of a caller whose handle was closed.
+pub(super) fn closed() -> Error {
+    Error::new(
+        Code::Cancelled,
+        "the handle was closed, and nothing waits on it any more; nothing is held by this call, open anew",
+    )
 }
 
 impl Drop for Seat {

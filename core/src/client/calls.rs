@@ -1,0 +1,233 @@
+//! Calls of a host whose code runs on one thread, in turns of an event loop: Node, asyncio.
+//!
+//! Their futures are polled on that thread, so that a call needs no task of its own and no way to one and
+//! back. What wakes them is noted, and only the first note rings for the host. What they have to send sets out
+//! when the turn ends: the requests of one turn travel together.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+
+use super::BoxedFuture;
+
+/// The calls of one thread that are under way.
+pub struct Calls<T> {
+    handle: Handle,
+    inbox: Arc<Inbox>,
+    /// By number. A call that is being polled, further up on the stack, is not in its place.
+    places: Mutex<FxHashMap<u64, Option<Call<T>>>>,
+    begun: AtomicU64,
+}
+
+/// How a call began.
+#[derive(Debug)]
+pub enum Begun<T> {
+    /// It ended at once.
+    Ended(T),
+    /// It ends in a later turn. No other call ever has its number.
+    UnderWay(u64),
+}
+
+struct Call<T> {
+    future: BoxedFuture<'static, T>,
+    knock: Arc<Knock>,
+}
+
+/// Wakes one call.
+struct Knock {
+    number: u64,
+    noted: AtomicBool,
+    inbox: Arc<Inbox>,
+}
+
+/// Where it is noted which calls are to be polled, from any thread.
+struct Inbox {
+    numbers: Mutex<Vec<u64>>,
+    ring: Box<dyn Fn() + Send + Sync>,
+}
+
+impl<T: 'static> Calls<T> {
+    /// Polls within the runtime of `handle`. `ring` has the host call [`Self::turn`] soon; it comes from any
+    /// thread.
+    pub fn new(handle: Handle, ring: impl Fn() + Send + Sync + 'static) -> Self {
+        let inbox = Arc::new(Inbox { numbers: Mutex::default(), ring: Box::new(ring) });
+        Calls { handle, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
+    }
+
+    /// Begins a call, which must not panic. If it is under way, [`Self::turn`] is to be called before the
+    /// host's turn ends.
+    pub fn begin(&self, call: impl Future<Output = T> + Send + 'static) -> Begun<T> {
+        let number = self.begun.fetch_add(1, Relaxed);
+        let knock = Knock { number, noted: AtomicBool::new(false), inbox: self.inbox.clone() };
+        self.places().insert(number, None);
+        match self.poll(Call { future: Box::pin(call), knock: Arc::new(knock) }) {
+            Some(output) => Begun::Ended(output),
+            None => Begun::UnderWay(number),
+        }
+    }
+
+    /// Polls the calls that were woken, until none is, and lets go what they have to send. Gives those that
+    /// ended, by their numbers.
+    pub fn turn(&self) -> Vec<(u64, T)> {
+        let mut ended = Vec::new();
+        let mut missed = Vec::new();
+        loop {
+            let numbers = std::mem::take(&mut *unpoisoned(&self.inbox.numbers));
+            if numbers.is_empty() {
+                break;
+            }
+            for number in numbers {
+                let call = self.places().get_mut(&number).map(Option::take);
+                match call {
+                    Some(Some(call)) => {
+                        call.knock.noted.store(false, SeqCst);
+                        ended.extend(self.poll(call).map(|output| (number, output)));
+                    }
+                    Some(None) => missed.push(number),
+                    None => {}
+                }
+            }
+        }
+        // They were woken while they were polled, and are in their places later.
+        missed.into_iter().for_each(|number| self.inbox.note(number));
+        let_go();
+        ended
+    }
+
+    /// Drops a call; false if it has ended already.
+    pub fn give_up(&self, number: u64) -> bool {
+        let call = self.places().remove(&number);
+        let is_under_way = call.is_some();
+        // Not under the lock: a drop runs code.
+        drop(call);
+        if is_under_way {
+            let_go();
+        }
+        is_under_way
+    }
+
+    /// How many calls are under way.
+    pub fn len(&self) -> usize {
+        self.places().len()
+    }
+
+    /// Whether no call is under way.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn poll(&self, mut call: Call<T>) -> Option<T> {
+        let number = call.knock.number;
+        let waker = Waker::from(call.knock.clone());
+        let polled = {
+            let _entered = self.handle.enter();
+            holding(|| call.future.as_mut().poll(&mut Context::from_waker(&waker)))
+        };
+        let mut places = self.places();
+        match polled {
+            Poll::Ready(output) => {
+                let given_up = places.remove(&number).is_none();
+                drop(places);
+                (!given_up).then_some(output)
+            }
+            Poll::Pending => {
+                let given_up = match places.get_mut(&number) {
+                    Some(place) => place.replace(call),
+                    None => Some(call),
+                };
+                drop(places);
+                drop(given_up);
+                None
+            }
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {
+        unpoisoned(&self.places)
+    }
+}
+
+impl<T> fmt::Debug for Calls<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Calls")
+    }
+}
+
+impl Wake for Knock {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.noted.swap(true, SeqCst) {
+            self.inbox.note(self.number);
+        }
+    }
+}
+
+impl Inbox {
+    fn note(&self, number: u64) {
+        let mut numbers = unpoisoned(&self.numbers);
+        numbers.push(number);
+        let first = numbers.len() == 1;
+        drop(numbers);
+        if first {
+            (self.ring)();
+        }
+    }
+}
+
+type Task = BoxedFuture<'static, ()>;
+
+thread_local! {
+    /// Whether tasks of this thread are held.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+    /// Those that are.
+    static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
+}
+
+/// Tasks that set out when this is dropped: at the latest as the thread ends.
+struct Held(Vec<(Handle, Task)>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|(handle, task)| drop(handle.spawn(task)));
+    }
+}
+
+/// Does work whose tasks set out only when this thread calls [`let_go`].
+pub fn holding<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            HOLDS.set(self.0);
+        }
+    }
+    let _before = Before(HOLDS.replace(true));
+    work()
+}
+
+/// Lets the tasks go that [`holding`] held on this thread.
+pub fn let_go() {
+    // Their drop, if the runtime has ended, may spawn others: this thread's list is not in use by then.
+    let held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
+    drop(held);
+}
+
+/// Spawns a task; at the end of the turn, if a call of this thread does it.
+pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+    if HOLDS.get() {
+        HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
+    } else {
+        handle.spawn(task);
+    }
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
