@@ -1,5 +1,5 @@
 import { failed, invalid, LeaseholdError, thrown } from "./errors.js";
-import { type Answer, type Cancel, type Failure, native } from "./native.js";
+import { type Answer, type Cancel, type Failure, native, type Soon } from "./native.js";
 
 /** A call of the addon, with its errors made ours. */
 export function guarded<T>(call: () => Answer<T>): T {
@@ -10,17 +10,52 @@ export function guarded<T>(call: () => Answer<T>): T {
   }
 }
 
-/** An answer that may be there at once. */
-export type Soon<T> = Answer<T> | Promise<Answer<T>>;
-
 /** An asynchronous call of the addon: its value, or its failure thrown. */
-export async function settled<T>(call: () => Soon<T>): Promise<T> {
+export async function settled<T>(call: () => Promise<Answer<T>>): Promise<T> {
   try {
     return answered(await call());
   } catch (error) {
     throw thrown(error);
   }
 }
+
+/** The same for a call that is named by a number while it is under way. */
+export async function ended<T>(call: () => Soon<T>): Promise<T> {
+  const soon = guarded(call);
+  if (typeof soon !== "number") return soon;
+  endTurn();
+  return answered(await new Promise<Answer<T>>((resolve) => underWay.set(soon, resolve)));
+}
+
+const underWay = new Map<number, (answer: Answer<never>) => void>();
+
+/** What is called within one turn of the event loop sets out together, at its end. */
+function endTurn(): void {
+  if (ends) return;
+  ends = true;
+  process.nextTick(turn);
+}
+
+let ends = false;
+
+function turn(): void {
+  ends = false;
+  try {
+    const answers = native.turn();
+    for (let at = 0; at < answers.length; at += 2) {
+      const number = answers[at] as number;
+      underWay.get(number)?.(answers[at + 1] as Answer<never>);
+      underWay.delete(number);
+    }
+  } catch {
+    // Nobody could catch it, and it is not lost: the next turn finds what this one did not.
+    setTimeout(turn, RETRY);
+  }
+}
+
+const RETRY = 10;
+
+native.attend(turn);
 
 function answered<T>(answer: Answer<T>): T {
   if (answer instanceof Error) throw failed(answer as Failure);
@@ -32,14 +67,14 @@ export async function abortable<T>(
   wanted: unknown,
   call: (cancel: Cancel | undefined) => Soon<T>,
 ): Promise<T> {
-  if (wanted === undefined || wanted === null) return settled(() => call(undefined));
+  if (wanted === undefined || wanted === null) return ended(() => call(undefined));
   if (!(wanted instanceof AbortSignal)) throw invalid("signal", "must be an AbortSignal");
   const signal = wanted;
   signal.throwIfAborted();
   const cancel = guarded(() => new native.Cancel());
   const forget = listen(signal, cancel);
   try {
-    return await settled(() => call(cancel));
+    return await ended(() => call(cancel));
   } catch (error) {
     // Only the refusal is the caller's own doing.
     if (signal.aborted && error instanceof LeaseholdError && error.code === "cancelled") throw signal.reason;

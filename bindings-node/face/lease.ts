@@ -1,4 +1,4 @@
-import { guarded, settled } from "./calls.js";
+import { ended, guarded, settled } from "./calls.js";
 import { invalid } from "./errors.js";
 import { toCore } from "./keys.js";
 import { type Grant, native, type Shown } from "./native.js";
@@ -83,7 +83,7 @@ export class Lease {
    */
   async release(options?: ReleaseOptions): Promise<void> {
     if (!this.#owned || this.#releaseNow(options)) return;
-    await settled(() => native.leaseRelease(this.#number, toCore(options)));
+    await ended(() => native.leaseRelease(this.#number, toCore(options)));
     this.#ended();
   }
 

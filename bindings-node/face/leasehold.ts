@@ -46,7 +46,10 @@ export class Leasehold {
     return new Pool(number, name);
   }
 
-  /** Opens no more pools. Leases that are held stay held until they are given back. */
+  /**
+   * Opens no more pools, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay held
+   * until they are given back.
+   */
   async close(): Promise<void> {
     guarded(() => native.leaseholdClose(this.#owned.number));
   }

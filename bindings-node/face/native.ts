@@ -13,12 +13,11 @@ export interface Native {
   ): Promise<Answer<number>>;
   leaseholdClose(leasehold: number): Answer<void>;
   leaseholdForget(leasehold: number): void;
-  poolAcquire(
-    pool: number,
-    options: unknown,
-    cancel: Cancel | undefined,
-  ): Answer<string> | Promise<Answer<Grant[]>>;
-  poolAcquireMany(pool: number, options: unknown, cancel: Cancel | undefined): Promise<Answer<Grant[]>>;
+  attend(bell: () => void): void;
+  /** The number of each call that has ended, then its answer. */
+  turn(): (number | Answer<never>)[];
+  poolAcquire(pool: number, options: unknown, cancel: Cancel | undefined): Soon<Granted>;
+  poolAcquireMany(pool: number, options: unknown, cancel: Cancel | undefined): Soon<Granted>;
   lend(cells: BigUint64Array): void;
   poolTake(): Answer<string | null>;
   poolTryAcquire(pool: number, options: unknown): Answer<string | null>;
@@ -36,7 +35,7 @@ export interface Native {
   leaseUnknown(lease: number): Answer<void>;
   leaseGiveBack(): Answer<boolean>;
   leaseReleaseNow(lease: number, options: unknown): Answer<boolean>;
-  leaseRelease(lease: number, options: unknown): Promise<Answer<void>>;
+  leaseRelease(lease: number, options: unknown): Soon<null>;
   leaseRenew(lease: number, ttl: unknown): Promise<Answer<void>>;
   leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
   leaseReadNonce(lease: number): Promise<Answer<Shown>>;
@@ -60,8 +59,14 @@ export interface Grant extends Shown {
   fence: bigint;
 }
 
+/** Of each lease its number, slot, fence, nonce, and whether that is in doubt. */
+export type Granted = (number | string | bigint | boolean | null)[];
+
 /** A failure comes as data; see `answered`. */
 export type Answer<T> = T | Failure;
+
+/** The answer, or the number by which `turn` will name the call; see `ended`. */
+export type Soon<T> = Answer<T> | number;
 
 export interface Failure extends Error {
   code: string;

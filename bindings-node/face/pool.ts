@@ -1,7 +1,7 @@
-import { abortable, guarded, settled, type Soon } from "./calls.js";
+import { abortable, guarded, settled } from "./calls.js";
 import { fromCore, taken, toCore } from "./keys.js";
 import { Lease } from "./lease.js";
-import { type Cancel, type Grant, native } from "./native.js";
+import { type Cancel, type Grant, type Granted, native, type Soon } from "./native.js";
 import { Owned } from "./owned.js";
 import { found, point } from "./registers.js";
 
@@ -113,10 +113,7 @@ export class Pool {
 
   /** Leases one slot, waiting until the acquisition's or the pool's timeout. */
   async acquire(options?: AcquireOptions): Promise<Lease> {
-    const [lease] = await this.#acquire(options, (rest, cancel) => {
-      const answer = native.poolAcquire(this.#number, rest, cancel);
-      return typeof answer === "string" ? [found(answer)] : answer;
-    });
+    const [lease] = await this.#acquire(options, (rest, cancel) => native.poolAcquire(this.#number, rest, cancel));
     return lease as Lease;
   }
 
@@ -189,11 +186,11 @@ export class Pool {
 
   async #acquire(
     wanted: unknown,
-    call: (options: unknown, cancel: Cancel | undefined) => Soon<Grant[]>,
+    call: (options: unknown, cancel: Cancel | undefined) => Soon<Granted>,
   ): Promise<Lease[]> {
     const [signal, options] = taken(wanted, "signal");
-    const grants = await abortable(signal, (cancel) => call(toCore(options), cancel));
-    const leases = grants.map((grant) => new Lease(grant));
+    const granted = await abortable(signal, (cancel) => call(toCore(options), cancel));
+    const leases = read(granted).map((grant) => new Lease(grant));
     if (!(signal instanceof AbortSignal && signal.aborted)) return leases;
     // Granted as the signal was aborted: nobody has seen these, nor signed with their nonces.
     for (const lease of leases) {
@@ -206,4 +203,13 @@ export class Pool {
   async #change(verb: string, slot: string): Promise<void> {
     await settled(() => native.poolChange(this.#number, verb, slot));
   }
+}
+
+function read(granted: Granted): Grant[] {
+  const grants = [];
+  for (let at = 0; at < granted.length; at += 5) {
+    const [number, slot, fence, nonce, in_doubt] = granted.slice(at, at + 5) as [number, string, bigint, bigint | null, boolean];
+    grants.push({ number, slot, fence, nonce: nonce ?? undefined, in_doubt });
+  }
+  return grants;
 }

@@ -1,14 +1,17 @@
 //! Leases: outcomes, giving back, renewal, the chain's nonce.
 
 use leasehold::MILLISECOND;
-use leasehold::client::{AcquireOptions, ReleaseOptions};
-use leasehold::error::Result;
-use leasehold::value::{Options, Value};
+use leasehold::client::{ReleaseOptions, read_rewind, read_ttl};
+use leasehold::error::Result as CoreResult;
+use leasehold::value::Value;
+use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::answer::Answer;
+use crate::calls::{Soon, begin};
 use crate::hit;
 use crate::leasehold::UNIT;
+use crate::pool::Granted;
 use crate::registers;
 use crate::table::{NativeLease, Numbered};
 use crate::value::{Arg, Out};
@@ -71,7 +74,7 @@ pub fn lease_release_now(lease: Numbered<NativeLease>, options: Arg) -> Answer<b
     Answer(options.and_then(|options| release_now(&lease, options)))
 }
 
-fn release_now(lease: &Numbered<NativeLease>, options: ReleaseOptions) -> Result<bool> {
+fn release_now(lease: &Numbered<NativeLease>, options: ReleaseOptions) -> CoreResult<bool> {
     let Some(released) = lease.get()?.release_now(options) else { return Ok(false) };
     // A lease that was lost stays, closed, for as long as the face has it: it is not to take another's number.
     released?;
@@ -81,13 +84,14 @@ fn release_now(lease: &Numbered<NativeLease>, options: ReleaseOptions) -> Result
 
 /// Gives the slot back. The face then lets the lease be forgotten.
 #[napi(catch_unwind)]
-pub async fn lease_release(lease: Numbered<NativeLease>, options: Arg) -> Answer<()> {
+pub fn lease_release(env: &Env, lease: Numbered<NativeLease>, options: Arg) -> Result<Soon<Option<Granted>>> {
     hit("lease_release");
-    let release = async {
+    let call = Box::pin(async move {
         let options = ReleaseOptions::read(&options.options()?, UNIT)?;
-        lease.get()?.release(options).await
-    };
-    Answer(release.await)
+        lease.get()?.release(options).await?;
+        Ok(None)
+    });
+    begin(env, call)
 }
 
 /// Prolongs the lease.
@@ -95,7 +99,7 @@ pub async fn lease_release(lease: Numbered<NativeLease>, options: Arg) -> Answer
 pub async fn lease_renew(lease: Numbered<NativeLease>, ttl: Arg) -> Answer<()> {
     hit("lease_renew");
     let renew = async {
-        let ttl = AcquireOptions::read(&Value::map([("ttl", ttl.named("ttl")?)]), UNIT)?.ttl;
+        let ttl = read_ttl(&ttl.named("ttl")?, UNIT)?;
         lease.get()?.renew(ttl).await
     };
     Answer(renew.await)
@@ -107,10 +111,7 @@ pub async fn lease_resync(lease: Numbered<NativeLease>, nonce: Arg, options: Arg
     hit("lease_resync");
     let resync = async {
         let nonce = nonce.named("nonce")?.as_u64().map_err(|error| error.within("nonce"))?;
-        let options = options.options()?;
-        let mut options = Options::of_call(&options)?;
-        let rewind = options.take("rewind", Value::as_bool)?.unwrap_or(false);
-        options.end()?;
+        let rewind = read_rewind(&options.options()?)?;
         let lease = lease.get()?;
         lease.resync(nonce, rewind).await?;
         Ok(Out(shown(lease)))

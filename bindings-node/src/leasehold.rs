@@ -51,7 +51,7 @@ pub async fn leasehold_pool(
     Answer(open.await.map(Fresh))
 }
 
-/// Opens no more pools.
+/// Opens no more pools, and ends acquisitions that wait for a slot.
 #[napi(catch_unwind)]
 pub fn leasehold_close(leasehold: Numbered<NativeLeasehold>) -> Answer<()> {
     hit("leasehold_close");

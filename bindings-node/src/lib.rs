@@ -9,6 +9,7 @@
 //! - Every export begins with `hit`, by which the tests make it panic.
 
 mod answer;
+mod calls;
 mod cancel;
 mod kept;
 mod lease;
@@ -29,6 +30,20 @@ use trial::hit;
 /// Where the tests make an export panic.
 #[cfg(not(feature = "trial"))]
 fn hit(_export: &str) {}
+
+/// One thread does the work of this library: it is waiting for a store, and more threads only wake each other.
+#[napi_derive::module_init]
+fn init() {
+    // Without a runtime of its own the addon has that of napi.
+    if let Ok(runtime) = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("leasehold")
+        .enable_all()
+        .build()
+    {
+        napi::bindgen_prelude::create_custom_tokio_runtime(runtime);
+    }
+}
 
 /// The version of the addon, which the face compares with its own.
 #[napi(catch_unwind)]

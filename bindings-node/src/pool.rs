@@ -1,17 +1,15 @@
 //! Pools: acquiring and administration.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
-use leasehold::client::AcquireOptions;
+use leasehold::client::{AcquireOptions, read_slots};
 use leasehold::error::Result as CoreResult;
-use leasehold::value::Value;
-use napi::bindgen_prelude::{Either, PromiseRaw, ToNapiValue, sys, within_runtime_if_available};
+use napi::bindgen_prelude::{Array, BigInt, ToNapiValue, sys};
 use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::answer::{Answer, misused};
+use crate::calls::{Soon, begin};
 use crate::cancel::{Cancel, guarded};
 use crate::hit;
 use crate::leasehold::UNIT;
@@ -19,62 +17,60 @@ use crate::registers;
 use crate::table::{NativeLease, NativePool, Numbered, number};
 use crate::value::{Arg, Out};
 
-/// Leases that were granted, each as a map of its number and what the face shows of it.
+/// Leases that were granted: of each its number, slot, fence, nonce, and whether that is in doubt.
 pub struct Granted(Vec<NativeLease>);
 
 #[allow(unsafe_code, reason = "napi declares this conversion unsafe; only its own functions are called here")]
 impl ToNapiValue for Granted {
     unsafe fn to_napi_value(env: sys::napi_env, granted: Self) -> Result<sys::napi_value> {
-        let leases = granted.0.into_iter().map(|lease| {
-            let Value::Map(mut shown) = crate::lease::shown(&lease) else { return Value::Null };
-            shown.push(("slot".into(), lease.slot().into()));
-            shown.push(("fence".into(), lease.fence().into()));
-            shown.push(("number".into(), Value::Number(number(Arc::new(lease)).into())));
-            Value::Map(shown)
-        });
+        let wrapped = Env::from_raw(env);
+        let mut words = wrapped.create_array(WORDS * granted.0.len() as u32)?;
+        for (lease, at) in granted.0.into_iter().zip((0..).step_by(WORDS as usize)) {
+            words.set(at + 1, lease.slot())?;
+            words.set(at + 2, BigInt::from(lease.fence()))?;
+            words.set(at + 3, lease.nonce().map(BigInt::from))?;
+            words.set(at + 4, lease.in_doubt())?;
+            words.set(at, number(Arc::new(lease)))?;
+        }
         // SAFETY: the value is made in the environment of this call.
-        unsafe { Out::to_napi_value(env, Out(Value::List(leases.collect()))) }
+        unsafe { Array::to_napi_value(env, words) }
     }
 }
 
-/// Leases one slot, waiting for it. In memory, and with a slot that is free, that ends at once: the answer is
-/// then that of `pool_take`, and no thread was woken.
+/// How many say what a lease is.
+const WORDS: u32 = 5;
+
+/// Leases one slot, waiting for it.
 #[napi(catch_unwind)]
-pub fn pool_acquire<'env>(
-    env: &'env Env,
+pub fn pool_acquire(
+    env: &Env,
     pool: Numbered<NativePool>,
     options: Arg,
     cancel: Option<&Cancel>,
-) -> Result<Either<Answer<Taken>, PromiseRaw<'env, Answer<Granted>>>> {
+) -> Result<Soon<Option<Granted>>> {
     hit("pool_acquire");
-    let work = async move {
+    // In a box: the core's future is large, and would be moved more often than it is polled.
+    let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        pool.get()?.acquire(options).await
-    };
-    let mut work = Box::pin(guarded(cancel, work));
-    let mut context = Context::from_waker(Waker::noop());
-    match within_runtime_if_available(|| work.as_mut().poll(&mut context)) {
-        Poll::Ready(lease) => Ok(Either::A(Answer(lease.map(|lease| Taken(Some(shared(lease))))))),
-        Poll::Pending => {
-            let later = async move { Ok(Answer(work.await.map(|lease| Granted(vec![lease])))) };
-            Ok(Either::B(env.spawn_future(later)?))
-        }
-    }
+        Ok(Some(Granted(vec![pool.get()?.acquire(options).await?])))
+    });
+    begin(env, guarded(cancel, call))
 }
 
 /// Leases several slots at once, waiting for them.
 #[napi(catch_unwind)]
-pub async fn pool_acquire_many(
+pub fn pool_acquire_many(
+    env: &Env,
     pool: Numbered<NativePool>,
     options: Arg,
     cancel: Option<&Cancel>,
-) -> Answer<Granted> {
+) -> Result<Soon<Option<Granted>>> {
     hit("pool_acquire_many");
-    let work = async {
+    let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        Ok(Granted(pool.get()?.acquire_many(options).await?))
-    };
-    Answer(guarded(cancel, work).await)
+        Ok(Some(Granted(pool.get()?.acquire_many(options).await?)))
+    });
+    begin(env, guarded(cancel, call))
 }
 
 /// The slot of a lease that was granted at once, or nothing.
@@ -159,20 +155,10 @@ pub async fn pool_quarantine(pool: Numbered<NativePool>, slot: Arg, time: Arg) -
 pub async fn pool_inspect(pool: Numbered<NativePool>, slots: Arg) -> Answer<Out> {
     hit("pool_inspect");
     let inspect = async {
-        let slots = texts(&slots.named("slots")?).map_err(|error| error.within("slots"))?;
+        let slots = read_slots(&slots.named("slots")?)?;
         Ok(Out(pool.get()?.inspect(&slots).await?.to_value(UNIT)))
     };
     Answer(inspect.await)
-}
-
-fn texts(value: &Value) -> CoreResult<Vec<String>> {
-    if *value == Value::Null {
-        return Ok(Vec::new());
-    }
-    let text = |(value, at): (&Value, usize)| {
-        value.as_text().map(str::to_owned).map_err(|error| error.within(&format!("[{at}]")))
-    };
-    value.as_list()?.iter().zip(0..).map(text).collect()
 }
 
 /// The ids of all slots.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Lease, LeaseholdError, open } from "../face/index.js";
-import { allReady, failure } from "./support.js";
+import { allReady, eventually, failure } from "./support.js";
 
 const lh = await open();
 
@@ -191,6 +191,22 @@ test("a closed handle opens no more pools, and its leases stay", async () => {
   }
   await assert.rejects(handle.pool("q", { slots: ["a"] }), failure("cancelled"));
   assert.ok(lease.held);
+});
+
+test("a handle that is closed ends what waits for a slot", async () => {
+  const closing = await open("memory:closing-waits");
+  const pool = await closing.pool("p", { slots: ["a"] });
+  const lease = await pool.acquire();
+  const waiting = [pool.acquire(), pool.acquire({ slots: ["a"] }), pool.acquireMany({ count: 1 })];
+  const outcomes = Promise.allSettled(waiting);
+  await eventually(() => pool.statistics().waiting === 3);
+  await closing.close();
+  for (const outcome of await outcomes) {
+    assert.equal(outcome.status === "rejected" && outcome.reason.code, "cancelled");
+  }
+  assert.equal(pool.statistics().waiting, 0);
+  await assert.rejects(pool.acquire(), failure("cancelled"));
+  await lease.release();
 });
 
 test("a paymaster's configuration is taken as it stands", async () => {

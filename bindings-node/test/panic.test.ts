@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { guarded, settled } from "../face/calls.js";
+import { ended, guarded, settled } from "../face/calls.js";
 import { type Lease, open, version } from "../face/index.js";
 import { exported } from "./exports.js";
 import { collected, eventually } from "./support.js";
@@ -36,16 +36,18 @@ const calls: Record<string, () => unknown> = {
   lease_give_back: () => lease.giveBack(),
   lease_release_now: () => lease.giveBack({ cooldown: 1 }),
   // The face comes to it over Redis only.
-  lease_release: () => settled(() => trial.leaseRelease(1, {})),
+  lease_release: () => ended(() => trial.leaseRelease(1, {})),
   lease_renew: () => lease.renew(),
   lease_resync: () => lease.resync(7),
   lease_read_nonce: () => lease.readNonce(),
   new: () => pool.acquire({ signal: new AbortController().signal }),
+  // The face comes to it as it is loaded.
+  attend: () => guarded(() => trial.attend(() => {})),
   lend: () => guarded(() => trial.lend(new BigUint64Array(4))),
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
-const silent = ["cancel", "leasehold_forget", "pool_forget", "lease_forget"];
+const silent = ["cancel", "turn", "leasehold_forget", "pool_forget", "lease_forget"];
 
 /** All still works. */
 async function works() {
@@ -77,6 +79,17 @@ test("a panic in cancel leaves the acquisition to its timeout", async () => {
   controller.abort();
   await assert.rejects(waiting, { code: "timed_out" });
   held.giveBack();
+  await works();
+});
+
+test("a panic in turn puts off what has ended", async () => {
+  const held = far.tryAcquire() as Lease;
+  const waiting = far.acquire({ timeout: 10_000 });
+  // Its first turn is over.
+  await new Promise(setImmediate);
+  trial.arm("turn");
+  held.giveBack();
+  await (await waiting).release();
   await works();
 });
 

@@ -1,0 +1,135 @@
+//! Calls that wait for a store. They are polled on the thread of their environment, and all that have ended
+//! reach JavaScript in one call: a promise of N-API for each would cost more than all the rest.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use leasehold::client::{Begun, Calls};
+use leasehold::error::Result as CoreResult;
+use leasehold::{Code, Error};
+use napi::bindgen_prelude::{Array, Function, ToNapiValue, panic_to_error, sys, within_runtime_if_available};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Env, Result, Status};
+use napi_derive::napi;
+use tokio::runtime::Handle;
+
+use crate::answer::{Answer, misused};
+use crate::hit;
+use crate::kept::Kept;
+use crate::pool::Granted;
+
+/// A call that has begun.
+pub enum Soon<T> {
+    /// Its answer.
+    Now(Answer<T>),
+    /// The number by which [`turn`] will name it.
+    Later(u64),
+}
+
+#[allow(unsafe_code, reason = "napi declares this conversion unsafe; it passes one on")]
+impl<T: ToNapiValue> ToNapiValue for Soon<T> {
+    unsafe fn to_napi_value(env: sys::napi_env, soon: Self) -> Result<sys::napi_value> {
+        // SAFETY: the value is made in the environment of this call.
+        unsafe {
+            match soon {
+                Soon::Now(answer) => Answer::to_napi_value(env, answer),
+                Soon::Later(number) => f64::to_napi_value(env, number as f64),
+            }
+        }
+    }
+}
+
+/// The calls of an environment. What a call gives, if not nothing, is leases.
+struct Desk {
+    calls: Calls<CoreResult<Option<Granted>>>,
+    bell: Arc<Bell>,
+    /// Whether the bell keeps the process alive: as long as a call is under way.
+    kept: Cell<bool>,
+}
+
+/// `() => void`: has the face call [`turn`]. Weak, so that it does not keep the process alive by itself.
+type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
+
+thread_local! {
+    static DESK: RefCell<Option<Rc<Kept<Desk>>>> = const { RefCell::new(None) };
+}
+
+/// The face says, as it is loaded, how it is told of calls that ended.
+#[napi(catch_unwind)]
+pub fn attend(bell: Function<(), ()>) -> Result<()> {
+    hit("attend");
+    let bell: Bell = bell.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+    let bell = Arc::new(bell);
+    let ringer = bell.clone();
+    let calls = Calls::new(within_runtime_if_available(Handle::current), move || {
+        // At the end of the environment there is nobody to be told.
+        ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    });
+    DESK.set(Some(Rc::new(Kept::new(Desk { calls, bell, kept: Cell::new(false) }))));
+    Ok(())
+}
+
+/// The calls that have ended: the number of each, then its answer. What calls have to send sets out.
+#[napi(catch_unwind)]
+pub fn turn(env: &Env) -> Result<Array<'_>> {
+    hit("turn");
+    let desk = desk()?;
+    let ended = desk.calls.turn();
+    desk.keep(env)?;
+    let mut answers = env.create_array(2 * ended.len() as u32)?;
+    for ((number, outcome), at) in ended.into_iter().zip(0..) {
+        answers.set(2 * at, number as f64)?;
+        answers.set(2 * at + 1, Answer(outcome))?;
+    }
+    Ok(answers)
+}
+
+/// Begins a call.
+pub fn begin(
+    env: &Env,
+    call: impl Future<Output = CoreResult<Option<Granted>>> + Send + 'static,
+) -> Result<Soon<Option<Granted>>> {
+    let call = AssertUnwindSafe(call).catch_unwind().map(|outcome| match outcome {
+        Ok(outcome) => outcome,
+        Err(panic) => Err(Error::new(Code::Internal, panic_to_error(panic).reason)),
+    });
+    let desk = desk()?;
+    match desk.calls.begin(call) {
+        Begun::Ended(outcome) => Ok(Soon::Now(Answer(outcome))),
+        Begun::UnderWay(number) => {
+            desk.keep(env)?;
+            Ok(Soon::Later(number))
+        }
+    }
+}
+
+fn desk() -> Result<Rc<Kept<Desk>>> {
+    DESK.with_borrow(Clone::clone).ok_or_else(|| {
+        napi::Error::from_reason(misused("calls before the face was there to attend to them").message())
+    })
+}
+
+impl Desk {
+    #[allow(unsafe_code, reason = "napi has no safe way for a threadsafe function that is shared")]
+    fn keep(&self, env: &Env) -> Result<()> {
+        let keeps = !self.calls.is_empty();
+        if self.kept.replace(keeps) == keeps || self.bell.aborted() {
+            return Ok(());
+        }
+        // SAFETY: on the thread of the environment, which has not ended the function.
+        let status = unsafe {
+            match keeps {
+                true => sys::napi_ref_threadsafe_function(env.raw(), self.bell.raw()),
+                false => sys::napi_unref_threadsafe_function(env.raw(), self.bell.raw()),
+            }
+        };
+        match Status::from(status) {
+            Status::Ok => Ok(()),
+            status => Err(napi::Error::new(status, "the bell cannot be kept")),
+        }
+    }
+}
