@@ -1,18 +1,16 @@
-//! Calls of asyncio: a future of Rust runs on Tokio, a future of asyncio gets its outcome.
+//! Calls of asyncio: a future of Rust is polled on the thread of the event loop, a future of asyncio gets its outcome.
 
 use std::future::Future;
-use std::task::{Context, Poll, Waker};
 
 use leasehold::Code;
+use leasehold::client::Begun;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use tokio::task::AbortHandle;
 
-use crate::bridge::Bridge;
+use crate::bridge::{Bridge, Outcome};
 use crate::errors::Failure;
 use crate::guard::{guard, guarded};
 use crate::process::{self, Homebound};
-use crate::runtime;
 
 /// Starts a call on the running event loop. Gives its result if it is there at once, else a [`Pending`] to be awaited.
 pub fn start<T>(
@@ -22,41 +20,34 @@ pub fn start<T>(
 where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
 {
-    let local = runtime::local(py)?;
-    let mut future = Box::pin(guarded(future));
-    {
-        let _context = local.tokio.enter();
-        if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return Ok(outcome?.into_py_any(py)?);
-        }
-    }
-    process::confirm()?;
     let bridge = Bridge::running(py)?;
-    let future_of_asyncio = bridge.get().create_future(py)?;
-    let inbox = bridge.get().inbox.clone();
-    let number = inbox.number();
-    bridge.get().keep(number, future_of_asyncio.clone_ref(py));
-    let task = local.tokio.spawn(async move {
-        let outcome = future.await;
-        inbox.post(Box::new(move |py, bridge| bridge.settle(py, number, outcome)));
-    });
-    let pending = Pending {
-        bridge: bridge.unbind(),
-        number,
-        future: future_of_asyncio,
-        task: Homebound::new(task.abort_handle()),
+    let number = match bridge.get().begin(async move {
+        let value = guarded(future).await?;
+        Ok(Box::new(move |py: Python<'_>| value.into_py_any(py)) as Outcome)
+    }) {
+        Begun::Ended(outcome) => return Ok(outcome?(py)?),
+        Begun::UnderWay(number) => number,
     };
-    Ok(pending.into_py_any(py)?)
+    let under_way = UnderWay { bridge: bridge.clone().unbind(), number: Homebound::new(number) };
+    process::confirm()?;
+    let future = bridge.get().create_future(py)?;
+    bridge.get().keep(number, future.clone_ref(py));
+    Bridge::end_turn(&bridge)?;
+    Ok(Pending { under_way, future }.into_py_any(py)?)
 }
 
 /// A call that is under way.
 #[pyclass(frozen, module = "leasehold._leasehold")]
 pub struct Pending {
-    bridge: Py<Bridge>,
-    number: u64,
+    under_way: UnderWay,
     future: Py<PyAny>,
-    // A fork has no such task, and must not touch the queues of its parent's runtime.
-    task: Homebound<AbortHandle>,
+}
+
+/// Drops the call with itself.
+struct UnderWay {
+    bridge: Py<Bridge>,
+    // A fork has the call too, and must not drop it: that would act on behalf of the parent.
+    number: Homebound<u64>,
 }
 
 #[pymethods]
@@ -70,17 +61,16 @@ impl Pending {
     /// Drops the call. Without effect once it has ended.
     fn abort(&self) -> PyResult<()> {
         guard(|| {
-            self.task.get(Code::Lost, "call")?.abort();
-            self.bridge.get().take(self.number);
+            self.under_way.bridge.get().give_up(*self.under_way.number.get(Code::Lost, "call")?);
             Ok(())
         })
     }
 }
 
-impl Drop for Pending {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        if let Ok(task) = self.task.get(Code::Lost, "call") {
-            task.abort();
+        if let Ok(number) = self.number.get(Code::Lost, "call") {
+            self.bridge.get().give_up(*number);
         }
     }
 }

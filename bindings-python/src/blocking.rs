@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use leasehold::client::{holding, let_go};
 use pyo3::intern;
 use pyo3::prelude::*;
 use tokio::time::timeout;
@@ -18,19 +19,33 @@ pub fn wait<T: Send>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, Failure>> + Send,
 ) -> Result<T, Failure> {
-    let local = runtime::local(py)?;
-    let _context = local.tokio.enter();
+    let engine = runtime::local(py)?.engine;
+    let context = engine.handle().enter();
     let mut future = pin!(guarded(future));
     // What is ready at once, as with the memory store, must not pay for leaving and entering the interpreter.
-    if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    let mut at_once = Context::from_waker(Waker::noop());
+    if let Poll::Ready(outcome) = holding(|| future.as_mut().poll(&mut at_once)) {
+        let_go();
         return outcome;
     }
+    drop(context);
     process::confirm()?;
+    // What it has to send sets out from within the engine, which need not be woken for it.
     if !hears_signals(py)? {
-        return py.detach(|| local.tokio.block_on(future));
+        return py.detach(|| {
+            engine.wait(async {
+                let_go();
+                future.await
+            })
+        });
     }
     loop {
-        let step = py.detach(|| local.tokio.block_on(async { timeout(ATTENTION, future.as_mut()).await }));
+        let step = py.detach(|| {
+            engine.wait(async {
+                let_go();
+                timeout(ATTENTION, future.as_mut()).await
+            })
+        });
         match step {
             Ok(outcome) => return outcome,
             Err(_) => py.check_signals()?,

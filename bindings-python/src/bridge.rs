@@ -1,22 +1,24 @@
 //! From Tokio to an event loop.
 //!
-//! Tasks of Tokio touch no Python object. Each event loop has a [`Bridge`], and the bridge an inbox: a task posts its outcome
-//! there, and only the first of a batch wakes the loop, which then takes all that have come by that time. The wake is a byte in
-//! a socket that the loop watches, so that no thread of Tokio waits for the interpreter.
+//! Tasks of Tokio touch no Python object. Each event loop has a [`Bridge`], and the bridge the calls that are under way, which
+//! are polled on the loop's thread, and an inbox for jobs of tasks. Only the first of many that want something wakes the loop,
+//! which then sees to all. The wake is a byte in a socket that the loop watches, so that no thread of Tokio waits for the
+//! interpreter.
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use leasehold::Code;
-use pyo3::IntoPyObjectExt;
+use leasehold::client::{Begun, Calls};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use crate::bell::Bell;
+use crate::engine::Engine;
 use crate::errors::Failure;
 use crate::guard::{guard, lock};
 use crate::runtime;
@@ -24,11 +26,14 @@ use crate::runtime;
 /// What is to be done on the thread of an event loop.
 pub type Job = Box<dyn FnOnce(Python<'_>, &Bridge) -> PyResult<()> + Send>;
 
+/// What a call gives, once the interpreter is at hand.
+pub type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
 /// Where jobs for an event loop are left, from any thread.
 pub struct Inbox {
     jobs: Mutex<Vec<Job>>,
     next: AtomicU64,
-    bell: Bell,
+    bell: Arc<Bell>,
 }
 
 impl Inbox {
@@ -56,6 +61,10 @@ pub struct Bridge {
     pub event_loop: Py<PyAny>,
     /// Its jobs.
     pub inbox: Arc<Inbox>,
+    calls: Calls<Result<Outcome, Failure>>,
+    engine: &'static Engine,
+    /// Whether the loop will come to [`Self::answer`] without the bell.
+    comes: AtomicBool,
     create_future: Py<PyAny>,
     kept: Mutex<HashMap<u64, Py<PyAny>>>,
 }
@@ -80,6 +89,36 @@ impl Bridge {
         Ok(bridge)
     }
 
+    /// Begins a call. If it is under way, [`Self::end_turn`] is to follow.
+    pub fn begin(
+        &self,
+        call: impl Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    ) -> Begun<Result<Outcome, Failure>> {
+        let begun = self.calls.begin(call);
+        if let Begun::UnderWay(_) = begun {
+            self.engine.begin_call();
+        }
+        begun
+    }
+
+    /// What is called within one turn of the loop sets out together, at its end.
+    pub fn end_turn(bridge: &Bound<'_, Self>) -> PyResult<()> {
+        if !bridge.get().comes.swap(true, Ordering::Relaxed) {
+            let py = bridge.py();
+            let answer = bridge.getattr(intern!(py, "answer"))?;
+            bridge.get().event_loop.call_method1(py, intern!(py, "call_soon"), (answer,))?;
+        }
+        Ok(())
+    }
+
+    /// Drops a call. Without effect once it has ended.
+    pub fn give_up(&self, number: u64) {
+        if self.calls.give_up(number) {
+            self.engine.end_calls(1);
+        }
+        self.take(number);
+    }
+
     /// A new future of the loop.
     pub fn create_future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.create_future.call0(py)
@@ -96,16 +135,13 @@ impl Bridge {
     }
 
     /// Gives the kept future its outcome. If its caller was cancelled, what the outcome holds is let go of right here.
-    pub fn settle<T>(&self, py: Python<'_>, number: u64, outcome: Result<T, Failure>) -> PyResult<()>
-    where
-        T: for<'py> IntoPyObjectExt<'py>,
-    {
+    fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Outcome, Failure>) -> PyResult<()> {
         let Some(future) = self.take(number) else { return Ok(()) };
         let future = future.bind(py);
         if future.call_method0(intern!(py, "done"))?.is_truthy()? {
             return Ok(());
         }
-        match guard(|| Ok(outcome?.into_py_any(py)?)) {
+        match guard(|| Ok(outcome?(py)?)) {
             Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
             Err(error) => match future.call_method1(intern!(py, "set_exception"), (&error,)) {
                 Ok(done) => done,
@@ -122,12 +158,17 @@ impl Bridge {
 
     fn build<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = event_loop.py();
-        let bell = Bell::new()?;
+        let engine = runtime::local(py)?.engine;
+        let bell = Arc::new(Bell::new()?);
+        let ringer = bell.clone();
         let bridge = Bound::new(
             py,
             Self {
                 event_loop: event_loop.clone().unbind(),
-                inbox: Arc::new(Inbox { jobs: Mutex::default(), next: AtomicU64::default(), bell }),
+                inbox: Arc::new(Inbox { jobs: Mutex::default(), next: AtomicU64::new(FIRST_OBJECT), bell }),
+                calls: Calls::new(engine.handle().clone(), move || ringer.ring()),
+                engine,
+                comes: AtomicBool::new(false),
                 create_future: event_loop.getattr(intern!(py, "create_future"))?.unbind(),
                 kept: Mutex::default(),
             },
@@ -139,19 +180,39 @@ impl Bridge {
 
 #[pymethods]
 impl Bridge {
-    /// Does all jobs that have come. The loop calls it when the bell has rung.
+    /// Does all jobs that have come, and tells of the calls that have ended. The loop calls it when the bell has rung, and at
+    /// the end of a turn in which there were calls.
     fn answer(&self, py: Python<'_>) -> PyResult<()> {
         guard(|| {
-            // Silence before the jobs are taken: what is posted after that rings again.
-            self.inbox.bell.silence();
+            // Silence before anything is taken: what comes after that rings again.
+            if !self.comes.swap(false, Ordering::Relaxed) {
+                self.inbox.bell.silence();
+            }
             let jobs = mem::take(&mut *lock(&self.inbox.jobs));
             for job in jobs {
                 if let Err(defect) = guard(|| Ok(job(py, self)?)) {
                     defect.write_unraisable(py, None);
                 }
             }
+            let ended = self.calls.turn();
+            self.engine.end_calls(ended.len());
+            for (number, outcome) in ended {
+                if let Err(defect) = self.settle(py, number, outcome) {
+                    defect.write_unraisable(py, None);
+                }
+            }
             Ok(())
         })
+    }
+}
+
+/// The objects of jobs are kept beside the futures of calls, and numbered from here on.
+const FIRST_OBJECT: u64 = 1 << 63;
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        // Calls of a loop that has closed end with it.
+        self.engine.end_calls(self.calls.len());
     }
 }
 

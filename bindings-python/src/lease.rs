@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 
 use leasehold::client::native::NativeStore;
-use leasehold::client::{AcquireOptions, ReleaseOptions, TokioRuntime, Unit};
+use leasehold::client::{ReleaseOptions, TokioRuntime, Unit, read_ttl};
 use leasehold::value::Value;
 use leasehold::{Code, Error};
 use pyo3::IntoPyObjectExt;
@@ -135,7 +135,8 @@ impl Lease {
     fn renew(&self, py: Python<'_>, ttl: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let core = self.core()?.clone();
-            let ttl = AcquireOptions::read(&one_option("ttl", ttl)?, Unit::Seconds)?.ttl;
+            let ttl = ttl.map_or(Ok(Value::Null), |ttl| value::read(ttl, "ttl"))?;
+            let ttl = read_ttl(&ttl, Unit::Seconds)?;
             self.face.run(py, async move {
                 core.renew(ttl).await?;
                 Ok(Plain::NONE)

@@ -7,6 +7,7 @@ mod bell;
 mod blocking;
 mod bridge;
 mod callback;
+mod engine;
 mod errors;
 mod face;
 mod guard;

@@ -55,7 +55,7 @@ impl Leasehold {
     ) -> Result<Self, Failure> {
         let target = url.map_or(Ok(Value::Null), |url| value::read(url, "url"))?;
         let options = value::read_options(options)?;
-        let tokio = runtime::local(py)?.tokio.handle().clone();
+        let tokio = runtime::local(py)?.engine.handle().clone();
         let core = native::open(&target, &options, Unit::Seconds, tokio)?;
         Ok(Self { core: Homebound::new(Arc::new(core)), face })
     }
@@ -88,7 +88,8 @@ impl Leasehold {
         })
     }
 
-    /// Opens no more pools. Leases that are held stay held until they are given back.
+    /// Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+    /// they are given back.
     fn close(&self) -> PyResult<()> {
         guard(|| {
             self.core()?.close();

@@ -1,8 +1,8 @@
 //! A pool.
 
-use leasehold::client::{AcquireOptions, Unit};
+use leasehold::Code;
+use leasehold::client::{AcquireOptions, Unit, read_slots};
 use leasehold::value::Value;
-use leasehold::{Code, Error};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -181,7 +181,8 @@ impl Pool {
     #[pyo3(signature = (slots=None))]
     fn inspect(&self, py: Python<'_>, slots: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let slots = slots.map_or(Ok(Vec::new()), texts)?;
+            let slots = slots.map_or(Ok(Value::Null), |slots| value::read(slots, "slots"))?;
+            let slots = read_slots(&slots)?;
             self.run(py, |pool| async move { Ok(pool.inspect(&slots).await?.to_value(Unit::Seconds)) })
         })
     }
@@ -210,14 +211,4 @@ fn acquire_options(options: Option<&Bound<'_, PyDict>>) -> Result<AcquireOptions
         Some(_) => Ok(AcquireOptions::read(&value::read_options(options)?, Unit::Seconds)?),
         None => Ok(AcquireOptions::default()),
     }
-}
-
-fn texts(list: &Bound<'_, PyAny>) -> Result<Vec<String>, Error> {
-    let list = value::read(list, "slots")?;
-    let items = list.as_list().map_err(|error| error.within("slots"))?.iter().zip(0..);
-    items
-        .map(|(item, at)| {
-            item.as_text().map(str::to_owned).map_err(|error| error.within(&format!("slots[{at}]")))
-        })
-        .collect()
 }

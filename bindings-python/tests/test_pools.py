@@ -182,6 +182,27 @@ def test_a_closed_store_opens_no_pools(lh):
         assert lease.held
 
 
+def test_a_closed_store_ends_what_waits_for_a_slot(lh):
+    pool = lh.pool("p", slots=["a"], ttl=TTL)
+    outcomes = []
+
+    def wait():
+        with pytest.raises(errors.Cancelled, match="open anew"):
+            pool.acquire(timeout=30)
+        outcomes.append("cancelled")
+
+    with pool.acquire(timeout=3) as lease:
+        threads = [threading.Thread(target=wait) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        until(lambda: pool.statistics()["waiting"] == 3)
+        lh.close()
+        for thread in threads:
+            thread.join(5)
+        assert outcomes == ["cancelled"] * 3
+        assert lease.held
+
+
 def test_a_slot_goes_from_thread_to_thread(lh):
     pool = lh.pool("p", slots=["a", "b"], ttl=5)
     held, most, done = set(), 0, []

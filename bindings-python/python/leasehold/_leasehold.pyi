@@ -40,7 +40,8 @@ class Leasehold:
         """Opens a pool of slots; makes it if it is not there yet."""
 
     def close(self) -> None:
-        """Opens no more pools. Leases that are held stay held until they are given back."""
+        """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+        they are given back."""
 
     def __enter__(self) -> Leasehold: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -59,7 +59,8 @@ class Leasehold:
         return Pool(await call(self._core.pool, name, **options))  # type: ignore[arg-type]  # may be a coroutine function
 
     async def close(self) -> None:
-        """Opens no more pools. Leases that are held stay held until they are given back."""
+        """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+        they are given back."""
         self._core.close()
 
     async def __aenter__(self) -> Self:

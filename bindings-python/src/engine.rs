@@ -1,0 +1,133 @@
+//! What runs the library's tasks: the thread that waits for them, or else one that is there for it.
+//!
+//! A thread that waits for an answer of a store drives the tasks itself, so that nothing has to wake it. When no
+//! thread waits, or calls of asyncio are under way, the keeper does: a thread of this library.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+use std::{io, thread};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
+
+use crate::guard::lock;
+
+/// The runtime of one process, which lives as long as that does.
+pub struct Engine {
+    tokio: Runtime,
+    /// Whether the keeper drives, and how it is asked to let another do it.
+    keeping: AtomicBool,
+    leave: Notify,
+    /// Threads that wait, and how many there were so far.
+    waiting: AtomicUsize,
+    waited: AtomicUsize,
+    /// Calls of asyncio that are under way.
+    calls: AtomicUsize,
+    /// Whether the keeper wants to hear that no thread waits any more.
+    listens: AtomicBool,
+    wanted: Mutex<bool>,
+    call: Condvar,
+}
+
+impl Engine {
+    /// Starts the keeper.
+    pub fn start() -> io::Result<&'static Self> {
+        let engine: &'static Self = Box::leak(Box::new(Self {
+            tokio: Builder::new_current_thread().enable_all().build()?,
+            keeping: AtomicBool::new(true),
+            leave: Notify::new(),
+            waiting: AtomicUsize::new(0),
+            waited: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+            listens: AtomicBool::new(false),
+            wanted: Mutex::new(false),
+            call: Condvar::new(),
+        }));
+        thread::Builder::new().name("leasehold".to_owned()).spawn(|| engine.keep())?;
+        Ok(engine)
+    }
+
+    /// Where tasks are spawned.
+    pub fn handle(&self) -> &Handle {
+        self.tokio.handle()
+    }
+
+    /// Waits for the future on this thread.
+    pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.waited.fetch_add(1, SeqCst);
+        let alone = self.waiting.fetch_add(1, SeqCst) == 0;
+        // Of several threads that wait, each would hand the tasks on to the next.
+        if alone && self.keeping.load(SeqCst) && self.calls.load(SeqCst) == 0 {
+            self.leave.notify_one();
+        }
+        let _waiting = Waiting(self);
+        self.tokio.block_on(future)
+    }
+
+    /// A call of asyncio begins, for which nobody waits on a thread.
+    pub fn begin_call(&self) {
+        self.calls.fetch_add(1, SeqCst);
+        if !self.keeping.load(SeqCst) && self.waiting.load(SeqCst) == 0 {
+            self.fetch();
+        }
+    }
+
+    /// So many have ended.
+    pub fn end_calls(&self, count: usize) {
+        self.calls.fetch_sub(count, SeqCst);
+    }
+
+    fn keep(&self) {
+        loop {
+            self.keeping.store(true, SeqCst);
+            self.tokio.block_on(self.leave.notified());
+            self.keeping.store(false, SeqCst);
+            self.rest();
+        }
+    }
+
+    /// Until no thread has waited for a while, or the keeper is wanted.
+    fn rest(&self) {
+        let mut wanted = lock(&self.wanted);
+        let mut before = usize::MAX;
+        loop {
+            let waited = self.waited.load(SeqCst);
+            let idle = waited == before;
+            if *wanted || (idle && self.waiting.load(SeqCst) == 0) {
+                *wanted = false;
+                return;
+            }
+            before = waited;
+            // Some wait long: the last one then says so.
+            self.listens.store(idle, SeqCst);
+            let long = idle && self.waiting.load(SeqCst) > 0;
+            let pause = if long { LONG } else { PAUSE };
+            let woken = self.call.wait_timeout(wanted, pause);
+            wanted = woken.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            self.listens.store(false, SeqCst);
+        }
+    }
+
+    /// Has the keeper drive.
+    fn fetch(&self) {
+        *lock(&self.wanted) = true;
+        self.call.notify_one();
+    }
+}
+
+/// How long the tasks may rest after a thread that waited: a program that waits in a loop is back by then.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often the keeper looks while a thread waits long.
+const LONG: Duration = Duration::from_secs(1);
+
+struct Waiting<'a>(&'a Engine);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let last = self.0.waiting.fetch_sub(1, SeqCst) == 1;
+        if last && (self.0.listens.load(SeqCst) || self.0.calls.load(SeqCst) > 0) {
+            self.0.fetch();
+        }
+    }
+}
