@@ -377,8 +377,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             other => return Err(unexpected(&other)),
         };
-        let foreign = |grant: &Grant| self.own.as_ref().is_some_and(|own| !own.has(&grant.slot));
-        if want.slots.is_none() && grants.iter().any(foreign) {
+        if want.slots.is_none() && self.any_foreign(&grants) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             self.mixed.store(true, Relaxed);
             return Ok(Judged::Foreign);
@@ -390,11 +389,18 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         let lease = |grant: Grant| {
-            let shown = self.own.as_ref().and_then(|own| own.spelling(&grant.slot));
             let until = deadline(&grant);
-            Lease::new(self.clone(), grant, until, shown)
+            Lease::new(self.clone(), grant, until)
         };
         Ok(Judged::Granted(grants.into_iter().map(lease).collect()))
+    }
+
+    /// Whether one of the grants is of a slot that this process did not name.
+    fn any_foreign(&self, grants: &[Grant]) -> bool {
+        let Some(own) = &self.own else { return false };
+        // In a large pool a look at every slot would be a good part of an acquisition.
+        let none = self.courier.pool().ever_added().is_some_and(|count| own.are_all(count));
+        !none && grants.iter().any(|grant| !own.has(&grant.slot))
     }
 
     fn hold_limit(&self) -> Micros {

@@ -18,7 +18,6 @@ use crate::store::Store;
 pub struct Lease<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
     grant: Grant,
-    shown: Option<Arc<str>>,
     held: Mutex<Held>,
     /// Whether it has not been given back yet.
     open: AtomicBool,
@@ -34,23 +33,19 @@ struct Held {
 }
 
 impl<S: Store, R: Runtime> Lease<S, R> {
-    pub(super) fn new(
-        core: Arc<PoolCore<S, R>>,
-        grant: Grant,
-        deadline: Micros,
-        shown: Option<Arc<str>>,
-    ) -> Self {
+    pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant, deadline: Micros) -> Self {
         Counters::add(&core.counters.granted);
         if grant.in_doubt() {
             Counters::add(&core.counters.in_doubt);
         }
         let held = Held { deadline, nonce: grant.nonce, outcome: Outcome::Unsettled };
-        Lease { core, grant, shown, held: Mutex::new(held), open: AtomicBool::new(true) }
+        Lease { core, grant, held: Mutex::new(held), open: AtomicBool::new(true) }
     }
 
     /// The slot's id, as this process spelled it.
     pub fn slot(&self) -> &str {
-        self.shown.as_deref().unwrap_or(self.grant.slot.as_str())
+        let slot = &self.grant.slot;
+        self.core.own.as_ref().and_then(|own| own.spelling(slot)).unwrap_or(slot.as_str())
     }
 
     /// Larger than that of any lease of this pool before: what a resource checks to refuse a late holder.

@@ -55,14 +55,14 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
 pub(super) struct OwnSlots {
     places: FxHashMap<SlotId, u32>,
     /// How the process spells those that it spells otherwise, by their places; empty if there are none.
-    spellings: Vec<Option<Arc<str>>>,
+    spellings: Vec<Option<Box<str>>>,
 }
 
 impl OwnSlots {
     fn new(slots: &[(String, SlotSpec)]) -> Self {
         let places = slots.iter().zip(0..).map(|((_, spec), at)| (spec.slot.clone(), at)).collect();
         let otherwise = |(shown, spec): &(String, SlotSpec)| shown != spec.slot.as_str();
-        let spelling = |slot: &(String, SlotSpec)| otherwise(slot).then(|| Arc::from(slot.0.as_str()));
+        let spelling = |slot: &(String, SlotSpec)| otherwise(slot).then(|| slot.0.as_str().into());
         let any = slots.iter().any(otherwise);
         OwnSlots { places, spellings: if any { slots.iter().map(spelling).collect() } else { Vec::new() } }
     }
@@ -71,16 +71,22 @@ impl OwnSlots {
         self.places.keys().cloned().collect()
     }
 
+    /// Whether a pool is sure to have these slots only. All of them were added as it was opened: as many in all
+    /// leave no room for one of another process.
+    pub fn are_all(&self, ever_added: usize) -> bool {
+        ever_added == self.places.len()
+    }
+
     pub fn has(&self, slot: &SlotId) -> bool {
         self.places.contains_key(slot)
     }
 
     /// How the process spells a slot, if not as its id is.
-    pub fn spelling(&self, slot: &SlotId) -> Option<Arc<str>> {
+    pub fn spelling(&self, slot: &SlotId) -> Option<&str> {
         if self.spellings.is_empty() {
             return None;
         }
-        self.spellings.get(*self.places.get(slot)? as usize)?.clone()
+        self.spellings.get(*self.places.get(slot)? as usize)?.as_deref()
     }
 }
 

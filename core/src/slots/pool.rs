@@ -37,6 +37,7 @@ pub struct Pool {
     arrived: u64,
     pub(super) due: DueSet,
     freed: u32,
+    ever_added: usize,
 }
 
 /// Store time: the server's wall clock, made to run forward only.
@@ -102,6 +103,11 @@ impl Pool {
         self.sweep(now);
         let reply = self.perform(now, moment, 0, &mut Draw::new(seed), request);
         (now, reply, self.freed_for_waiters(now))
+    }
+
+    /// How many slots were ever added: a slot that was removed and comes again counts again.
+    pub fn ever_added(&self) -> usize {
+        self.ever_added
     }
 
     fn perform(
@@ -234,6 +240,7 @@ impl Pool {
             }
         };
         self.index.insert(id, place);
+        self.ever_added += 1;
         self.make_ready(place);
     }
 

@@ -45,6 +45,13 @@ impl<T: redis::Transport> StorePool for EitherPool<T> {
         }
     }
 
+    fn ever_added(&self) -> Option<usize> {
+        match self {
+            EitherPool::Memory(pool) => pool.ever_added(),
+            EitherPool::Redis(_) => None,
+        }
+    }
+
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         match self {
             EitherPool::Memory(pool) => pool.perform(envelope).await,

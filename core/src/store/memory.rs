@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Listener, Store, StoreError, StorePool, Watch};
@@ -23,6 +24,8 @@ pub struct MemoryStore {
 /// One pool in memory.
 pub struct MemoryPool {
     machine: Mutex<Pool>,
+    /// The machine's, for those who do not hold its lock.
+    ever_added: AtomicUsize,
     listeners: Mutex<Vec<Weak<Listener>>>,
     clock: StoreClock,
 }
@@ -60,6 +63,7 @@ impl Store for MemoryStore {
         let new = || {
             Arc::new(MemoryPool {
                 machine: Mutex::default(),
+                ever_added: AtomicUsize::default(),
                 listeners: Mutex::default(),
                 clock: self.clock.clone(),
             })
@@ -93,16 +97,24 @@ impl StorePool for Arc<MemoryPool> {
         let (now, reply, freed) = {
             let mut machine = unpoisoned(&self.machine);
             // The time is read under the lock, so that it is in the order of the requests.
-            machine.apply_one(self.moment(), seed, request)
+            let done = machine.apply_one(self.moment(), seed, request);
+            self.ever_added.store(machine.ever_added(), Relaxed);
+            done
         };
         self.tell(freed);
         Some((now, reply))
     }
 
+    fn ever_added(&self) -> Option<usize> {
+        Some(self.ever_added.load(Relaxed))
+    }
+
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let answer = {
             let mut machine = unpoisoned(&self.machine);
-            machine.apply(self.moment(), envelope)
+            let answer = machine.apply(self.moment(), envelope);
+            self.ever_added.store(machine.ever_added(), Relaxed);
+            answer
         };
         if let Answer::Performed(performed) = &answer {
             self.tell(performed.freed);

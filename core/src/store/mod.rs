@@ -38,6 +38,12 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
     /// without waiting and without failing.
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)>;
 
+    /// How many slots were ever added to the pool, if this store can say so at once. Read after a grant, it is
+    /// never below what it was at the grant.
+    fn ever_added(&self) -> Option<usize> {
+        None
+    }
+
     /// Performs an envelope.
     fn perform(&self, envelope: &Envelope) -> impl Future<Output = Result<Answer, StoreError>> + MaybeSend;
 

@@ -61,6 +61,10 @@ impl StorePool for ObservedPool {
         Some((now, reply))
     }
 
+    fn ever_added(&self) -> Option<usize> {
+        self.inner.ever_added()
+    }
+
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         self.inner.perform(envelope).await
     }
