@@ -49,8 +49,9 @@ pub(super) struct Want {
     answered: AtomicBool,
 }
 
-enum Judged<S: Store, R: Runtime> {
-    Granted(Vec<Lease<S, R>>),
+enum Judged {
+    /// Their deadlines are those of this process.
+    Granted(Vec<Grant>),
     Refused(Refused),
     /// A slot of another process came; it was given back.
     Foreign,
@@ -190,10 +191,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want: &Want,
         wait: bool,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
-        match self.try_claim(want, wait) {
+        let claimed = match self.try_claim(want, wait) {
             Some(claimed) => claimed,
             None => self.claim(want, wait).await,
-        }
+        };
+        let lease = |grant| Lease::new(self.clone(), grant);
+        Ok(claimed?.map(|grants| grants.into_iter().map(lease).collect()))
     }
 
     /// Asks the chain for a lease's nonce and records the answer. Returns when asking again can help, if the
@@ -225,13 +228,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         clippy::type_complexity,
         reason = "each layer says something else: can it, did it fail, was it granted"
     )]
-    pub(super) fn try_claim(
-        self: &Arc<Self>,
-        want: &Want,
-        wait: bool,
-    ) -> Option<Result<Result<Vec<Lease<S, R>>, Refused>>> {
+    pub(super) fn try_claim(&self, want: &Want, wait: bool) -> Option<Result<Result<Vec<Grant>, Refused>>> {
         loop {
-            let sent = self.runtime.now();
             let (request, seed) = self.claim_request(want, wait);
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
             if matches!(reply, Reply::Undefined) {
@@ -240,16 +238,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
                 continue;
             }
-            match self.judge(want, reply, now, sent, sent) {
+            match self.judge(want, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
-                Ok(Judged::Granted(leases)) => return Some(Ok(Ok(leases))),
+                Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
                 Ok(Judged::Refused(refused)) => return Some(Ok(Err(refused))),
                 Err(error) => return Some(Err(error)),
             }
         }
     }
 
-    async fn claim(self: &Arc<Self>, want: &Want, wait: bool) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+    async fn claim(&self, want: &Want, wait: bool) -> Result<Result<Vec<Grant>, Refused>> {
         loop {
             let (request, _) = self.claim_request(want, wait);
             let patience = if want.patient { want.deadline } else { 0 };
@@ -266,9 +264,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
             };
             let (now, sent) = (delivered.now, delivered.sent);
-            match self.judge(want, delivered.take(), now, sent, self.runtime.now())? {
+            match self.judge(want, delivered.take(), now, sent)? {
                 Judged::Foreign => continue,
-                Judged::Granted(leases) => return Ok(Ok(leases)),
+                Judged::Granted(grants) => return Ok(Ok(grants)),
                 Judged::Refused(refused) => return Ok(Err(refused)),
             }
         }
@@ -359,20 +357,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Choice::These { slots, least: count, most: count }
     }
 
-    /// Judges a reply of store time `now` to a request that was sent at `sent` and arrived at `here`.
-    fn judge(
-        self: &Arc<Self>,
-        want: &Want,
-        reply: Reply,
-        now: Micros,
-        sent: Micros,
-        here: Micros,
-    ) -> Result<Judged<S, R>> {
+    /// Judges a reply of store time `now` to a request that was sent at `sent`.
+    fn judge(&self, want: &Want, reply: Reply, now: Micros, sent: Micros) -> Result<Judged> {
         want.answered.store(true, Relaxed);
-        let grants = match reply {
+        let mut grants = match reply {
             Reply::Granted(grants) => grants,
             Reply::Refused { why, earliest } => {
-                let earliest = earliest.map(|at| here + at.saturating_sub(now));
+                let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
                 return Ok(Judged::Refused(Refused { why, earliest }));
             }
             other => return Err(unexpected(&other)),
@@ -382,17 +373,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             self.mixed.store(true, Relaxed);
             return Ok(Judged::Foreign);
         }
-        let deadline = |grant: &Grant| self.local_deadline(sent, grant.deadline.saturating_sub(now));
+        if self.answers_at_once() {
+            return Ok(Judged::Granted(grants));
+        }
+        let here = self.runtime.now();
+        for grant in &mut grants {
+            grant.deadline = self.local_deadline(sent, now, grant.deadline);
+        }
         // What arrives with little left would be lost before it is used.
-        if grants.iter().any(|grant| deadline(grant) < here + want.ttl.min(self.hold_limit()) / 4) {
+        if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
-        let lease = |grant: Grant| {
-            let until = deadline(&grant);
-            Lease::new(self.clone(), grant, until)
-        };
-        Ok(Judged::Granted(grants.into_iter().map(lease).collect()))
+        Ok(Judged::Granted(grants))
     }
 
     /// Whether one of the grants is of a slot that this process did not name.

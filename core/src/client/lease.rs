@@ -1,7 +1,6 @@
 //! A lease, as its holder has it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pool::PoolCore;
@@ -17,40 +16,41 @@ use crate::store::Store;
 /// was said; a nonce of which nothing was said is in doubt from then on.
 pub struct Lease<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
-    grant: Grant,
+    at: LeaseRef,
     held: Mutex<Held>,
-    /// Whether it has not been given back yet.
-    open: AtomicBool,
 }
 
 /// What changes while a lease is held.
 #[derive(Debug)]
 struct Held {
-    /// On the local clock: never later than the store's.
+    /// Whether it has not been given back yet.
+    open: bool,
+    /// On the pool's clock of leases: never later than the store's.
     deadline: Micros,
     nonce: NonceRecord,
     outcome: Outcome,
 }
 
 impl<S: Store, R: Runtime> Lease<S, R> {
-    pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant, deadline: Micros) -> Self {
+    pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant) -> Self {
         Counters::add(&core.counters.granted);
         if grant.in_doubt() {
             Counters::add(&core.counters.in_doubt);
         }
-        let held = Held { deadline, nonce: grant.nonce, outcome: Outcome::Unsettled };
-        Lease { core, grant, held: Mutex::new(held), open: AtomicBool::new(true) }
+        let Grant { slot, fence, place, deadline, nonce } = grant;
+        let held = Held { open: true, deadline, nonce, outcome: Outcome::Unsettled };
+        Lease { core, at: LeaseRef { slot, fence, place }, held: Mutex::new(held) }
     }
 
     /// The slot's id, as this process spelled it.
     pub fn slot(&self) -> &str {
-        let slot = &self.grant.slot;
+        let slot = &self.at.slot;
         self.core.own.as_ref().and_then(|own| own.spelling(slot)).unwrap_or(slot.as_str())
     }
 
     /// Larger than that of any lease of this pool before: what a resource checks to refuse a late holder.
     pub fn fence(&self) -> u64 {
-        self.grant.fence
+        self.at.fence
     }
 
     /// The nonce to sign with; `None` where it is not known or in doubt, and the chain must be asked.
@@ -70,7 +70,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// How long the lease can still be relied on; 0 when it cannot.
     pub fn remaining(&self) -> Micros {
         let held = self.lock();
-        if self.is_open() { held.deadline.saturating_sub(self.core.runtime.now()) } else { 0 }
+        if held.open { held.deadline.saturating_sub(self.core.lease_clock()) } else { 0 }
     }
 
     /// Whether the lease can still be relied on.
@@ -157,7 +157,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
         match reply {
             Reply::Renewed { deadline } => {
-                let deadline = self.core.local_deadline(sent, deadline.saturating_sub(now));
+                let deadline = self.core.local_deadline(sent, now, deadline);
                 let mut held = self.lock();
                 held.deadline = held.deadline.max(deadline);
                 Ok(())
@@ -208,28 +208,24 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
-        if !self.is_open() {
+        if !self.lock().open {
             return Err(Error::new(
                 Code::Lost,
                 format!("the lease of {} was given back already", self.slot()),
             ));
         }
-        Ok(self.reference())
-    }
-
-    fn reference(&self) -> LeaseRef {
-        LeaseRef { slot: self.grant.slot.clone(), fence: self.grant.fence, place: self.grant.place }
+        Ok(self.at.clone())
     }
 
     /// Ends the holder's use; the request that tells the store, the first time.
     fn close(&self, options: ReleaseOptions) -> Option<Request> {
-        if !self.is_open() || !self.open.swap(false, Relaxed) {
+        let mut held = self.lock();
+        if !std::mem::replace(&mut held.open, false) {
             return None;
         }
-        let held = self.lock();
         Counters::add(&self.core.counters.ended);
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
-        Some(Request::Release { lease: self.reference(), outcome: held.outcome, cooldown })
+        Some(Request::Release { lease: self.at.clone(), outcome: held.outcome, cooldown })
     }
 
     fn settled(&self, reply: Reply) -> Result<()> {
@@ -247,7 +243,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     fn found_lost(&self, loss: Loss) -> Error {
         let deadline = std::mem::replace(&mut self.lock().deadline, 0);
         Counters::add(&self.core.counters.lost);
-        if deadline <= self.core.runtime.now() {
+        if deadline <= self.core.lease_clock() {
             Counters::add(&self.core.counters.expired);
         }
         let why = match loss {
@@ -266,10 +262,6 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         )
     }
 
-    fn is_open(&self) -> bool {
-        self.open.load(Relaxed)
-    }
-
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -277,7 +269,9 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
 impl<S: Store, R: Runtime> Drop for Lease<S, R> {
     fn drop(&mut self) {
-        if let Some(request) = self.close(ReleaseOptions::default()) {
+        // Most were given back before, and nobody else can lock now.
+        let open = self.held.get_mut().unwrap_or_else(PoisonError::into_inner).open;
+        if open && let Some(request) = self.close(ReleaseOptions::default()) {
             self.core.post_and_forget(request);
         }
     }

@@ -181,9 +181,9 @@ impl<S: Store, R: Runtime> Pool<S, R> {
                 Counters::add(&core.counters.refused);
                 Ok(None)
             }
-            Some(Ok(Ok(mut leases))) => {
+            Some(Ok(Ok(mut grants))) => {
                 core.counters.waited(0);
-                Ok(leases.pop())
+                Ok(grants.pop().map(|grant| Lease::new(core.clone(), grant)))
             }
         }
     }
@@ -240,9 +240,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// When a lease of `left` ends here: never later than in the store.
-    pub fn local_deadline(&self, sent: Micros, left: Micros) -> Micros {
-        if self.answers_at_once() { sent + left } else { (sent + left - left / 100).saturating_sub(MARGIN) }
+    /// The clock that leases are counted on: the store's where it is in this process, else the local one.
+    pub fn lease_clock(&self) -> Micros {
+        self.courier.pool().clock().unwrap_or_else(|| self.runtime.now())
+    }
+
+    /// When a lease ends here that ends at `deadline` in the store, as said at `now` to what was sent at `sent`:
+    /// never later than there.
+    pub fn local_deadline(&self, sent: Micros, now: Micros, deadline: Micros) -> Micros {
+        if self.answers_at_once() {
+            return deadline;
+        }
+        let left = deadline.saturating_sub(now);
+        (sent + left - left / 100).saturating_sub(MARGIN)
     }
 
     pub fn answers_at_once(&self) -> bool {
@@ -326,4 +336,30 @@ pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) ->
         doubt_rest: options.doubt_rest,
     };
     if slots.is_empty() { vec![define(slots)] } else { slots.chunks(MAX_PER_REQUEST).map(define).collect() }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use crate::client::native::{NativeLeasehold, connect};
+    use crate::client::{AcquireOptions, PoolOptions};
+
+    #[tokio::test]
+    async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {
+        let options = |slots: &[&str]| PoolOptions::slots(slots.iter().copied()).unwrap();
+        let open =
+            async |handle: &NativeLeasehold, slots| handle.pool("p", options(slots), None).await.unwrap();
+        let handle = connect("memory:named", "test").unwrap();
+        let ours = open(&handle, &["a", "b"]).await;
+        let leased_of_both = || {
+            let leases = [(); 2].map(|()| ours.try_acquire(AcquireOptions::default()).unwrap());
+            leases.map(|lease| lease.map_or(String::new(), |lease| lease.slot().to_owned()))
+        };
+        assert!(leased_of_both().iter().all(|slot| ["a", "b"].contains(&slot.as_str())));
+        // As many as before, but one of them is another's.
+        ours.remove("a").await.unwrap();
+        let theirs = open(&handle, &["c"]).await;
+        assert_eq!(leased_of_both(), ["b", ""]);
+        let lease = theirs.try_acquire(AcquireOptions::default()).unwrap().unwrap();
+        assert_eq!(lease.slot(), "c");
+    }
 }

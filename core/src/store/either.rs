@@ -45,6 +45,13 @@ impl<T: redis::Transport> StorePool for EitherPool<T> {
         }
     }
 
+    fn clock(&self) -> Option<Micros> {
+        match self {
+            EitherPool::Memory(pool) => pool.clock(),
+            EitherPool::Redis(_) => None,
+        }
+    }
+
     fn ever_added(&self) -> Option<usize> {
         match self {
             EitherPool::Memory(pool) => pool.ever_added(),

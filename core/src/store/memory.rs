@@ -105,6 +105,10 @@ impl StorePool for Arc<MemoryPool> {
         Some((now, reply))
     }
 
+    fn clock(&self) -> Option<Micros> {
+        Some((self.clock)())
+    }
+
     fn ever_added(&self) -> Option<usize> {
         Some(self.ever_added.load(Relaxed))
     }

@@ -38,6 +38,11 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
     /// without waiting and without failing.
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)>;
 
+    /// The store's time, where [`Self::answers_at_once`]: leases are then counted on no other clock.
+    fn clock(&self) -> Option<Micros> {
+        None
+    }
+
     /// How many slots were ever added to the pool, if this store can say so at once. Read after a grant, it is
     /// never below what it was at the grant.
     fn ever_added(&self) -> Option<usize> {

@@ -61,6 +61,10 @@ impl StorePool for ObservedPool {
         Some((now, reply))
     }
 
+    fn clock(&self) -> Option<Micros> {
+        self.inner.clock()
+    }
+
     fn ever_added(&self) -> Option<usize> {
         self.inner.ever_added()
     }
