@@ -140,10 +140,13 @@ impl Pool {
         }
     }
 
+    pub(super) fn count_ready(&self) -> u32 {
+        self.ready.iter().map(|queue| queue.len()).sum()
+    }
+
     /// How many slots became ready and still are, if somebody waits.
     fn freed_for_waiters(&self, now: Micros) -> u32 {
-        let ready = self.ready.iter().map(|queue| queue.len()).sum();
-        if self.waiters_until > now { self.freed.min(ready) } else { 0 }
+        if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 }
     }
 
     /// Sees from the server's identity, from a client's fence or from a client's clock that memory may

@@ -120,7 +120,7 @@ impl Pool {
         Reply::Inspected {
             slots: ids.iter().filter_map(view).collect(),
             total: self.total() as u32,
-            ready: self.ready.iter().map(|queue| queue.len()).sum(),
+            ready: self.count_ready(),
             in_doubt: self.ready.get(DOUBT).map_or(0, |queue| queue.len()),
             due: self.due.len() as u32,
             quiet_until: self.quiet_until(),
