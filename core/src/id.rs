@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 pub const MAX_BYTES: usize = 128;
 
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Eq, Hash, PartialOrd, Ord)]
+#[allow(clippy::derived_hash_with_manual_eq, reason = "equal ids are those of equal text all the same")]
 pub struct SlotId(Arc<str>);
 
 impl SlotId {
@@ -38,6 +39,13 @@ impl SlotId {
             Some(digits) if is_hexadecimal(&self.0) => SlotId(digits.trim_start_matches('0').into()),
             _ => self.clone(),
         }
+    }
+}
+
+impl PartialEq for SlotId {
+    /// Mostly both are the same piece of memory: then the text need not be fetched.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 
