@@ -153,7 +153,7 @@ impl Pool {
         slot.since = now;
         slot.hold_until = if max_hold == 0 { 0 } else { now + max_hold };
         slot.until = now + if max_hold == 0 { ttl } else { ttl.min(max_hold) };
-        self.due.insert(slot.until, place);
+        self.due.insert(slot.until, place, &mut self.positions);
         Some(Grant { slot: slot.id.clone(), fence, deadline: slot.until, nonce: slot.nonce, place })
     }
 }

@@ -18,9 +18,9 @@ impl Pool {
         let limit = if slot.hold_until == 0 { Micros::MAX } else { slot.hold_until };
         let until = slot.until.max(limit.min(now + ttl));
         if slot.mode != Mode::Disabled && until != slot.until {
-            self.due.remove(place);
+            self.due.remove(place, &mut self.positions);
             slot.until = until;
-            self.due.insert(until, place);
+            self.due.insert(until, place, &mut self.positions);
         }
         Reply::Renewed { deadline: slot.until }
     }
@@ -40,7 +40,7 @@ impl Pool {
         let Some(nonce) = slot.nonce.after(outcome) else { return Reply::backwards(slot.nonce) };
         slot.set_nonce(nonce, now);
         slot.rest_until = slot.rest_until.max(now + cooldown);
-        self.due.remove(place);
+        self.due.remove(place, &mut self.positions);
         self.settle(now, place, now);
         Reply::Released
     }

@@ -15,6 +15,7 @@ mod envelope;
 mod lanes;
 mod lease;
 mod pool;
+mod positions;
 mod ready;
 mod reply;
 mod request;

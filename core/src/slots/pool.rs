@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::draw::Draw;
 use super::due::DueSet;
 use super::lanes::Lanes;
+use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
 use super::{Answer, Envelope, INTEREST, LANE_GRACE, Moment, Performed, Reply, Request, SWEEP};
@@ -36,6 +37,7 @@ pub struct Pool {
     /// How often a slot became ready.
     arrived: u64,
     pub(super) due: DueSet,
+    pub(super) positions: Positions,
     freed: u32,
     ever_added: usize,
 }
@@ -165,7 +167,7 @@ impl Pool {
     /// Puts back what is overdue, in the order of its time.
     fn sweep(&mut self, now: Micros) {
         for _ in 0..SWEEP {
-            let Some(place) = self.due.pop(now, &self.slots) else { return };
+            let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
             let Some(slot) = self.slots.get_mut(place as usize) else { return };
             if slot.state == State::Leased {
                 let ended = slot.until;
@@ -197,7 +199,7 @@ impl Pool {
         if until > now {
             slot.state = State::Cooling;
             slot.until = until;
-            self.due.insert(until, place);
+            self.due.insert(until, place, &mut self.positions);
         } else {
             self.make_ready(place);
         }
@@ -210,7 +212,7 @@ impl Pool {
         self.arrived += 1;
         self.freed += 1;
         if let Some(queue) = self.ready.get_mut(slot.queue()) {
-            queue.push(place);
+            queue.push(place, &mut self.positions);
         }
     }
 
@@ -220,10 +222,10 @@ impl Pool {
         match slot.state {
             State::Ready => {
                 if let Some(queue) = self.ready.get_mut(slot.queue()) {
-                    queue.remove(place);
+                    queue.remove(place, &mut self.positions);
                 }
             }
-            State::Leased | State::Cooling => self.due.remove(place),
+            State::Leased | State::Cooling => self.due.remove(place, &mut self.positions),
             State::Out => {}
         }
     }

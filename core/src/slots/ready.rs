@@ -1,22 +1,22 @@
 //! A queue of slots from which any rank can be taken: the n-th oldest as cheaply as the oldest.
 
-const NOWHERE: u32 = u32::MAX;
-const WORD: usize = 64;
-/// Words in a block, and blocks in a district.
-const FAN: usize = 64;
+use super::positions::Positions;
 
-/// Slots in the order of their arrival. Taking one by rank costs a scan of three short counts
-/// (districts of 2^18 places, blocks of 2^12, words of 2^6), whatever the queue's length.
+const WORD: usize = 64;
+/// Words that are counted together, and counts that are.
+const FAN: usize = 16;
+/// How many places a count of each level is of.
+const LEVELS: [usize; 3] = [WORD * FAN, WORD * FAN * FAN, WORD * FAN * FAN * FAN];
+
+/// Slots in the order of their arrival. Taking one by rank costs a few short scans, whatever the queue's length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadyQueue {
     /// The slot at each place; places are used once, then the queue is packed anew.
     slots: Vec<u32>,
     /// A bit for each place that still holds its slot.
     words: Vec<u64>,
-    blocks: Vec<u32>,
-    districts: Vec<u32>,
-    /// Where each slot is.
-    places: Vec<u32>,
+    /// How many slots there are in each stretch of places, by levels.
+    counts: [Vec<u32>; LEVELS.len()],
     len: u32,
 }
 
@@ -25,18 +25,17 @@ impl ReadyQueue {
         self.len
     }
 
-    pub(super) fn push(&mut self, slot: u32) {
+    pub(super) fn push(&mut self, slot: u32, positions: &mut Positions) {
         if self.slots.len() >= 2 * self.len as usize + 2 * WORD {
-            self.pack();
+            self.pack(positions);
         }
-        self.append(slot);
+        self.append(slot, positions);
     }
 
     /// Whether the slot was there.
-    pub(super) fn remove(&mut self, slot: u32) -> bool {
-        let Some(place) = self.places.get_mut(slot as usize) else { return false };
-        let at = std::mem::replace(place, NOWHERE) as usize;
-        if at == NOWHERE as usize {
+    pub(super) fn remove(&mut self, slot: u32, positions: &mut Positions) -> bool {
+        let at = positions.take(slot);
+        if self.slots.get(at) != Some(&slot) {
             return false;
         }
         if let Some(word) = self.words.get_mut(at / WORD) {
@@ -51,10 +50,11 @@ impl ReadyQueue {
         if rank >= self.len {
             return None;
         }
-        let (district, rank) = descend(&self.districts, 0, rank);
-        let (block, rank) = descend(&self.blocks, district * FAN, rank);
-        let mut rank = rank;
-        let mut word = block * FAN;
+        let (mut stretch, mut rank) = (0, rank);
+        for counts in self.counts.iter().rev() {
+            (stretch, rank) = descend(counts, stretch * FAN, rank);
+        }
+        let mut word = stretch * FAN;
         loop {
             let bits = *self.words.get(word)?;
             let ones = bits.count_ones();
@@ -66,51 +66,44 @@ impl ReadyQueue {
         }
     }
 
-    fn append(&mut self, slot: u32) {
+    fn append(&mut self, slot: u32, positions: &mut Positions) {
         let at = self.slots.len();
         self.slots.push(slot);
         if at.is_multiple_of(WORD) {
             self.words.push(0);
         }
-        if at.is_multiple_of(WORD * FAN) {
-            self.blocks.push(0);
-        }
-        if at.is_multiple_of(WORD * FAN * FAN) {
-            self.districts.push(0);
+        for (counts, places) in self.counts.iter_mut().zip(LEVELS) {
+            if at.is_multiple_of(places) {
+                counts.push(0);
+            }
         }
         if let Some(word) = self.words.last_mut() {
             *word |= 1 << (at % WORD);
         }
-        let index = slot as usize;
-        if index >= self.places.len() {
-            self.places.resize(index + 1, NOWHERE);
-        }
-        if let Some(place) = self.places.get_mut(index) {
-            *place = at as u32;
-        }
+        positions.set(slot, at);
         self.count(at, u32::wrapping_add);
     }
 
     fn count(&mut self, at: usize, change: fn(u32, u32) -> u32) {
         self.len = change(self.len, 1);
-        if let Some(block) = self.blocks.get_mut(at / (WORD * FAN)) {
-            *block = change(*block, 1);
-        }
-        if let Some(district) = self.districts.get_mut(at / (WORD * FAN * FAN)) {
-            *district = change(*district, 1);
+        for (counts, places) in self.counts.iter_mut().zip(LEVELS) {
+            if let Some(count) = counts.get_mut(at / places) {
+                *count = change(*count, 1);
+            }
         }
     }
 
     /// Closes the gaps. Happens once in so many pushes as there are slots, so a push stays cheap.
-    fn pack(&mut self) {
-        let old = std::mem::take(&mut self.slots);
+    fn pack(&mut self, positions: &mut Positions) {
+        // There is room for all that comes until the next time.
+        let room = Vec::with_capacity(2 * self.len as usize + 2 * WORD);
+        let old = std::mem::replace(&mut self.slots, room);
         let words = std::mem::take(&mut self.words);
-        self.blocks.clear();
-        self.districts.clear();
+        self.counts.iter_mut().for_each(Vec::clear);
         self.len = 0;
         for (slot, at) in old.into_iter().zip(0..) {
             if words.get(at / WORD).is_some_and(|word| word >> (at % WORD) & 1 == 1) {
-                self.append(slot);
+                self.append(slot, positions);
             }
         }
     }
@@ -145,13 +138,13 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_a_plain_list(steps in prop::collection::vec((0u8..3, 0u32..2000), 1..2000)) {
-            let mut queue = ReadyQueue::default();
+            let (mut queue, mut positions) = (ReadyQueue::default(), Positions::default());
             let mut list: Vec<u32> = Vec::new();
             for (kind, number) in steps {
                 match kind {
-                    0 if !list.contains(&number) => { queue.push(number); list.push(number); }
+                    0 if !list.contains(&number) => { queue.push(number, &mut positions); list.push(number); }
                     1 => {
-                        prop_assert_eq!(queue.remove(number), list.contains(&number));
+                        prop_assert_eq!(queue.remove(number, &mut positions), list.contains(&number));
                         list.retain(|&slot| slot != number);
                     }
                     _ => {
@@ -165,11 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_right_across_districts() {
-        let mut queue = ReadyQueue::default();
+    fn ranks_are_right_across_stretches() {
+        let (mut queue, mut positions) = (ReadyQueue::default(), Positions::default());
         let n = 600_000;
-        (0..n).for_each(|slot| queue.push(slot));
-        (0..n).filter(|slot| slot % 3 != 0).for_each(|slot| assert!(queue.remove(slot)));
+        (0..n).for_each(|slot| queue.push(slot, &mut positions));
+        (0..n).filter(|slot| slot % 3 != 0).for_each(|slot| assert!(queue.remove(slot, &mut positions)));
         for rank in (0..n / 3).step_by(997) {
             assert_eq!(queue.at(rank), Some(rank * 3));
         }
