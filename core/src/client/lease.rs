@@ -1,6 +1,10 @@
 //! A lease, as its holder has it.
 
 use std::fmt;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pool::PoolCore;
@@ -17,6 +21,10 @@ use crate::store::Store;
 pub struct Lease<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
     at: LeaseRef,
+    /// The nonce that it came with.
+    granted: NonceRecord,
+    /// Whether the chain has been asked since, and [`Held::nonce`] says what is known.
+    resynced: AtomicBool,
     held: Mutex<Held>,
 }
 
@@ -39,7 +47,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
         let Grant { slot, fence, place, deadline, nonce } = grant;
         let held = Held { open: true, deadline, nonce, outcome: Outcome::Unsettled };
-        Lease { core, at: LeaseRef { slot, fence, place }, held: Mutex::new(held) }
+        let at = LeaseRef { slot, fence, place };
+        Lease { core, at, granted: nonce, resynced: AtomicBool::new(false), held: Mutex::new(held) }
     }
 
     /// The slot's id, as this process spelled it.
@@ -55,7 +64,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// The nonce to sign with; `None` where it is not known or in doubt, and the chain must be asked.
     pub fn nonce(&self) -> Option<Nonce> {
-        match self.lock().nonce {
+        match self.record() {
             NonceRecord::Known(next) => Some(next),
             _ => None,
         }
@@ -64,7 +73,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Whether an earlier holder may have used a nonce and did not say so: ask the chain, then
     /// [`Self::resync`].
     pub fn in_doubt(&self) -> bool {
-        matches!(self.lock().nonce, NonceRecord::InDoubt { .. })
+        matches!(self.record(), NonceRecord::InDoubt { .. })
     }
 
     /// How long the lease can still be relied on; 0 when it cannot.
@@ -180,6 +189,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             Reply::Resynced { next } => {
                 let mut held = self.lock();
                 held.nonce = NonceRecord::Known(next);
+                self.resynced.store(true, Release);
                 held.outcome = Outcome::Unsettled;
                 Ok(next)
             }
@@ -260,6 +270,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 self.slot()
             ),
         )
+    }
+
+    fn record(&self) -> NonceRecord {
+        if self.resynced.load(Acquire) { self.lock().nonce } else { self.granted }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
