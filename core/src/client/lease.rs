@@ -142,8 +142,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
     /// `store_unavailable` if the store did not answer in time; it goes on trying.
     pub async fn release(&self, options: ReleaseOptions) -> Result<()> {
-        let Some(request) = self.close(options) else { return Ok(()) };
-        let reply = self.core.post(request).await?;
+        let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
+        let reply = self.core.release(&self.at, outcome, cooldown).await?;
         self.settled(reply)
     }
 
@@ -152,8 +152,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         if !self.core.answers_at_once() {
             return None;
         }
-        let Some(request) = self.close(options) else { return Some(Ok(())) };
-        self.core.perform_now(&request).map(|reply| self.settled(reply))
+        let Some((outcome, cooldown)) = self.close(options) else { return Some(Ok(())) };
+        self.core.release_now(&self.at, outcome, cooldown).map(|reply| self.settled(reply))
     }
 
     /// Prolongs the lease to the pool's time to live from now, within its `max_hold`.
@@ -227,15 +227,15 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         Ok(self.at.clone())
     }
 
-    /// Ends the holder's use; the request that tells the store, the first time.
-    fn close(&self, options: ReleaseOptions) -> Option<Request> {
+    /// Ends the holder's use; what the store must be told, the first time.
+    fn close(&self, options: ReleaseOptions) -> Option<(Outcome, Micros)> {
         let mut held = self.lock();
         if !std::mem::replace(&mut held.open, false) {
             return None;
         }
         Counters::add(&self.core.counters.ended);
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
-        Some(Request::Release { lease: self.at.clone(), outcome: held.outcome, cooldown })
+        Some((held.outcome, cooldown))
     }
 
     fn settled(&self, reply: Reply) -> Result<()> {
@@ -285,8 +285,8 @@ impl<S: Store, R: Runtime> Drop for Lease<S, R> {
     fn drop(&mut self) {
         // Most were given back before, and nobody else can lock now.
         let open = self.held.get_mut().unwrap_or_else(PoisonError::into_inner).open;
-        if open && let Some(request) = self.close(ReleaseOptions::default()) {
-            self.core.post_and_forget(request);
+        if open && let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
+            self.core.release_and_forget(&self.at, outcome, cooldown);
         }
     }
 }

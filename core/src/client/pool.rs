@@ -16,8 +16,8 @@ use super::waiting::WaitingRoom;
 use super::{AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{PoolName, SlotId};
-use crate::nonce::Nonce;
-use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotSpec};
+use crate::nonce::{Nonce, Outcome};
+use crate::slots::{LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec};
 use crate::store::{Store, StorePool, Watch};
 use crate::{MILLISECOND, Micros};
 
@@ -259,8 +259,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.courier.pool().answers_at_once()
     }
 
-    pub fn perform_now(&self, request: &Request) -> Option<Reply> {
-        self.courier.pool().perform_now(0, request).map(|(_, reply)| reply)
+    pub fn release_now(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Option<Reply> {
+        self.courier.pool().release_now(lease, outcome, cooldown)
     }
 
     /// Makes the pool in the store, or adds slots to it; how many were added.
@@ -296,12 +296,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// Sends what must be tried even if the caller goes away. A slot that is given back is for those who
-    /// wait here first: their claim travels in the same envelope.
-    pub async fn post(&self, request: Request) -> Result<Reply> {
-        if let Some(reply) = self.perform_now(&request) {
+    /// Gives a slot back, which is tried even if the caller goes away. It is for those who wait here first:
+    /// their claim travels in the same envelope.
+    pub async fn release(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Result<Reply> {
+        if let Some(reply) = self.release_now(lease, outcome, cooldown) {
             return Ok(reply);
         }
+        let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
         let reply = self.courier.post(request, patience, sent + self.options.ttl)?;
@@ -317,10 +318,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
     }
 
-    pub fn post_and_forget(&self, request: Request) {
-        if self.perform_now(&request).is_some() {
+    pub fn release_and_forget(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) {
+        if self.release_now(lease, outcome, cooldown).is_some() {
             return;
         }
+        let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let until = self.runtime.now() + self.options.ttl;
         // A full queue leaves the lease to its deadline.
         let _ = self.courier.post(request, until, until);
@@ -342,6 +344,7 @@ pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) ->
 mod tests {
     use crate::client::native::{NativeLeasehold, connect};
     use crate::client::{AcquireOptions, PoolOptions};
+    use crate::error::Code;
 
     #[tokio::test]
     async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {
@@ -350,16 +353,17 @@ mod tests {
             async |handle: &NativeLeasehold, slots| handle.pool("p", options(slots), None).await.unwrap();
         let handle = connect("memory:named", "test").unwrap();
         let ours = open(&handle, &["a", "b"]).await;
-        let leased_of_both = || {
-            let leases = [(); 2].map(|()| ours.try_acquire(AcquireOptions::default()).unwrap());
-            leases.map(|lease| lease.map_or(String::new(), |lease| lease.slot().to_owned()))
-        };
-        assert!(leased_of_both().iter().all(|slot| ["a", "b"].contains(&slot.as_str())));
+        let at_once = || AcquireOptions { timeout: Some(0), ..AcquireOptions::default() };
+        let lease = ours.acquire(at_once()).await.unwrap();
+        assert!(["a", "b"].contains(&lease.slot()));
+        drop(lease);
         // As many as before, but one of them is another's.
         ours.remove("a").await.unwrap();
         let theirs = open(&handle, &["c"]).await;
-        assert_eq!(leased_of_both(), ["b", ""]);
-        let lease = theirs.try_acquire(AcquireOptions::default()).unwrap().unwrap();
+        let lease = ours.acquire(at_once()).await.unwrap();
+        assert_eq!(lease.slot(), "b");
+        assert_eq!(ours.acquire(at_once()).await.unwrap_err().code(), Code::Exhausted);
+        let lease = theirs.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "c");
     }
 }

@@ -8,10 +8,10 @@ use super::lanes::Lanes;
 use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
-use super::{Answer, Envelope, INTEREST, LANE_GRACE, Moment, Performed, Reply, Request, SWEEP};
+use super::{Answer, Envelope, INTEREST, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP};
 use crate::Micros;
 use crate::id::SlotId;
-use crate::nonce::NonceRecord;
+use crate::nonce::{NonceRecord, Outcome};
 
 /// The queue of ready slots whose nonce is in doubt; those before it are for weights of like size.
 pub(super) const DOUBT: usize = 8;
@@ -96,15 +96,36 @@ impl Pool {
     /// Performs one request of callers that share the pool's memory, where no envelope can be lost, late
     /// or doubled. Returns the store time, the reply, and what [`Performed::freed`] says.
     pub fn apply_one(&mut self, moment: Moment<'_>, seed: u32, request: &Request) -> (Micros, Reply, u32) {
-        let now = self.clock.read(moment.wall);
         if !self.defined && !matches!(request, Request::Define { .. }) {
-            return (now, Reply::Undefined, 0);
+            return (self.clock.read(moment.wall), Reply::Undefined, 0);
         }
+        let now = self.begin_turn(moment);
+        let reply = self.perform(now, moment, 0, &mut Draw::new(seed), request);
+        (now, reply, self.freed_for_waiters(now))
+    }
+
+    /// As [`Self::apply_one`] of a [`Request::Release`], which need not be made: it would have to own the id.
+    pub fn release_one(
+        &mut self,
+        moment: Moment<'_>,
+        lease: &LeaseRef,
+        outcome: Outcome,
+        cooldown: Micros,
+    ) -> (Reply, u32) {
+        if !self.defined {
+            return (Reply::Undefined, 0);
+        }
+        let now = self.begin_turn(moment);
+        let reply = self.release(now, lease, outcome, cooldown);
+        (reply, self.freed_for_waiters(now))
+    }
+
+    fn begin_turn(&mut self, moment: Moment<'_>) -> Micros {
+        let now = self.clock.read(moment.wall);
         self.clock.advance(moment.wall, now);
         self.freed = 0;
         self.sweep(now);
-        let reply = self.perform(now, moment, 0, &mut Draw::new(seed), request);
-        (now, reply, self.freed_for_waiters(now))
+        now
     }
 
     /// How many slots were ever added: a slot that was removed and comes again counts again.

@@ -3,7 +3,8 @@
 use super::{Listener, MemoryStore, RedisStore, Store, StoreError, StorePool, Watch, memory, redis};
 use crate::Micros;
 use crate::id::PoolName;
-use crate::slots::{Answer, Envelope, Reply, Request};
+use crate::nonce::Outcome;
+use crate::slots::{Answer, Envelope, LeaseRef, Reply, Request};
 
 /// One of the two stores.
 #[derive(Clone, Debug)]
@@ -41,6 +42,13 @@ impl<T: redis::Transport> StorePool for EitherPool<T> {
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
         match self {
             EitherPool::Memory(pool) => pool.perform_now(seed, request),
+            EitherPool::Redis(_) => None,
+        }
+    }
+
+    fn release_now(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Option<Reply> {
+        match self {
+            EitherPool::Memory(pool) => pool.release_now(lease, outcome, cooldown),
             EitherPool::Redis(_) => None,
         }
     }

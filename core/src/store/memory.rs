@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
 use crate::id::PoolName;
-use crate::slots::{Answer, Envelope, Moment, Pool, Reply, Request};
+use crate::nonce::Outcome;
+use crate::slots::{Answer, Envelope, LeaseRef, Moment, Pool, Reply, Request};
 
 /// Reads the store's time: microseconds since the Unix epoch, never backwards.
 pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
@@ -78,9 +79,14 @@ impl MemoryPool {
     }
 
     fn tell(&self, freed: u32) {
-        if freed == 0 {
-            return;
+        if freed > 0 {
+            self.tell_all(freed);
         }
+    }
+
+    /// Apart from [`Self::tell`], which mostly has nothing to tell.
+    #[cold]
+    fn tell_all(&self, freed: u32) {
         let listeners: Vec<_> = unpoisoned(&self.listeners).iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
             listener(freed);
@@ -103,6 +109,15 @@ impl StorePool for Arc<MemoryPool> {
         };
         self.tell(freed);
         Some((now, reply))
+    }
+
+    fn release_now(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Option<Reply> {
+        let (reply, freed) = {
+            let mut machine = unpoisoned(&self.machine);
+            machine.release_one(self.moment(), lease, outcome, cooldown)
+        };
+        self.tell(freed);
+        Some(reply)
     }
 
     fn clock(&self) -> Option<Micros> {

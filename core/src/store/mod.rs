@@ -18,7 +18,8 @@ pub use redis::RedisStore;
 use crate::Micros;
 use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
-use crate::slots::{Answer, Envelope, Reply, Request};
+use crate::nonce::Outcome;
+use crate::slots::{Answer, Envelope, LeaseRef, Reply, Request};
 
 /// A store of pools.
 pub trait Store: Clone + MaybeSend + MaybeSync + 'static {
@@ -37,6 +38,12 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
     /// Performs one request at once and returns the store's time with the reply, if this store can do so
     /// without waiting and without failing.
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)>;
+
+    /// Gives a leased slot back at once, as [`Self::perform_now`] does.
+    fn release_now(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Option<Reply> {
+        let request = Request::Release { lease: lease.clone(), outcome, cooldown };
+        self.perform_now(0, &request).map(|(_, reply)| reply)
+    }
 
     /// The store's time, where [`Self::answers_at_once`]: leases are then counted on no other clock.
     fn clock(&self) -> Option<Micros> {
