@@ -11,8 +11,8 @@
 //! `ERR undeclared key`, as a cluster would misbehave there; and a key goes the moment it expires.
 //!
 //! It leaves out: RESP3, transactions, streams, blocking commands, subscriptions (`published` gives what was sent),
-//! functions, `#!lua` headers, the libraries cjson, struct and bit, tables in cmsgpack, `load` and `loadstring`. Sets come
-//! sorted, and hashes of more than 128 fields in the order in which they were filled, where Redis promises no order.
+//! functions, `#!lua` headers, the libraries cjson, cmsgpack and bit, most formats of struct, `load` and `loadstring`. Sets
+//! come sorted, and hashes of more than 128 fields in the order in which they were filled, where Redis promises no order.
 //!
 //! ```
 //! use leasehold_embedded::{EmbeddedRedis, Resp};

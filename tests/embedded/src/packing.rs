@@ -1,139 +1,95 @@
-//! MessagePack as the scripts of Redis have it: what is packed one behind the other comes back as so many values.
+//! `struct` as the scripts of Redis have it, of three kinds of value: doubles (`d`), texts up to a zero byte (`s`) and
+//! texts of so many bytes (`c1` to `c9`), the doubles with their lowest byte first (`<`).
+//!
+//! Errors have words of their own: no script here meets them.
 
-use mlua::{Lua, MultiValue, Value};
+use mlua::{Lua, LuaString, MultiValue, Value, Variadic};
 
 use crate::error_reply::ErrorReply;
 
-/// `cmsgpack.pack` of strings, numbers and booleans. Whole numbers become integers of the fewest bytes.
-pub(crate) fn pack(lua: &Lua, values: MultiValue) -> mlua::Result<Value> {
-    let mut bytes = Vec::with_capacity(64);
-    for value in &values {
-        match value {
-            Value::Nil => bytes.push(0xC0),
-            Value::Boolean(flag) => bytes.push(0xC2 | u8::from(*flag)),
-            Value::Integer(number) => pack_integer(&mut bytes, *number),
-            // Beyond 2^63 a double is no integer, also where it has no fraction.
-            Value::Number(number) if number.fract() == 0.0 && number.abs() < 9.2e18 => {
-                pack_integer(&mut bytes, *number as i64);
-            }
-            Value::Number(number) if f64::from(*number as f32) == *number => {
-                bytes.push(0xCA);
-                bytes.extend((*number as f32).to_be_bytes());
-            }
-            Value::Number(number) => {
-                bytes.push(0xCB);
-                bytes.extend(number.to_be_bytes());
-            }
-            Value::String(text) => pack_text(&mut bytes, &text.as_bytes()),
-            _ => return Err(unsupported()),
-        }
-    }
-    lua.create_string(bytes).map(Value::String)
+#[derive(Clone, Copy)]
+enum Kind {
+    Double,
+    Text,
+    Bytes(usize),
 }
 
-/// `cmsgpack.unpack` of what `pack` made.
-///
-/// An error of what was not packed has words of its own: no script here meets it.
-pub(crate) fn unpack(lua: &Lua, packed: mlua::LuaString) -> mlua::Result<MultiValue> {
-    let packed = packed.as_bytes();
-    let mut rest: &[u8] = &packed;
-    let mut values = Vec::new();
-    while let Some((&kind, behind)) = rest.split_first() {
-        rest = behind;
-        let value = match kind {
-            0x00..=0x7F => Value::Number(f64::from(kind)),
-            0xE0..=0xFF => Value::Number(f64::from(kind as i8)),
-            0xA0..=0xBF => text(lua, &mut rest, usize::from(kind & 0x1F))?,
-            0xC0 => Value::Nil,
-            0xC2 | 0xC3 => Value::Boolean(kind == 0xC3),
-            0xCA => Value::Number(f64::from(f32::from_be_bytes(take(&mut rest)?))),
-            0xCB => Value::Number(f64::from_be_bytes(take(&mut rest)?)),
-            0xCC => Value::Number(f64::from(u8::from_be_bytes(take(&mut rest)?))),
-            0xCD => Value::Number(f64::from(u16::from_be_bytes(take(&mut rest)?))),
-            0xCE => Value::Number(f64::from(u32::from_be_bytes(take(&mut rest)?))),
-            0xCF => Value::Number(u64::from_be_bytes(take(&mut rest)?) as f64),
-            0xD0 => Value::Number(f64::from(i8::from_be_bytes(take(&mut rest)?))),
-            0xD1 => Value::Number(f64::from(i16::from_be_bytes(take(&mut rest)?))),
-            0xD2 => Value::Number(f64::from(i32::from_be_bytes(take(&mut rest)?))),
-            0xD3 => Value::Number(i64::from_be_bytes(take(&mut rest)?) as f64),
-            0xD9 => {
-                let length = u8::from_be_bytes(take(&mut rest)?);
-                text(lua, &mut rest, usize::from(length))?
+/// `struct.pack(format, …)`.
+pub(crate) fn pack(lua: &Lua, (format, values): (LuaString, Variadic<Value>)) -> mlua::Result<LuaString> {
+    let mut bytes = Vec::with_capacity(128);
+    let mut values = values.into_iter();
+    for kind in kinds(&format.as_bytes())? {
+        let value = values.next().unwrap_or(Value::Nil);
+        match (kind, lua.coerce_string(value.clone())?) {
+            (Kind::Double, _) => {
+                let number = lua.coerce_number(value)?.ok_or_else(|| bad("a number expected"))?;
+                bytes.extend(number.to_le_bytes());
             }
-            0xDA => {
-                let length = u16::from_be_bytes(take(&mut rest)?);
-                text(lua, &mut rest, usize::from(length))?
+            (_, None) => return Err(bad("a string expected")),
+            (Kind::Text, Some(text)) => {
+                bytes.extend_from_slice(&text.as_bytes());
+                bytes.push(0);
             }
-            _ => return Err(bad()),
-        };
-        values.push(value);
+            (Kind::Bytes(length), Some(text)) => {
+                bytes.extend(text.as_bytes().get(..length).ok_or_else(|| bad("string too short"))?);
+            }
+        }
     }
+    lua.create_string(bytes)
+}
+
+/// `struct.unpack(format, packed)`: the values, and where the next one would begin.
+pub(crate) fn unpack(lua: &Lua, (format, packed): (LuaString, LuaString)) -> mlua::Result<MultiValue> {
+    let packed = packed.as_bytes();
+    let mut at = 0;
+    let mut values = Vec::new();
+    for kind in kinds(&format.as_bytes())? {
+        let rest = packed.get(at..).unwrap_or_default();
+        let length = match kind {
+            Kind::Double => 8,
+            Kind::Bytes(length) => length,
+            Kind::Text => {
+                rest.iter().position(|byte| *byte == 0).ok_or_else(|| bad("unfinished string in data"))?
+            }
+        };
+        let bytes = rest.get(..length).ok_or_else(|| bad("data string too short"))?;
+        at += length;
+        values.push(match kind {
+            Kind::Double => Value::Number(f64::from_le_bytes(bytes.try_into().expect("8 bytes"))),
+            Kind::Bytes(_) => Value::String(lua.create_string(bytes)?),
+            Kind::Text => {
+                at += 1;
+                Value::String(lua.create_string(bytes)?)
+            }
+        });
+    }
+    values.push(Value::Number((at + 1) as f64));
     Ok(values.into_iter().collect())
 }
 
-fn pack_integer(bytes: &mut Vec<u8>, number: i64) {
-    match number {
-        -0x20..=0x7F => bytes.push(number as u8),
-        0x80..=0xFF => bytes.extend([0xCC, number as u8]),
-        0x100..=0xFFFF => {
-            bytes.push(0xCD);
-            bytes.extend((number as u16).to_be_bytes());
-        }
-        0x1_0000..=0xFFFF_FFFF => {
-            bytes.push(0xCE);
-            bytes.extend((number as u32).to_be_bytes());
-        }
-        0x1_0000_0000.. => {
-            bytes.push(0xCF);
-            bytes.extend(number.to_be_bytes());
-        }
-        -0x80..-0x20 => bytes.extend([0xD0, number as u8]),
-        -0x8000..-0x80 => {
-            bytes.push(0xD1);
-            bytes.extend((number as i16).to_be_bytes());
-        }
-        -0x8000_0000..-0x8000 => {
-            bytes.push(0xD2);
-            bytes.extend((number as i32).to_be_bytes());
-        }
-        _ => {
-            bytes.push(0xD3);
-            bytes.extend(number.to_be_bytes());
-        }
+/// What a format asks for; one that has more than is known here is refused.
+fn kinds(format: &[u8]) -> mlua::Result<Vec<Kind>> {
+    let Some((b'<', mut rest)) = format.split_first() else { return Err(unsupported()) };
+    let mut kinds = Vec::with_capacity(rest.len());
+    while let Some((letter, behind)) = rest.split_first() {
+        rest = behind;
+        kinds.push(match (letter, rest.split_first()) {
+            (b'd', _) => Kind::Double,
+            (b's', _) => Kind::Text,
+            (b'c', Some((digit @ b'1'..=b'9', behind))) => {
+                rest = behind;
+                Kind::Bytes(usize::from(digit - b'0'))
+            }
+            _ => return Err(unsupported()),
+        });
     }
+    Ok(kinds)
 }
 
-/// Longer texts than 64 KiB are not packed by any script here.
-fn pack_text(bytes: &mut Vec<u8>, text: &[u8]) {
-    match text.len() {
-        length @ 0..=0x1F => bytes.push(0xA0 | length as u8),
-        length @ 0x20..=0xFF => bytes.extend([0xD9, length as u8]),
-        length => {
-            bytes.push(0xDA);
-            bytes.extend((length as u16).to_be_bytes());
-        }
-    }
-    bytes.extend_from_slice(text);
-}
-
-fn text(lua: &Lua, rest: &mut &[u8], length: usize) -> mlua::Result<Value> {
-    let (text, behind) = rest.split_at_checked(length).ok_or_else(bad)?;
-    *rest = behind;
-    lua.create_string(text).map(Value::String)
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> mlua::Result<[u8; N]> {
-    let (bytes, behind) = rest.split_first_chunk::<N>().ok_or_else(bad)?;
-    *rest = behind;
-    Ok(*bytes)
-}
-
-fn bad() -> mlua::Error {
-    mlua::Error::external(ErrorReply::fixed("ERR Bad data format in input."))
+fn bad(what: &str) -> mlua::Error {
+    mlua::Error::external(ErrorReply::new(format!("ERR {what}")))
 }
 
 fn unsupported() -> mlua::Error {
-    mlua::Error::external(ErrorReply::fixed(
-        "ERR the embedded server packs strings, numbers and booleans only",
-    ))
+    bad("leasehold-embedded: no struct format but one of '<' and then 'd', 's' and 'c1' to 'c9'")
 }

@@ -69,9 +69,8 @@ local globals = {
   getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs, rawequal = rawequal, rawget = rawget,
   select = select, setmetatable = setmetatable, tonumber = tonumber, tostring = tostring, type = type,
   unpack = unpack, xpcall = xpcall,
-  cmsgpack = guard({ pack = tools.pack, unpack = tools.unpack }),
   coroutine = guard(coroutine), math = guard(mathematics), redis = guard(redis), string = guard(strings),
-  table = guard(table),
+  struct = guard({ pack = tools.pack, unpack = tools.unpack }), table = guard(table),
   pcall = function(...) return unwrap(pcall(...)) end,
   rawset = function(table, name, value)
     if guarded[table] then

@@ -18,8 +18,8 @@ pub struct Sent<'a> {
 }
 
 /// Where the lane's key stands in a command, and where the script's arguments begin.
-pub const LANE: usize = 7;
-const ARGUMENTS: usize = 8;
+pub const LANE: usize = 6;
+const ARGUMENTS: usize = 7;
 /// Schema, channel, sequence, last moment, highest fence seen, jumped, seed.
 const HEAD: usize = 7;
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn an_envelope_and_its_answer_are_read() {
-        let words = "EVALSHA sha 5 m s r d lane 1 wake 7 99 0 0 5 \
+        let words = "EVALSHA sha 4 m s p lane 1 wake 7 99 0 0 5 \
                      claim 0a 50 70 1 any random 1 2 release acct 12 3 unknown - more 0b inspect 1 acct";
         let command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let sent = Sent::read(&command).expect("a script");

@@ -32,16 +32,16 @@ use PlantedFault::Script;
 pub const ALL: [Planted; 22] = [
     Planted {
         name: "release without fence check",
-        fault: Script(&[("if current > fence then return nil, 'taken' end", "")]),
+        fault: Script(&[("if current > fence then return nil, 'lost taken' end", "")]),
     },
     Planted {
         name: "renewal of a lease that has ended",
-        fault: Script(&[("if s.state ~= 'l' then return nil, 'ended' end", "")]),
+        fault: Script(&[("if s.state ~= 'l' then return nil, 'lost ended' end", "")]),
     },
     Planted { name: "deadline counted from the reply", fault: PlantedFault::DeadlineFromReply },
     Planted {
         name: "nonce reused after an unknown outcome",
-        fault: Script(&[("return 'd', s.floor\nend", "return s.kind, s.floor\nend")]),
+        fault: Script(&[("elseif outcome ~= 'unused' then\n    kind = 'd'", "")]),
     },
     Planted {
         name: "nonces compared as numbers",
@@ -53,8 +53,8 @@ pub const ALL: [Planted; 22] = [
     Planted {
         name: "nonce kept as a number",
         fault: Script(&[(
-            "if s.floor ~= '-' and less(value, s.floor) then return false end\n    return 'k', value",
-            "return 'k', text(tonumber(value))",
+            "if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then\n      return 'backwards ' .. kind .. ' ' .. after\n    end\n    kind, after = 'k', value",
+            "kind, after = 'k', format('%d', tonumber(value))",
         )]),
     },
     Planted {
@@ -81,7 +81,10 @@ pub const ALL: [Planted; 22] = [
     },
     Planted {
         name: "expiry leaves the nonce trusted",
-        fault: Script(&[("unsettle(s)\n      settle(s, s.ends)", "settle(s, s.ends)")]),
+        fault: Script(&[(
+            "if s.kind ~= 'u' then s.kind = 'd' end\n      settle(s, s.ends)",
+            "settle(s, s.ends)",
+        )]),
     },
     Planted {
         name: "cooldown ignored",
@@ -93,7 +96,10 @@ pub const ALL: [Planted; 22] = [
     },
     Planted {
         name: "nonces trusted across a promotion",
-        fault: Script(&[("if s.epoch ~= epoch then\n    unsettle(s)", "if s.epoch ~= epoch then")]),
+        fault: Script(&[(
+            "if s.epoch ~= epoch then\n    if s.kind ~= 'u' then s.kind = 'd' end",
+            "if s.epoch ~= epoch then",
+        )]),
     },
     Planted {
         name: "fence is a counter of the server's memory",
@@ -102,20 +108,23 @@ pub const ALL: [Planted; 22] = [
     Planted {
         name: "late envelope performed",
         fault: Script(&[(
-            "if not_after ~= '-' and now > tonumber(not_after) then return 'stale ' .. text(now) end",
+            "if not_after ~= '-' and now > tonumber(not_after) then return format('stale %d', now) end",
             "",
         )]),
     },
     Planted {
         name: "sweep frees live leases",
         fault: Script(&[(
-            "call('ZRANGEBYSCORE', DUE, '-inf', text(now),",
-            "call('ZRANGEBYSCORE', DUE, '-inf', text(now + 1500000),",
+            "format('%d', WHEN_DUE + now), 'LIMIT'",
+            "format('%d', WHEN_DUE + now + 1500000), 'LIMIT'",
         )]),
     },
     Planted {
-        name: "renewal leaves the old expiry in what is due",
-        fault: Script(&[("if due and due ~= s.due then", "if due and not s.due then")]),
+        name: "a slot that cools down comes due when its lease would have",
+        fault: Script(&[(
+            "s.state, s.ends = 'c', ends\n  move(s, format('%d', WHEN_DUE + ends))",
+            "s.state, s.ends = 'c', ends",
+        )]),
     },
     Planted {
         name: "renewals without end",

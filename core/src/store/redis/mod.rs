@@ -93,8 +93,8 @@ impl<T: Transport> RedisStore<T> {
             true => vec!["EVAL".to_owned(), SCRIPT.to_owned()],
             false => vec!["EVALSHA".to_owned(), DIGEST.to_owned()],
         };
-        words.push("5".to_owned());
-        words.extend(["meta", "slots", "ready", "due"].map(|part| keys.of(part)));
+        words.push("4".to_owned());
+        words.extend(["meta", "slots", "places"].map(|part| keys.of(part)));
         words.push(match envelope.lane {
             Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
             None => keys.of("lane"),

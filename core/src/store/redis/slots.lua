@@ -1,55 +1,48 @@
 -- The machine of slots, second wording; the first is core/src/slots. Equal envelopes at equal moments get
 -- equal answers from both: change neither alone.
 --
--- KEYS  1 meta, 2 slots, 3 ready, 4 due, 5 lane
+-- KEYS  1 meta, 2 slots, 3 places, 4 lane
 -- ARGV  schema, channel, sequence | '-', not_after | '-', seen, jumped, seed, then the requests word by word
 --
 -- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
 -- 2^53, where doubles are exact. An error is raised before the first write only.
 --
--- A server runs one command at a time, so that what this costs is what all clients have together: a record is read
--- once and written once an envelope, packed, and the set of what is due follows from the records when they are
--- written.
+-- A server runs one command at a time, so that what this costs is what all clients have together. A record is read
+-- and written once an envelope, packed. Every call makes all functions anew, and each of them searches for the variables
+-- that it takes from around it: what is seldom asked for stands in one function for all, and what is often done is
+-- not cut into many.
 
 local SCHEMA = '2'
-local SWEEP, INTEREST, LANE_GRACE = 128, 30000000, 60000000
+local SWEEP, INTEREST, LANE_GRACE = '128', 30000000, 60000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
+local WHEN_DUE = 9 * QUEUE -- behind the queues stand the slots that are leased or cool down, by when they come due
 local MAX_SLOTS, DRAWS, CHUNK = 1000000, 32, 1000 -- Lua unpacks some 8000 values at most
+local POOL, SLOT = '<sdddddddddddds', '<c1c1c1dddddddddss' -- see struct.pack
 
-local META, SLOTS, READY, DUE, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local call, format, match, floor, max, min = redis.call, string.format, string.match, math.floor, math.max, math.min
-local pack, unpack_all = cmsgpack.pack, cmsgpack.unpack
+local META, SLOTS, PLACES, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ARGV, call, format, match, floor, max, min = ARGV, redis.call, string.format, string.match, math.floor, math.max,
+  math.min
+local pack, unpack_all, concat = struct.pack, struct.unpack, table.concat
 
-local cursor = 0
-local function word()
-  cursor = cursor + 1
-  return ARGV[cursor]
-end
-local function number()
-  return tonumber(word())
-end
-local function text(n)
-  return format('%d', n)
-end
-
-if word() ~= SCHEMA then
+if ARGV[1] ~= SCHEMA then
   return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold')
 end
-local channel, sequence, not_after = word(), word(), word()
-local seen, jumped, seed = number(), word() == '1', number()
+local channel, sequence, not_after = ARGV[2], ARGV[3], ARGV[4]
+local seen, jumped, seed = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
+local cursor, words = 7, #ARGV
 
 -- The pool's own record.
 local defined, last, shift, incarnation, epoch, lost_at = false, 0, 0, '-', 0, 0
 local longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest = 0, 0, 0, 0, 0, 0, 0, 0
 local meta = call('GET', META)
 if meta then
-  local schema, packed = match(meta, '^(%S+) (.*)$')
+  local schema = match(meta, '^%w*')
   if schema ~= SCHEMA then
-    return redis.error_reply('SCHEMA this pool has schema ' .. (schema or '?') .. ' of leasehold')
+    return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
   defined = true
-  last, shift, incarnation, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived, certain, doubtful,
-    heaviest = unpack_all(packed)
+  schema, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest,
+    incarnation = unpack_all(POOL, meta)
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
@@ -59,151 +52,127 @@ local now = max(wall + shift, last)
 
 -- An envelope that came before is answered again; one that comes too late changes nothing.
 if sequence ~= '-' then
-  local before, keep_until = match(call('GETRANGE', LANE, 0, 40), '^(%d+) (%d+)\n')
-  if before then
-    if tonumber(keep_until) > now then
-      if tonumber(before) == tonumber(sequence) then return match(call('GET', LANE), '\n(.*)$') end
-      if tonumber(before) > tonumber(sequence) then return 'stale ' .. text(now) end
-    end
+  local before, keep_until = match(call('GETRANGE', LANE, '0', '40'), '^(%d+) (%d+)\n')
+  if before and tonumber(keep_until) > now then
+    if tonumber(before) == tonumber(sequence) then return match(call('GET', LANE), '\n(.*)$') end
+    if tonumber(before) > tonumber(sequence) then return format('stale %d', now) end
   end
 end
-if not_after ~= '-' and now > tonumber(not_after) then return 'stale ' .. text(now) end
-
-local lines = { '' }
-local function reply(line)
-  lines[#lines + 1] = line
-end
-if not defined and ARGV[cursor + 1] ~= 'define' then
-  return 'done ' .. text(now) .. ' 0 0\nundefined'
-end
+if not_after ~= '-' and now > tonumber(not_after) then return format('stale %d', now) end
+if not defined and ARGV[cursor + 1] ~= 'define' then return format('done %d 0 0\nundefined', now) end
 
 shift = now - wall
 last = now
 local freed = 0
 
--- The records that this envelope has read, and those of them to be written when it ends or when something asks the
--- server for what they decide. `due` is the score that the server has of a slot in its set of what is due.
-local records, changed = {}, {}
-local function load(id)
-  local s = records[id]
-  if s then return s end
-  local packed = call('HGET', SLOTS, id)
+-- The records that this envelope has read, and those of them to be written when it ends.
+local records, changed, changes = {}, {}, 0
+local function unfold(id, packed)
   if not packed then return nil end
-  local mode, state, weight, mark, fence, holder, since, ends, hold, rest, barred, kind, nonce, raised =
-    unpack_all(packed)
-  s = { id = id, mode = mode, state = state, weight = weight, epoch = mark, fence = fence, holder = holder,
-    since = since, ends = ends, hold = hold, rest = rest, barred = barred, kind = kind, floor = nonce, raised = raised,
-    due = (state == 'l' or state == 'c') and ends }
+  local mode, state, kind, weight, mark, fence, since, ends, hold, rest, barred, raised, holder, nonce =
+    unpack_all(SLOT, packed)
+  local s = { id = id, mode = mode, state = state, kind = kind, weight = weight, epoch = mark, fence = fence,
+    since = since, ends = ends, hold = hold, rest = rest, barred = barred, raised = raised, holder = holder,
+    floor = nonce, changed = false }
   records[id] = s
   return s
 end
-local function save(s)
-  if not s.changed then
-    s.changed = true
-    changed[#changed + 1] = s
-  end
+local function load(id)
+  return records[id] or unfold(id, call('HGET', SLOTS, id))
 end
-local function write(command, key, words)
-  for i = 1, #words, CHUNK do call(command, key, unpack(words, i, min(i + CHUNK - 1, #words))) end
+local function save(s)
+  if s.changed then return end
+  s.changed = true
+  changes = changes + 1
+  changed[changes] = s
+end
+local function write(command, key, values)
+  for i = 1, #values, CHUNK do call(command, key, unpack(values, i, min(i + CHUNK - 1, #values))) end
 end
 local function flush()
-  local written, leaves, comes = {}, {}, {}
-  for i = 1, #changed do
+  local written, at = {}, 0
+  for i = 1, changes do
     local s = changed[i]
     s.changed = false
     if s.mode ~= 'r' or s.state == 'l' then
-      written[#written + 1] = s.id
-      written[#written + 1] = pack(s.mode, s.state, s.weight, s.epoch, s.fence, s.holder, s.since, s.ends, s.hold,
-        s.rest, s.barred, s.kind, s.floor, s.raised)
+      at = at + 2
+      written[at - 1] = s.id
+      written[at] = pack(SLOT, s.mode, s.state, s.kind, s.weight, s.epoch, s.fence, s.since, s.ends, s.hold, s.rest,
+        s.barred, s.raised, s.holder, s.floor)
     end
-    local due = (s.state == 'l' or s.state == 'c') and s.ends
-    if due and due ~= s.due then
-      comes[#comes + 1] = text(due)
-      comes[#comes + 1] = s.id
-    elseif s.due and not due then
-      leaves[#leaves + 1] = s.id
-    end
-    s.due = due
   end
-  changed = {}
+  changes = 0
   write('HSET', SLOTS, written)
-  write('ZREM', DUE, leaves)
-  write('ZADD', DUE, comes)
 end
 
--- Nonces, as decimal text: by length, then by text.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
+-- The order of places: the queues by arrival, then what comes due. The server is told of moves when something asks
+-- for the order, or at the end. Ranks that claims take are reckoned with here, so that a row of claims is one write.
+local moves, moved, taken, ranked, unranked = {}, 0, {}, nil, false
+local function move(s, place)
+  moved = moved + 2
+  moves[moved - 1], moves[moved] = place, s.id
 end
-local function set_nonce(s, kind, value, at)
-  if value ~= s.floor then s.raised = at end
-  s.kind, s.floor = kind, value
+local function arrange()
+  if moved == 0 then return end
+  write('ZADD', PLACES, moves)
+  moves, moved, taken, ranked, unranked = {}, 0, {}, nil, false
 end
-local function unsettle(s)
-  if s.kind ~= 'u' then s.kind = 'd' end
-end
--- The record after an outcome; false where the outcome would put the nonce back.
-local function outcome_of(s, outcome, value)
-  if outcome == 'unused' then return s.kind, s.floor end
-  if outcome == 'unsettled' then return s.kind == 'u' and 'u' or 'd', s.floor end
-  if outcome == 'used' then
-    if s.kind == 'k' and not less(s.floor, value) then return false end
-    if s.floor ~= '-' and less(value, s.floor) then return false end
-    return 'k', value
+local function take(rank)
+  if unranked then arrange() end
+  local i, before = 1, taken[1]
+  while before and before <= rank do
+    rank, i = rank + 1, i + 1
+    before = taken[i]
   end
-  if outcome == 'rejected' and value ~= '-' and (s.floor == '-' or not less(value, s.floor)) then return 'k', value end
-  return 'd', s.floor
+  table.insert(taken, i, rank)
+  rank = format('%d', rank)
+  ranked = call('ZRANGE', PLACES, rank, rank)[1]
+  return ranked
 end
 
--- The places of a slot: ready (in a queue), due (leased or cooling), or out.
-local function queue_of(s)
-  if s.kind == 'd' then return DOUBT end
-  local queue, weight = 0, s.weight
-  while weight >= 2 do
-    queue, weight = queue + 1, weight / 2
-  end
-  return queue
-end
+-- Where a slot goes that is leased no more since `ended`: into a queue, to what comes due, or out.
 local function make_ready(s)
-  local queue = queue_of(s)
+  local queue = 0
+  if s.kind == 'd' then
+    queue = DOUBT
+    doubtful = doubtful + 1
+  else
+    local weight = s.weight
+    while weight >= 2 do
+      queue, weight = queue + 1, weight / 2
+    end
+    certain = certain + 1
+    if queue > heaviest then heaviest = queue end
+  end
   s.state = 'r'
-  call('ZADD', READY, text(queue * QUEUE + arrived), s.id)
+  move(s, format('%d', queue * QUEUE + arrived))
+  unranked = true
   arrived = arrived + 1
   freed = freed + 1
-  if queue == DOUBT then doubtful = doubtful + 1 else certain = certain + 1 end
-  if queue ~= DOUBT and queue > heaviest then heaviest = queue end
 end
-local function leave_queue(s)
-  if s.state ~= 'r' then return end
-  call('ZREM', READY, s.id)
-  if s.kind == 'd' then doubtful = doubtful - 1 else certain = certain - 1 end
-end
--- Where a slot goes that is leased no more since `ended`; it is in no queue when this is called.
 local function settle(s, ended)
   save(s)
-  if s.mode == 'r' then
-    s.state = 'o'
-    call('HDEL', SLOTS, s.id)
-    records[s.id] = nil
-    flush()
-    return
-  end
   if s.mode ~= 'e' then
-    s.mode, s.state = 'x', 'o'
+    if s.mode ~= 'r' then s.mode = 'x' end
+    s.state = 'o'
+    arrange()
+    call('ZREM', PLACES, s.id)
+    if s.mode == 'r' then
+      call('HDEL', SLOTS, s.id)
+      records[s.id] = nil
+    end
     return
   end
   if s.kind == 'd' then s.rest = max(s.rest, ended + doubt_rest) end
   local ends = max(s.rest, s.barred)
-  if ends > now then
-    s.state, s.ends = 'c', ends
-  else
-    make_ready(s)
-  end
+  if ends <= now then return make_ready(s) end
+  s.state, s.ends = 'c', ends
+  move(s, format('%d', WHEN_DUE + ends))
 end
-
-local function quiet_until()
-  return lost_at == 0 and 0 or lost_at + longest + doubt_rest
+local function leave_queue(s)
+  if s.state ~= 'r' then return end
+  if s.id ~= ranked then unranked = true end
+  if s.kind == 'd' then doubtful = doubtful - 1 else certain = certain - 1 end
 end
 
 -- Randomness that the machine repeats: products below 2^53.
@@ -212,104 +181,151 @@ local function draw()
   seed = (seed * 1664525 + 1013904223) % 4294967296
   return value
 end
-local function below(bound)
-  return floor(draw() * bound / 4294967296)
-end
-local function below_large(bound)
-  return floor(floor(draw() / 256) * bound / 16777216)
-end
 
-local function at_rank(rank)
-  return call('ZRANGE', READY, rank, rank)[1]
-end
-local function range_of(queue)
-  return text(queue * QUEUE), '(' .. text((queue + 1) * QUEUE)
-end
-local choose = {}
-function choose.random()
-  return at_rank(below(certain))
-end
-function choose.recent()
-  if heaviest == 0 then return at_rank(0) end
-  local oldest, arrival
-  for queue = 0, heaviest do
-    local low, high = range_of(queue)
-    local head = call('ZRANGEBYSCORE', READY, low, high, 'WITHSCORES', 'LIMIT', 0, 1)
-    local came = head[1] and tonumber(head[2]) - queue * QUEUE
-    if came and (not arrival or came < arrival) then oldest, arrival = head[1], came end
+-- The oldest slot, or one by weight, where weights differ: each queue is asked for.
+local function choose(strategy)
+  arrange()
+  local function range_of(queue)
+    return format('%d', queue * QUEUE), format('(%d', (queue + 1) * QUEUE)
   end
-  return oldest
-end
-function choose.weighted()
-  local counts, total = {}, 0
+  if strategy == 'recent' then
+    local oldest, arrival
+    for queue = 0, heaviest do
+      local low, high = range_of(queue)
+      local head = call('ZRANGEBYSCORE', PLACES, low, high, 'WITHSCORES', 'LIMIT', '0', '1')
+      local came = head[1] and tonumber(head[2]) - queue * QUEUE
+      if came and (not arrival or came < arrival) then oldest, arrival = head[1], came end
+    end
+    return oldest
+  end
+  local counts, total, id = {}, 0, nil
   for queue = 0, heaviest do
-    counts[queue] = heaviest == 0 and certain or call('ZCOUNT', READY, range_of(queue))
+    counts[queue] = call('ZCOUNT', PLACES, range_of(queue))
     total = total + counts[queue] * (2 ^ (queue + 1) - 1)
   end
-  local id
   for _ = 1, DRAWS do
-    local point, queue, rank = below_large(total), 0, 0
+    local point, queue, rank = floor(floor(draw() / 256) * total / 16777216), 0, 0
     while point >= counts[queue] * (2 ^ (queue + 1) - 1) do
       point = point - counts[queue] * (2 ^ (queue + 1) - 1)
       rank = rank + counts[queue]
       queue = queue + 1
     end
-    id = at_rank(rank + below(counts[queue]))
-    local accepted = below(2 ^ (queue + 1) - 1)
+    rank = rank + floor(draw() * counts[queue] / 4294967296)
+    id = call('ZRANGE', PLACES, rank, rank)[1]
+    local accepted = floor(draw() * (2 ^ (queue + 1) - 1) / 4294967296)
     if heaviest == 0 or accepted < load(id).weight then break end
   end
   return id
 end
 
-local function grant(s, holder, ttl, max_hold)
+-- What the last claim of any slot asked for: those that follow may ask for the same.
+local ttl, max_hold, wait, strategy, least, most
+
+local function grant(line, s, holder)
   leave_queue(s)
-  top = max(now, top + 1)
   if s.epoch ~= epoch then
-    unsettle(s)
+    if s.kind ~= 'u' then s.kind = 'd' end
     s.epoch = epoch
   end
-  s.state, s.fence, s.holder, s.since = 'l', top, holder, now
-  s.hold = max_hold == 0 and 0 or now + max_hold
-  s.ends = now + (max_hold == 0 and ttl or min(ttl, max_hold))
+  top = max(now, top + 1)
+  local ends = now + ttl
+  if max_hold == 0 then
+    s.hold = 0
+  else
+    s.hold = now + max_hold
+    ends = min(ends, s.hold)
+  end
+  s.state, s.fence, s.holder, s.since, s.ends = 'l', top, holder, now, ends
+  move(s, format('%d', WHEN_DUE + ends))
   save(s)
-  return ' ' .. s.id .. ' ' .. text(top) .. ' ' .. text(s.ends) .. ' ' .. s.kind .. ' ' .. s.floor
+  return format('%s %s %d %d %s %s', line, s.id, top, ends, s.kind, s.floor)
+end
+local function refuse(why, earliest)
+  if wait then waiters_until = now + INTEREST end
+  return 'refused ' .. why .. (earliest and format(' %d', earliest) or ' -')
+end
+local function quiet_until()
+  return lost_at == 0 and 0 or lost_at + longest + doubt_rest
+end
+local function claim(holder)
+  if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
+  local ready = certain + doubtful
+  if ready < least then
+    arrange()
+    local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
+    return refuse(call('HLEN', SLOTS) == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE)
+  end
+  local line, lines = 'granted 1', nil
+  if most > 1 and ready > 1 then line, lines = 'granted ' .. min(most, ready), {} end
+  for i = 1, min(most, ready) do
+    local id
+    if certain == 0 then id = take(0)
+    elseif strategy == 'random' then id = take(floor(draw() * certain / 4294967296))
+    elseif strategy == 'recent' and heaviest == 0 then id = take(0)
+    else id = choose(strategy) end
+    line = grant(line, load(id), holder)
+    if lines then lines[i], line = line, '' end
+  end
+  return lines and concat(lines) or line
 end
 
 -- The slot of a live lease, or why it is not held.
-local function held()
-  local id, fence = word(), number()
+local function held(id, fence)
   local s = load(id)
-  if not s then return nil, 'gone' end
+  if not s then return nil, 'lost gone' end
   local current = s.fence
-  if current > fence then return nil, 'taken' end
-  if current < fence then return nil, 'forgotten' end
-  if s.state ~= 'l' then return nil, 'ended' end
-  if s.ends <= now then return nil, 'expired' end
+  if current > fence then return nil, 'lost taken' end
+  if current < fence then return nil, 'lost forgotten' end
+  if s.state ~= 'l' then return nil, 'lost ended' end
+  if s.ends <= now then return nil, 'lost expired' end
   return s
 end
 
+-- Nonces, as decimal text: by length, then by text.
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+local function release(id, fence, cooldown, outcome, value)
+  local s, loss = held(id, fence)
+  if not s then return loss end
+  local kind, after = s.kind, s.floor
+  if outcome == 'used' then
+    if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then
+      return 'backwards ' .. kind .. ' ' .. after
+    end
+    kind, after = 'k', value
+  elseif outcome == 'unsettled' then
+    if kind ~= 'u' then kind = 'd' end
+  elseif outcome == 'rejected' and value ~= '-' and (after == '-' or not less(value, after)) then
+    kind, after = 'k', value
+  elseif outcome ~= 'unused' then
+    kind = 'd'
+  end
+  if after ~= s.floor then s.raised = now end
+  s.kind, s.floor = kind, after
+  s.rest = max(s.rest, now + cooldown)
+  settle(s, now)
+  return 'released'
+end
+
+local function word()
+  cursor = cursor + 1
+  return ARGV[cursor]
+end
+local function number()
+  return tonumber(word())
+end
+
+-- What is seldom asked for.
+local function seldom(name)
+
 local perform = {}
 
-local function claim_any(holder, ttl, max_hold, strategy, least, most)
-  if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
-  if certain + doubtful < least then
-    flush()
-    local next_due = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-    local why = call('HLEN', SLOTS) == 0 and 'noslot' or 'exhausted'
-    return 'refused ' .. why .. ' ' .. (next_due[2] and text(tonumber(next_due[2])) or '-')
-  end
-  local grants = {}
-  for i = 1, min(most, certain + doubtful) do
-    local id = certain == 0 and at_rank(0) or choose[strategy]()
-    grants[i] = grant(load(id), holder, ttl, max_hold)
-  end
-  return 'granted ' .. #grants .. table.concat(grants)
-end
-local function claim_these(holder, ttl, max_hold)
-  local least, most, count = number(), number(), number()
-  local ids, found, earliest, missing = {}, {}, nil, false
+function perform.these(holder)
+  local count, ids, found, earliest, missing = number(), {}, {}, nil, false
   for i = 1, count do ids[i] = word() end
-  if quiet_until() > now then return 'refused quiet ' .. text(quiet_until()) end
+  if quiet_until() > now then return refuse('quiet', quiet_until()) end
   for i = 1, count do
     local s = load(ids[i])
     if not s then
@@ -323,68 +339,40 @@ local function claim_these(holder, ttl, max_hold)
       earliest = min(earliest or s.ends, s.ends)
     end
   end
-  if missing then return 'refused noslot -' end
-  if #found < least then return 'refused exhausted ' .. (earliest and text(earliest) or '-') end
-  local grants = {}
-  for i = 1, #found do grants[i] = grant(found[i], holder, ttl, max_hold) end
-  return 'granted ' .. #grants .. table.concat(grants)
-end
-
--- What the last claim asked for; where it was one of any slot, those that follow may ask for the same.
-local ttl, max_hold, wait, strategy, least, most
-local function answer_claim(line)
-  if wait and match(line, '^refused') then waiters_until = now + INTEREST end
-  reply(line)
-end
-function perform.claim()
-  local holder = word()
-  ttl, max_hold, wait = number(), number(), word() == '1'
-  longest = max(longest, ttl)
-  if word() == 'these' then return answer_claim(claim_these(holder, ttl, max_hold)) end
-  strategy, least, most = word(), number(), number()
-  answer_claim(claim_any(holder, ttl, max_hold, strategy, least, most))
-end
-function perform.more()
-  answer_claim(claim_any(word(), ttl, max_hold, strategy, least, most))
+  if missing then return refuse('noslot') end
+  if #found < least then return refuse('exhausted', earliest) end
+  local lines = { 'granted ' .. #found }
+  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
+  return concat(lines)
 end
 
 function perform.renew()
-  local s, loss = held()
+  local s, loss = held(word(), number())
   local ttl = number()
   longest = max(longest, ttl)
-  if not s then return reply('lost ' .. loss) end
+  if not s then return loss end
   local limit, ends = s.hold, now + ttl
   if limit ~= 0 then ends = min(limit, ends) end
   if s.mode ~= 'x' and ends > s.ends then
     s.ends = ends
+    move(s, format('%d', WHEN_DUE + ends))
     save(s)
   end
-  reply('renewed ' .. text(s.ends))
-end
-
-function perform.release()
-  local s, loss = held()
-  local cooldown, outcome, value = number(), word(), word()
-  if not s then return reply('lost ' .. loss) end
-  local kind, after = outcome_of(s, outcome, value)
-  if not kind then return reply('backwards ' .. s.kind .. ' ' .. s.floor) end
-  set_nonce(s, kind, after, now)
-  s.rest = max(s.rest, now + cooldown)
-  settle(s, now)
-  reply('released')
+  return format('renewed %d', s.ends)
 end
 
 function perform.resync()
-  local s, loss = held()
+  local s, loss = held(word(), number())
   local chain, rewind, settles = word(), word() == '1', number()
-  if not s then return reply('lost ' .. loss) end
+  if not s then return loss end
   if s.floor ~= '-' and less(chain, s.floor) and not rewind then
     local ends = s.raised + settles
-    if ends > now then return reply('behind ' .. s.floor .. ' ' .. text(ends)) end
+    if ends > now then return format('behind %s %d', s.floor, ends) end
   end
-  set_nonce(s, 'k', chain, now)
+  if chain ~= s.floor then s.raised = now end
+  s.kind, s.floor = 'k', chain
   save(s)
-  reply('resynced ' .. chain)
+  return 'resynced ' .. chain
 end
 
 local function add(id, weight)
@@ -412,7 +400,7 @@ function perform.define()
   for i = 1, count do
     if call('HEXISTS', SLOTS, ARGV[first + 2 * i - 1]) == 0 then new = new + 1 end
   end
-  if total + new > MAX_SLOTS then return reply('full') end
+  if total + new > MAX_SLOTS then return 'full' end
   if not defined then
     -- A pool that is not there was never there, or was lost: lost if a client has seen a fence of it, and
     -- perhaps if the server started less than one quiet time ago.
@@ -426,15 +414,15 @@ function perform.define()
   for i = 1, count do add(ARGV[first + 2 * i - 1], tonumber(ARGV[first + 2 * i])) end
   flush()
   local all = call('HLEN', SLOTS)
-  reply('defined ' .. text(all - total) .. ' ' .. text(all))
+  return format('defined %d %d', all - total, all)
 end
 
 function perform.change()
   local id, change, amount = word(), word(), number()
   local s = load(id)
-  if not s then return reply('noslot') end
-  local stays = s.state == 'l' and change ~= 'break'
+  if not s then return 'noslot' end
   local leased = s.state == 'l'
+  local stays = leased and change ~= 'break'
   if not stays then leave_queue(s) end
   if change == 'enable' then
     s.mode, s.barred = 'e', 0
@@ -447,12 +435,12 @@ function perform.change()
   elseif change == 'quarantine' then
     s.barred = max(s.barred, now + amount)
     s.epoch = 0
-    if not leased then unsettle(s) end
-  elseif leased then
-    unsettle(s)
+    if not leased and s.kind ~= 'u' then s.kind = 'd' end
+  elseif leased and s.kind ~= 'u' then
+    s.kind = 'd'
   end
   if stays then save(s) else settle(s, now) end
-  reply('changed')
+  return 'changed'
 end
 
 function perform.inspect()
@@ -461,18 +449,21 @@ function perform.inspect()
     local s = load(word())
     if s then
       found = found + 1
-      views[found] = ' ' .. s.id .. ' ' .. s.mode .. ' ' .. s.state .. ' ' .. s.weight .. ' ' .. text(s.fence) .. ' '
-        .. s.holder .. ' ' .. text(s.since) .. ' ' .. text(s.ends) .. ' ' .. s.kind .. ' ' .. s.floor
+      views[found] = format(' %s %s %s %d %d %s %d %d %s %s', s.id, s.mode, s.state, s.weight, s.fence, s.holder,
+        s.since, s.ends, s.kind, s.floor)
     end
   end
-  flush()
-  reply('inspected ' .. text(call('HLEN', SLOTS)) .. ' ' .. text(certain + doubtful) .. ' ' .. text(doubtful) .. ' '
-    .. text(call('ZCARD', DUE)) .. ' ' .. text(quiet_until()) .. ' ' .. found .. table.concat(views))
+  arrange()
+  return format('inspected %d %d %d %d %d %d', call('HLEN', SLOTS), certain + doubtful, doubtful,
+    call('ZCARD', PLACES) - certain - doubtful, quiet_until(), found) .. concat(views)
 end
 
 function perform.list()
   local ids = call('HKEYS', SLOTS)
-  reply('listed ' .. #ids .. (#ids > 0 and ' ' or '') .. table.concat(ids, ' '))
+  return 'listed ' .. #ids .. (#ids > 0 and ' ' or '') .. concat(ids, ' ')
+end
+
+return perform[name]
 end
 
 -- What the records of all requests need of the server is read before the first write.
@@ -484,11 +475,11 @@ if defined then
   if incarnation ~= current or seen > top or jumped then
     epoch, lost_at, top = max(now, epoch + 1), now, max(top, seen)
   end
-  local overdue = call('ZRANGEBYSCORE', DUE, '-inf', text(now), 'LIMIT', 0, SWEEP)
+  local overdue = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
   for i = 1, #overdue do
     local s = load(overdue[i])
     if s.state == 'l' then
-      unsettle(s)
+      if s.kind ~= 'u' then s.kind = 'd' end
       settle(s, s.ends)
     else
       make_ready(s)
@@ -498,23 +489,61 @@ if defined then
 end
 incarnation = current
 
-while cursor < #ARGV do
-  local request = perform[word()]
-  request()
+-- The releases come first: their records are read together.
+local ids, next = {}, cursor + 1
+while ARGV[next] == 'release' and #ids < CHUNK do
+  ids[#ids + 1] = ARGV[next + 1]
+  next = next + 6
+end
+if ids[2] then
+  local packed = call('HMGET', SLOTS, unpack(ids))
+  for i = 1, #ids do
+    if not records[ids[i]] then unfold(ids[i], packed[i]) end
+  end
 end
 
+local lines, said = { '' }, 1
+while cursor < words do
+  local at, name, line = cursor, ARGV[cursor + 1], nil
+  if name == 'more' then
+    cursor = at + 2
+    line = claim(ARGV[at + 2])
+  elseif name == 'release' then
+    cursor = at + 6
+    line = release(ARGV[at + 2], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 6])
+  elseif name == 'claim' then
+    ttl, max_hold, wait = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5] == '1'
+    longest = max(longest, ttl)
+    if ARGV[at + 6] == 'any' then
+      cursor = at + 9
+      strategy, least, most = ARGV[at + 7], tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
+      line = claim(ARGV[at + 2])
+    else
+      cursor = at + 8
+      least, most = tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8])
+      line = seldom('these')(ARGV[at + 2])
+    end
+  else
+    cursor = at + 1
+    line = seldom(name)()
+  end
+  said = said + 1
+  lines[said] = line
+end
+
+arrange()
 flush()
 if freed > certain + doubtful then freed = certain + doubtful end
 if waiters_until <= now then freed = 0 end
-lines[1] = 'done ' .. text(now) .. ' ' .. text(top) .. ' ' .. text(freed)
-local answer = table.concat(lines, '\n')
-call('SET', META, SCHEMA .. ' ' .. pack(last, shift, incarnation, epoch, lost_at, longest, doubt_rest, top,
-  waiters_until, arrived, certain, doubtful, heaviest))
+lines[1] = format('done %d %d %d', now, top, freed)
+local answer = concat(lines, '\n')
+call('SET', META, pack(POOL, SCHEMA, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived,
+  certain, doubtful, heaviest, incarnation))
 if sequence ~= '-' then
   local keep_until = (not_after == '-' and now or tonumber(not_after)) + LANE_GRACE
-  local milliseconds = text(math.ceil((keep_until - now) / 1000))
-  call('SET', LANE, sequence .. ' ' .. text(keep_until) .. '\n' .. answer, 'PX', milliseconds)
+  local milliseconds = format('%d', math.ceil((keep_until - now) / 1000))
+  call('SET', LANE, format('%s %d\n', sequence, keep_until) .. answer, 'PX', milliseconds)
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if freed > 0 then redis.pcall('PUBLISH', channel, text(freed)) end
+if freed > 0 then redis.pcall('PUBLISH', channel, format('%d', freed)) end
 return answer
