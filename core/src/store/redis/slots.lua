@@ -203,6 +203,7 @@ local function choose(strategy)
     counts[queue] = call('ZCOUNT', PLACES, range_of(queue))
     total = total + counts[queue] * (2 ^ (queue + 1) - 1)
   end
+  if total == 0 then return nil end
   for _ = 1, DRAWS do
     local point, queue, rank = floor(floor(draw() / 256) * total / 16777216), 0, 0
     while point >= counts[queue] * (2 ^ (queue + 1) - 1) do
@@ -247,7 +248,20 @@ end
 local function quiet_until()
   return lost_at == 0 and 0 or lost_at + longest + doubt_rest
 end
-local function claim(holder)
+-- A script that dies between two writes, because a right was taken away, leaves a slot elsewhere than its record says:
+-- it is put right and all are counted anew.
+local function mend(id, s)
+  arrange()
+  if s and (s.state == 'l' or s.state == 'c') then
+    call('ZADD', PLACES, format('%d', WHEN_DUE + s.ends), id)
+  elseif id then
+    call('ZREM', PLACES, id)
+  end
+  certain = call('ZCOUNT', PLACES, '-inf', format('(%d', DOUBT * QUEUE))
+  doubtful = call('ZCOUNT', PLACES, format('%d', DOUBT * QUEUE), format('(%d', WHEN_DUE))
+end
+local claim
+function claim(holder)
   if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
   local ready = certain + doubtful
   if ready < least then
@@ -263,7 +277,12 @@ local function claim(holder)
     elseif strategy == 'random' then id = take(floor(draw() * certain / 4294967296))
     elseif strategy == 'recent' and heaviest == 0 then id = take(0)
     else id = choose(strategy) end
-    line = grant(line, load(id), holder)
+    local s = id and load(id)
+    if not s or s.state ~= 'r' then
+      mend(id, s)
+      return claim(holder)
+    end
+    line = grant(line, s, holder)
     if lines then lines[i], line = line, '' end
   end
   return lines and concat(lines) or line
