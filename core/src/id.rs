@@ -13,8 +13,7 @@ use crate::error::{Error, Result};
 pub const MAX_BYTES: usize = 128;
 
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
-#[derive(Clone, Eq, Hash, PartialOrd, Ord)]
-#[allow(clippy::derived_hash_with_manual_eq, reason = "equal ids are those of equal text all the same")]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotId(Arc<str>);
 
 impl SlotId {
@@ -33,19 +32,17 @@ impl SlotId {
         &self.0
     }
 
+    /// Equality, for ids that mostly are the same piece of memory: then the text need not be fetched.
+    pub(crate) fn is(&self, other: &SlotId) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self == other
+    }
+
     /// What two spellings of one account have in common: a hexadecimal id without its leading zeros.
     pub fn account(&self) -> SlotId {
         match self.0.strip_prefix("0x") {
             Some(digits) if is_hexadecimal(&self.0) => SlotId(digits.trim_start_matches('0').into()),
             _ => self.clone(),
         }
-    }
-}
-
-impl PartialEq for SlotId {
-    /// Mostly both are the same piece of memory: then the text need not be fetched.
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 

@@ -25,19 +25,19 @@ impl Pool {
         if quiet_until > now {
             return Reply::Refused { why: Refusal::Quiet, earliest: Some(quiet_until) };
         }
-        let grants = match choice {
+        let mut grants = Vec::new();
+        match choice {
             &Choice::Any { strategy, least, most } => {
                 let ready = self.count_ready();
                 if ready < least {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
                     return Reply::Refused { why, earliest: self.due.next() };
                 }
-                let mut grants = Vec::with_capacity(most.min(ready) as usize);
+                grants.reserve_exact(most.min(ready) as usize);
                 for _ in 0..most.min(ready) {
                     let Some(place) = self.choose(draw, strategy) else { break };
                     grants.extend(self.grant(now, place, holder, ttl, max_hold));
                 }
-                grants
             }
             Choice::These { slots, least, most } => {
                 let places = match self.available(slots, *most) {
@@ -47,9 +47,11 @@ impl Pool {
                     }
                     Err(why) => return Reply::Refused { why, earliest: None },
                 };
-                places.into_iter().filter_map(|place| self.grant(now, place, holder, ttl, max_hold)).collect()
+                for place in places {
+                    grants.extend(self.grant(now, place, holder, ttl, max_hold));
+                }
             }
-        };
+        }
         Reply::Granted(grants)
     }
 

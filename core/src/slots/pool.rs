@@ -286,7 +286,7 @@ impl Pool {
     /// As [`Self::find`], trying first where the slot was.
     pub(super) fn find_at(&self, id: &SlotId, place: u32) -> Option<u32> {
         match self.slots.get(place as usize) {
-            Some(slot) if slot.id == *id && slot.fence != u64::MAX => Some(place),
+            Some(slot) if slot.id.is(id) && slot.fence != u64::MAX => Some(place),
             _ => self.find(id),
         }
     }
