@@ -4,11 +4,13 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
+
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
 use super::waiting::{Call, closed};
-use super::{AcquireOptions, Lease, ReleaseOptions, Runtime, runtime};
+use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::slots::{Choice, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, Strategy};
@@ -41,6 +43,8 @@ pub(super) struct Stock {
 pub(super) struct Want {
     count: u32,
     ttl: Micros,
+    /// How often the lease is renewed; 0 if it is not.
+    interval: Micros,
     slots: Option<Vec<SlotId>>,
     strategy: Strategy,
     deadline: Micros,
@@ -76,9 +80,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Options applied over those of the pool.
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
+        let ttl = self.ttl(options.ttl)?;
         Ok(Want {
             count: options.count.unwrap_or(1),
-            ttl: self.ttl(options.ttl)?,
+            ttl,
+            interval: self.interval(options.keepalive, ttl)?,
             slots: options.slots,
             strategy: options.strategy.unwrap_or(self.options.strategy),
             deadline: now + timeout,
@@ -98,6 +104,29 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Some(ttl) => Ok(ttl),
             None => Ok(self.options.ttl),
         }
+    }
+
+    /// How often a lease of this time to live is renewed; 0 if it is not.
+    pub(super) fn interval(&self, keepalive: Option<Keepalive>, ttl: Micros) -> Result<Micros> {
+        let interval = keepalive.unwrap_or(self.options.keepalive).interval(ttl);
+        // One renewal may take until its time-out, and the next one must still come in time.
+        let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
+        if interval > 0 && ttl <= interval + slack {
+            return Err(Error::invalid(
+                "keepalive",
+                "is too long: ttl must be longer than the interval and response_timeout together",
+            ));
+        }
+        Ok(interval)
+    }
+
+    /// The lease of a grant whose deadline is that of this process.
+    pub(super) fn lease(self: &Arc<Self>, want: &Want, grant: Grant) -> Lease<S, R> {
+        let lease = Lease::new(self.clone(), grant);
+        if want.interval > 0 {
+            lease.keep(want.ttl, want.interval);
+        }
+        lease
     }
 
     pub(super) async fn acquire(self: &Arc<Self>, want: Want) -> Result<Vec<Lease<S, R>>> {
@@ -164,8 +193,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce.
     async fn attempt(self: &Arc<Self>, want: &Want, wait: bool) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
         let mut claimed = self.claim_either_way(want, wait).await?;
-        let gone = matches!(&claimed, Err(refused) if refused.why == Refusal::NoSlot);
-        if gone && want.slots.is_none() && self.own.is_some() {
+        if let Err(refused) = &claimed
+            && self.misses_own(want, refused)
+        {
             self.take_stock().await?;
             claimed = self.claim_either_way(want, wait).await?;
         }
@@ -185,6 +215,26 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Ok(Ok(leases.hand_over()))
     }
 
+    /// Claims at once, if the store can.
+    pub(super) fn try_attempt(&self, want: &Want) -> Option<Result<Result<Vec<Grant>, Refused>>> {
+        let claimed = self.try_claim(want, false)?;
+        if let Ok(Err(refused)) = &claimed
+            && self.misses_own(want, refused)
+        {
+            // A store that answers at once leaves nothing to wait for.
+            return match self.take_stock().now_or_never()? {
+                Ok(()) => self.try_claim(want, false),
+                Err(error) => Some(Err(error)),
+            };
+        }
+        Some(claimed)
+    }
+
+    /// Whether the claim named slots of this process that are not there (any more).
+    fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
+        refused.why == Refusal::NoSlot && want.slots.is_none() && self.own.is_some()
+    }
+
     /// Claims at once where the store can, else by way of the courier.
     async fn claim_either_way(
         self: &Arc<Self>,
@@ -195,7 +245,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Some(claimed) => claimed,
             None => self.claim(want, wait).await,
         };
-        let lease = |grant| Lease::new(self.clone(), grant);
+        let lease = |grant| self.lease(want, grant);
         Ok(claimed?.map(|grants| grants.into_iter().map(lease).collect()))
     }
 
@@ -228,7 +278,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         clippy::type_complexity,
         reason = "each layer says something else: can it, did it fail, was it granted"
     )]
-    pub(super) fn try_claim(&self, want: &Want, wait: bool) -> Option<Result<Result<Vec<Grant>, Refused>>> {
+    fn try_claim(&self, want: &Want, wait: bool) -> Option<Result<Result<Vec<Grant>, Refused>>> {
         loop {
             let (request, seed) = self.claim_request(want, wait);
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;

@@ -21,6 +21,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// The most requests of one envelope. Larger ones would make others wait on the server, and the server wait for
 /// this process while it reads the replies.
 const BATCH: usize = 32;
+/// The same with renewals, which cost the server little and nobody waits for.
+const BATCH_OF_RENEWALS: usize = 128;
 /// The most envelopes under way at once.
 const LANES: u16 = 8;
 /// Another envelope sets out while one is under way only when that has taken so long, or so many requests
@@ -406,9 +408,11 @@ impl State {
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
-        while batch.len() < BATCH {
+        let mut others = 0;
+        while others < BATCH && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
             if parcel.is_wanted(now) {
+                others += usize::from(!matches!(parcel.request, Request::Renew { .. }));
                 batch.push(parcel);
             }
         }

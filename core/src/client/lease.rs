@@ -5,8 +5,9 @@ use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Release},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::keeper::{Ending, Vigil};
 use super::pool::PoolCore;
 use super::statistics::Counters;
 use super::{ReleaseOptions, Runtime};
@@ -26,6 +27,8 @@ pub struct Lease<S: Store, R: Runtime> {
     /// Whether the chain has been asked since, and [`Held::nonce`] says what is known.
     resynced: AtomicBool,
     held: Mutex<Held>,
+    /// What watches it, and knows its deadline then.
+    vigil: OnceLock<Arc<Vigil>>,
 }
 
 /// What changes while a lease is held.
@@ -48,7 +51,14 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let Grant { slot, fence, place, deadline, nonce } = grant;
         let held = Held { open: true, deadline, nonce, outcome: Outcome::Unsettled };
         let at = LeaseRef { slot, fence, place };
-        Lease { core, at, granted: nonce, resynced: AtomicBool::new(false), held: Mutex::new(held) }
+        Lease {
+            core,
+            at,
+            granted: nonce,
+            resynced: AtomicBool::new(false),
+            held: Mutex::new(held),
+            vigil: OnceLock::new(),
+        }
     }
 
     /// The slot's id, as this process spelled it.
@@ -79,7 +89,11 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// How long the lease can still be relied on; 0 when it cannot.
     pub fn remaining(&self) -> Micros {
         let held = self.lock();
-        if held.open { held.deadline.saturating_sub(self.core.lease_clock()) } else { 0 }
+        if !held.open {
+            return 0;
+        }
+        let deadline = self.vigil.get().map_or(held.deadline, |vigil| vigil.deadline());
+        deadline.saturating_sub(self.core.lease_clock())
     }
 
     /// Whether the lease can still be relied on.
@@ -166,14 +180,49 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
         match reply {
             Reply::Renewed { deadline } => {
-                let deadline = self.core.local_deadline(sent, now, deadline);
-                let mut held = self.lock();
-                held.deadline = held.deadline.max(deadline);
+                let until = self.core.local_deadline(sent, now, deadline);
+                {
+                    let mut held = self.lock();
+                    held.deadline = held.deadline.max(until);
+                }
+                if let Some(vigil) = self.vigil.get() {
+                    vigil.prolong(self.core.kept_until(sent, now, deadline));
+                }
                 Ok(())
             }
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Ends when the lease can no longer be relied on, with the reason; with nothing if it was given back in time. It
+    /// comes before the store could lease the slot to another, unless this process stands still then: ask
+    /// [`Self::is_held`] after a pause.
+    pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let ended = self.keep(0, 0).map(|vigil| vigil.ended());
+        let slot = self.slot().to_owned();
+        async move {
+            match ended?.await {
+                Ok(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
+                _ => None,
+            }
+        }
+    }
+
+    /// Has it watched, and renewed every `interval` if that is not 0; nothing if it was given back.
+    pub(super) fn keep(&self, ttl: Micros, interval: Micros) -> Option<&Vigil> {
+        let held = self.lock();
+        if !held.open {
+            return None;
+        }
+        let vigil = self.vigil.get_or_init(|| {
+            let now = self.core.lease_clock();
+            let deadline = self.core.kept_until(now, now, held.deadline);
+            let vigil = Vigil::new(self.at.clone(), ttl, interval, deadline, now);
+            self.core.watch_over(vigil.clone());
+            vigil
+        });
+        Some(vigil)
     }
 
     /// Records the next nonce that the chain names, and makes it the lease's. One below what is known to be
@@ -234,6 +283,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             return None;
         }
         Counters::add(&self.core.counters.ended);
+        if let Some(vigil) = self.vigil.get() {
+            vigil.end(Ending::GivenBack);
+            self.core.keeper.forget(self.at.fence);
+        }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
         Some((held.outcome, cooldown))
     }
@@ -252,24 +305,11 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     fn found_lost(&self, loss: Loss) -> Error {
         let deadline = std::mem::replace(&mut self.lock().deadline, 0);
-        Counters::add(&self.core.counters.lost);
-        if deadline <= self.core.lease_clock() {
-            Counters::add(&self.core.counters.expired);
+        // Whoever watched it may have known before.
+        if self.vigil.get().is_none_or(|vigil| vigil.end(Ending::Lost(loss))) {
+            self.core.counters.lost(deadline <= self.core.lease_clock());
         }
-        let why = match loss {
-            Loss::Expired => "its deadline passed",
-            Loss::Ended => "it was ended before",
-            Loss::Taken => "it ended, and the slot has been leased anew",
-            Loss::Gone => "the slot was removed",
-            Loss::Forgotten => "the store lost its memory",
-        };
-        Error::new(
-            Code::Lost,
-            format!(
-                "the lease of {} is lost: {why}; sign nothing more with it and acquire anew",
-                self.slot()
-            ),
-        )
+        lost(self.slot(), Ending::Lost(loss))
     }
 
     fn record(&self) -> NonceRecord {
@@ -295,6 +335,13 @@ impl<S: Store, R: Runtime> fmt::Debug for Lease<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lease {{ slot: {:?}, fence: {} }}", self.slot(), self.fence())
     }
+}
+
+fn lost(slot: &str, why: Ending) -> Error {
+    Error::new(
+        Code::Lost,
+        format!("the lease of {slot} is lost: {why}; sign nothing more with it and acquire anew"),
+    )
 }
 
 pub(super) fn unexpected(reply: &Reply) -> Error {

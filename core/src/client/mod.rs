@@ -8,6 +8,7 @@ mod admin;
 #[cfg(feature = "tokio")]
 mod calls;
 mod courier;
+mod keeper;
 mod lease;
 mod leasehold;
 #[cfg(feature = "redis")]
@@ -26,7 +27,9 @@ pub use calls::{Begun, Calls, holding, let_go};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 pub use nonce_source::{NonceSource, ReadNonce};
-pub use options::{AcquireOptions, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl};
+pub use options::{
+    AcquireOptions, Keepalive, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl,
+};
 pub use pool::Pool;
 pub use runtime::Runtime;
 #[cfg(feature = "tokio")]

@@ -18,6 +18,29 @@ pub enum Unit {
     Seconds,
 }
 
+/// Whether and how often leases are renewed while they are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keepalive {
+    /// Not at all: the holder renews them.
+    #[default]
+    Off,
+    /// At a third of their time to live.
+    Third,
+    /// So often: 1 ms to a year.
+    Every(Micros),
+}
+
+impl Keepalive {
+    /// The interval for a lease of this time to live; 0 for none.
+    pub(super) fn interval(self, ttl: Micros) -> Micros {
+        match self {
+            Keepalive::Off => 0,
+            Keepalive::Third => (ttl / 3).max(1),
+            Keepalive::Every(interval) => interval,
+        }
+    }
+}
+
 /// What a pool is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
@@ -33,6 +56,9 @@ pub struct PoolOptions {
     pub strategy: Strategy,
     /// How long renewals may prolong a lease in all: 10 minutes by default, 0 for no bound.
     pub max_hold: Micros,
+    /// Whether leases are renewed while they are held: off by default. Needs a `ttl` that is longer than the interval
+    /// and the handle's `response_timeout` together.
+    pub keepalive: Keepalive,
     /// How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default. Make it as
     /// long as a transaction may be under way to a node, and a node may lag behind, after its sender died:
     /// only then is what the chain names the last word. The longest of all processes counts.
@@ -51,6 +77,7 @@ impl Default for PoolOptions {
             cooldown: 0,
             strategy: Strategy::Random,
             max_hold: 600 * SECOND,
+            keepalive: Keepalive::Off,
             doubt_rest: 0,
             settle: 60 * SECOND,
             timeout: 10 * SECOND,
@@ -82,6 +109,7 @@ impl PoolOptions {
         set(&mut self.cooldown, time(&mut options, "cooldown", unit, rest)?);
         set(&mut self.strategy, options.take("strategy", strategy)?);
         set(&mut self.max_hold, time(&mut options, "max_hold", unit, rest)?);
+        set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set(&mut self.doubt_rest, time(&mut options, "doubt_rest", unit, rest)?);
         set(&mut self.settle, time(&mut options, "settle", unit, rest)?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
@@ -97,6 +125,8 @@ pub struct AcquireOptions {
     pub timeout: Option<Micros>,
     /// Time to live of the lease, at most that of the pool.
     pub ttl: Option<Micros>,
+    /// Whether the lease is renewed while it is held.
+    pub keepalive: Option<Keepalive>,
     /// How many slots, all or none: 1 by default, at most 1,000.
     pub count: Option<u32>,
     /// Only one of these slots (or `count` of them) will do.
@@ -115,6 +145,7 @@ impl AcquireOptions {
         let read = AcquireOptions {
             timeout: time(&mut options, "timeout", unit, rest)?,
             ttl: time(&mut options, "ttl", unit, ttl)?,
+            keepalive: options.take("keepalive", |value| keepalive(value, unit))?,
             count: options.take("count", count)?,
             slots: options.take("slots", slot_ids)?,
             strategy: options.take("strategy", strategy)?,
@@ -222,6 +253,17 @@ fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
         return Err(Error::invalid("", "is out of range; 1 ms to 7 days are allowed"));
     }
     Ok(micros)
+}
+
+fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
+    match value {
+        Value::Bool(false) => Ok(Keepalive::Off),
+        Value::Bool(true) => Ok(Keepalive::Third),
+        value => match rest(value, unit)? {
+            interval if interval >= MILLISECOND => Ok(Keepalive::Every(interval)),
+            _ => Err(Error::invalid("", "is out of range; true, false, or an interval of 1 ms or more")),
+        },
+    }
 }
 
 fn count(value: &Value) -> Result<u32> {
@@ -337,6 +379,8 @@ mod tests {
             ("ttl", Value::Integer(1 << 64), "ttl"),
             ("ttl", Value::Text("30".into()), "ttl"),
             ("cooldown", Value::Number(-0.1), "cooldown"),
+            ("keepalive", Value::Number(0.1), "keepalive"),
+            ("keepalive", Value::Text("yes".into()), "keepalive"),
             ("strategy", Value::Text("best".into()), "strategy"),
             ("tll", Value::Number(1.0), "tll"),
         ] {

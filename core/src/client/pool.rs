@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::acquisition::Stock;
 use super::courier::{Courier, unavailable};
+use super::keeper::Keeper;
 use super::lease::unexpected;
 use super::statistics::Counters;
 use super::waiting::WaitingRoom;
@@ -38,6 +39,7 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub response_timeout: Micros,
     pub courier: Arc<Courier<S::Pool, R>>,
     pub room: Arc<WaitingRoom>,
+    pub keeper: Keeper,
     pub read_nonce: Option<ReadNonce>,
     /// This process's slots; `None` if it takes whatever there is.
     pub own: Option<OwnSlots>,
@@ -111,6 +113,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             response_timeout,
             courier,
             room: Arc::default(),
+            keeper: Keeper::default(),
             read_nonce,
             own,
             mixed: AtomicBool::new(false),
@@ -124,6 +127,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
 
     /// Makes the pool in the store, or adds the slots that it does not have.
     pub(super) async fn open(&self) -> Result<()> {
+        self.core.interval(None, self.core.options.ttl)?;
         self.core.define(self.core.courier.definition()).await?;
         if self.core.own.is_some() {
             self.core.note_losses().await?;
@@ -172,7 +176,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     pub fn try_acquire(&self, options: AcquireOptions) -> Result<Option<Lease<S, R>>> {
         let core = &self.core;
         let want = core.want(options, 0)?;
-        match core.try_claim(&want, false) {
+        match core.try_attempt(&want) {
             None => {
                 Err(Error::invalid("try_acquire", "works in memory only; use acquire with a timeout of 0"))
             }
@@ -183,7 +187,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             }
             Some(Ok(Ok(mut grants))) => {
                 core.counters.waited(0);
-                Ok(grants.pop().map(|grant| Lease::new(core.clone(), grant)))
+                Ok(grants.pop().map(|grant| core.lease(&want, grant)))
             }
         }
     }
@@ -251,8 +255,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if self.answers_at_once() {
             return deadline;
         }
-        let left = deadline.saturating_sub(now);
-        (sent + left - left / 100).saturating_sub(MARGIN)
+        in_time(sent, deadline.saturating_sub(now))
+    }
+
+    /// When a lease ends that its keeper watches: as long before its end in the store for stores that answer at
+    /// once, where timers come late too.
+    pub fn kept_until(&self, sent: Micros, now: Micros, deadline: Micros) -> Micros {
+        if self.answers_at_once() {
+            in_time(now, deadline.saturating_sub(now))
+        } else {
+            self.local_deadline(sent, now, deadline)
+        }
     }
 
     pub fn answers_at_once(&self) -> bool {
@@ -330,6 +343,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
+/// The end of what was begun at `sent` and ends `left` later, less what clocks may differ by.
+fn in_time(sent: Micros, left: Micros) -> Micros {
+    (sent + left - left / 100).saturating_sub(MARGIN)
+}
+
 /// The requests that make a pool of these options and slots.
 pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) -> Vec<Request> {
     let define = |slots: &[(String, SlotSpec)]| Request::Define {
@@ -363,6 +381,11 @@ mod tests {
         let lease = ours.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "b");
         assert_eq!(ours.acquire(at_once()).await.unwrap_err().code(), Code::Exhausted);
+        drop(lease);
+        // Without a future too.
+        let lease = ours.try_acquire(AcquireOptions::default()).unwrap().expect("what is left of its own");
+        assert_eq!(lease.slot(), "b");
+        assert!(ours.try_acquire(AcquireOptions::default()).unwrap().is_none());
         let lease = theirs.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "c");
     }

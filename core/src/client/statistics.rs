@@ -88,6 +88,14 @@ impl Counters {
         counter.fetch_add(1, Relaxed);
     }
 
+    /// A lease was found lost, because its deadline passed or otherwise.
+    pub fn lost(&self, expired: bool) {
+        Self::add(&self.lost);
+        if expired {
+            Self::add(&self.expired);
+        }
+    }
+
     pub fn waited(&self, time: Micros) {
         let bucket = (Micros::BITS - time.leading_zeros()) as usize;
         if let Some(count) = self.waits.get(bucket.min(BUCKETS - 1)) {

@@ -6,6 +6,7 @@
 //! | S2 | the fences of a slot increase over all grants ever, whatever the store forgot |
 //! | S3 | only the lease in force is renewed, released or resynced |
 //! | S4 | no holder relies on a lease for longer than the store keeps it |
+//! | K1 | nobody else is granted a slot before its last holder, if that is awake, was told that its lease is lost |
 //! | S5 | no nonce of an account is signed under two leases unless the first can never count |
 //! | S7 | no lease that the store did not grant; no "exhausted" from a store that nobody can reach |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
@@ -107,6 +108,8 @@ struct Judge<'a> {
     store: SlotModel,
     /// By slot: the leases that are relied on.
     beliefs: BTreeMap<String, Vec<Belief>>,
+    /// By slot: the leases of whose end somebody wants to be told.
+    watched: BTreeMap<String, Vec<(u64, ProcessId)>>,
     transactions: HashMap<u64, Transaction>,
     /// By account and nonce.
     signed: HashMap<(String, u64), Vec<u64>>,
@@ -157,6 +160,7 @@ impl<'a> Judge<'a> {
             rules,
             store: SlotModel::default(),
             beliefs: BTreeMap::new(),
+            watched: BTreeMap::new(),
             transactions: HashMap::new(),
             signed: HashMap::new(),
             acquires: HashMap::new(),
@@ -198,6 +202,7 @@ impl<'a> Judge<'a> {
             }
             What::Killed => {
                 self.killed.insert(process);
+                self.watched.values_mut().for_each(|watched| watched.retain(|watch| watch.1 != process));
                 self.beliefs
                     .values_mut()
                     .for_each(|beliefs| beliefs.retain(|belief| belief.process != process));
@@ -214,7 +219,12 @@ impl<'a> Judge<'a> {
             }
             What::AcquireEnded { acquire, end } => self.acquire_ended(at, *acquire, end)?,
             What::Believes { slot, fence, until } => self.believes(at, process, slot, *fence, *until)?,
+            What::Watched { slot, fence } => {
+                self.watched.entry(slot.clone()).or_default().push((*fence, process));
+            }
+            What::ToldLost { fence } => self.unwatch(*fence),
             What::Closed { fence } => {
+                self.unwatch(*fence);
                 self.beliefs.values_mut().for_each(|beliefs| beliefs.retain(|belief| belief.fence != *fence));
             }
             What::Answered { fence, call, error } => self.answered(*fence, call, error.as_deref())?,
@@ -279,6 +289,7 @@ impl<'a> Judge<'a> {
                         format!("{slot} {fence} was granted {} us before memory could be trusted", end - at);
                     return Err(Breach::new("S11", text));
                 }
+                self.told(at, slot, *fence)?;
                 self.highest = self.highest.max(*fence);
                 self.granted.entry(slot.clone()).or_default().push(*fence);
             }
@@ -413,6 +424,28 @@ impl<'a> Judge<'a> {
                 ))
             }
             _ => Ok(()),
+        }
+    }
+
+    fn unwatch(&mut self, fence: u64) {
+        self.watched.values_mut().for_each(|watched| watched.retain(|watch| watch.0 != fence));
+    }
+
+    /// A slot is granted anew: whoever had it must have been told.
+    fn told(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
+        let standing = |process: ProcessId| self.stood(process, at.saturating_sub(LENIENCE), at) > 0;
+        let untold =
+            self.watched.get(slot).into_iter().flatten().find(|&&(earlier, process)| {
+                earlier < fence && !standing(process) && !self.is_excused(earlier)
+            });
+        match untold {
+            Some((earlier, process)) => {
+                let text = format!(
+                    "{slot} is granted under {fence}; {process}, who has it under {earlier}, was not told"
+                );
+                Err(Breach::new("K1", text))
+            }
+            None => Ok(()),
         }
     }
 

@@ -73,6 +73,18 @@ pub enum What {
         /// The lease's fence.
         fence: u64,
     },
+    /// A process wants to be told of the end of a lease.
+    Watched {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+    },
+    /// It was told that the lease is lost.
+    ToldLost {
+        /// The lease's fence.
+        fence: u64,
+    },
     /// A release or renewal that was answered: its error's code, if it failed.
     Answered {
         /// The lease's fence.

@@ -1,7 +1,7 @@
 //! What one world is made of, drawn from its seed: each world has some kinds of faults and not others, so that
 //! rare ones are not drowned by frequent ones.
 
-use leasehold::client::PoolOptions;
+use leasehold::client::{Keepalive, PoolOptions};
 use leasehold::id::SlotId;
 use leasehold::slots::{SlotSpec, Strategy};
 
@@ -127,6 +127,7 @@ impl Plan {
             cooldown: *rng.pick(&[0, 0, 200_000]),
             strategy: *rng.pick(&[Strategy::Random, Strategy::LeastRecent, Strategy::Weighted]),
             max_hold: *rng.pick(&[0, 2 * ttl, 3 * ttl]),
+            keepalive: Keepalive::Off,
             // As long as a transaction may be under way, and a node behind.
             doubt_rest: LONGEST_FLIGHT + LONGEST_LAG + 100_000,
             settle: 6 * SECOND,

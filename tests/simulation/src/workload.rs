@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{Either, join_all, select};
 use leasehold::client::{
-    AcquireOptions, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions, Unit,
+    AcquireOptions, Keepalive, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions, Unit,
 };
 use leasehold::id::SlotId;
 use leasehold::store::Store;
@@ -121,7 +121,7 @@ impl<S: Store> Member<S> {
             self.site.world.sleep(rest).await;
             match self.acquire(&mut rng).await {
                 Some(Ok(leases)) => {
-                    let uses = leases.into_iter().map(|lease| self.employ(lease, rng.fork(1)));
+                    let uses = leases.into_iter().map(|(lease, kept)| self.employ(lease, kept, rng.fork(1)));
                     join_all(uses.collect::<Vec<_>>()).await;
                 }
                 Some(Err(_)) => self.site.world.sleep(100_000).await,
@@ -130,14 +130,19 @@ impl<S: Store> Member<S> {
         }
     }
 
-    /// Asks for leases; `None` if it was dropped before its end.
-    async fn acquire(&self, rng: &mut Rng) -> Option<Result<Vec<SimLease<S>>, Error>> {
+    /// Asks for leases, and says whether the library keeps them alive; `None` if it was dropped before its end.
+    async fn acquire(&self, rng: &mut Rng) -> Option<Result<Vec<(SimLease<S>, bool)>, Error>> {
         let (site, plan) = (&self.site, &self.site.plan);
         let timeout = *rng.pick(&[0, 30_000, 500_000, 2_000_000, 5_000_000, 9_000_000]);
         let mut options = AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() };
         if rng.in_thousand(200) {
             options.ttl = Some(rng.between(plan.pool.ttl / 2, plan.pool.ttl));
         }
+        let ttl = options.ttl.unwrap_or(plan.pool.ttl);
+        if rng.in_thousand(300) && ttl / 3 + plan.response_timeout < ttl {
+            options.keepalive = Some(*rng.pick(&[Keepalive::Third, Keepalive::Every(ttl / 8)]));
+        }
+        let kept = options.keepalive.is_some();
         if rng.in_thousand(100) {
             let id = &rng.pick(&plan.accounts).0;
             options.slots = SlotId::new(id).ok().map(|id| vec![id]);
@@ -175,7 +180,10 @@ impl<S: Store> Member<S> {
         }
         record(What::AcquireEnded { acquire, end });
         leases.iter().flatten().flatten().for_each(|lease| self.believe(lease));
-        leases
+        if kept || rng.in_thousand(200) {
+            leases.iter().flatten().flatten().for_each(|lease| self.watch(lease));
+        }
+        leases.map(|leases| leases.map(|leases| leases.into_iter().map(|lease| (lease, kept)).collect()))
     }
 
     /// Records until when this process relies on the lease.
@@ -186,10 +194,24 @@ impl<S: Store> Member<S> {
         self.site.history.record(world.now(), self.process, believes);
     }
 
-    async fn employ(&self, lease: SimLease<S>, mut rng: Rng) {
+    /// Has itself told of the end of the lease.
+    fn watch(&self, lease: &SimLease<S>) {
+        let (site, process, fence) = (self.site.clone(), self.process, lease.fence());
+        let watched = What::Watched { slot: lease.slot().to_owned(), fence };
+        site.history.record(site.world.now(), process, watched);
+        let lost = lease.lost();
+        self.site.world.spawn(process, async move {
+            if lost.await.is_some() {
+                site.census.count("told of a loss");
+                site.history.record(site.world.now(), process, What::ToldLost { fence });
+            }
+        });
+    }
+
+    async fn employ(&self, lease: SimLease<S>, kept: bool, mut rng: Rng) {
         let (site, ttl) = (&self.site, self.site.plan.pool.ttl);
         if lease.nonce().is_none() && !self.learn(&lease).await {
-            return self.end(lease, &mut rng).await;
+            return self.end(lease, kept, &mut rng).await;
         }
         let mut next = lease.nonce();
         // Some hold on for as long as they are let.
@@ -207,13 +229,16 @@ impl<S: Store> Member<S> {
                 1..=3 => self.renew(&lease).await,
                 _ => site.world.sleep(rng.spread(500, ttl / 3)).await,
             }
+            if kept {
+                self.believe(&lease);
+            }
             let Some(nonce) = next else { break };
             next = match rng.in_thousand(700) {
                 true => self.sign(&lease, nonce, &mut rng).await,
                 false => Some(nonce),
             };
         }
-        self.end(lease, &mut rng).await;
+        self.end(lease, kept, &mut rng).await;
     }
 
     /// Asks the chain where the library has not.
@@ -277,12 +302,13 @@ impl<S: Store> Member<S> {
     }
 
     /// Gives the lease back, drops it, or keeps it for ever.
-    async fn end(&self, lease: SimLease<S>, rng: &mut Rng) {
+    async fn end(&self, lease: SimLease<S>, kept: bool, rng: &mut Rng) {
         let site = &self.site;
         let fence = lease.fence();
         let record = |what| site.history.record(site.world.now(), self.process, what);
         match rng.below(20) {
-            0 => {
+            // One that the library keeps alive would be held to the end of the world.
+            0 if !kept => {
                 site.census.count("lease kept");
                 let mut state = unpoisoned(&site.state);
                 state.kept.entry(self.process).or_default().push(Box::new(lease));

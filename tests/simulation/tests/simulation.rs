@@ -18,7 +18,7 @@ const PATIENCE: u64 = 120;
 const TOLD: usize = 60;
 
 /// What must have happened at least once, or the worlds prove nothing.
-const KINDS: [&str; 43] = [
+const KINDS: [&str; 44] = [
     "BUSY",
     "CLUSTERDOWN",
     "LOADING",
@@ -57,6 +57,7 @@ const KINDS: [&str; 43] = [
     "script flush",
     "slot added",
     "slot removed",
+    "told of a loss",
     "server hung",
     "transaction doubled",
     "transaction lost",

@@ -26,6 +26,7 @@ mod cluster;
 mod doubled;
 mod eviction;
 mod failover;
+mod keepalive;
 mod leases;
 mod load;
 mod nonces;

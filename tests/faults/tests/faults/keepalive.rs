@@ -1,0 +1,161 @@
+//! Leases that are kept alive: they outlive failures that are shorter than they are, their holders hear of their end
+//! before anybody else gets the slot, and they cost little.
+
+use std::time::{Duration, Instant};
+
+use leasehold::client::{AcquireOptions, Keepalive, PoolOptions, ReleaseOptions};
+use leasehold::{Code, MILLISECOND, SECOND};
+use leasehold_faults::{Place, Pool, calls, eventually, handle_with, options, patient, soon, within};
+use leasehold_servers::Proxy;
+
+const RESPONSE: f64 = 300.0;
+const TTL: u64 = 1_500 * MILLISECOND;
+
+fn kept(slots: &[&str]) -> PoolOptions {
+    PoolOptions { ttl: TTL, keepalive: Keepalive::Third, max_hold: 0, ..options(slots) }
+}
+
+async fn opened(url: &str, options: PoolOptions) -> Pool {
+    let handle = handle_with(url, "faults", RESPONSE).expect("a good address");
+    handle.pool("relayers", options, None).await.expect("opens")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_lease_that_is_kept_lasts_while_its_holder_lives_and_no_longer() {
+    for place in [Place::memory(), Place::redis()] {
+        let pool = opened(place.url(), kept(&["a"])).await;
+        let lease = pool.acquire(patient()).await.expect("granted");
+        let end = Instant::now() + Duration::from_micros(2 * TTL);
+        while Instant::now() < end {
+            assert!(lease.is_held());
+            assert_eq!(pool.acquire(within(0)).await.expect_err("held").code(), Code::Exhausted);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let lost = lease.lost();
+        drop(lease);
+        // Given back in time is not lost.
+        assert!(soon(Duration::from_secs(2), "its end", lost).await.0.is_none());
+        drop(pool.acquire(within(5_000)).await.expect("granted anew"));
+    }
+}
+
+// The thread that extends locks died for good at the first error, and every lock of the process with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn renewals_survive_errors() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let pool = opened(&proxy.url(), kept(&["a"])).await;
+    let lease = pool.acquire(patient()).await.expect("granted");
+    for round in 0..3 {
+        match round {
+            // A connection that breaks, a reply that never comes, a server that refuses for a time.
+            0 => proxy.disconnect(),
+            1 => proxy.drop_replies(1),
+            _ => {
+                proxy.cut();
+                tokio::time::sleep(Duration::from_micros(TTL / 4)).await;
+                proxy.heal().expect("healed");
+            }
+        }
+        let before = lease.remaining();
+        eventually("it is renewed", async || lease.remaining() > before.max(TTL * 8 / 10)).await;
+        tokio::time::sleep(Duration::from_micros(TTL)).await;
+        assert!(lease.is_held(), "round {round}");
+    }
+    assert_eq!(pool.statistics().lost, 0);
+}
+
+// An extension that was refused was a line in a log: the block ran on to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_holder_that_is_cut_off_is_told_before_another_gets_the_slot() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let (pool, other) = (opened(&proxy.url(), kept(&["a"])).await, opened(place.url(), kept(&["a"])).await);
+    let lease = pool.acquire(patient()).await.expect("granted");
+    let lost = lease.lost();
+    let told = tokio::spawn(async move { (lost.await.expect("lost, not given back"), Instant::now()) });
+    proxy.cut();
+    let taken = other.acquire(within(10_000)).await.expect("granted after its end");
+    let granted = Instant::now();
+    let (error, at) = soon(Duration::from_secs(1), "the message", told).await.0.expect("no panic");
+    assert_eq!(error.code(), Code::Lost);
+    assert!(error.message().contains("its deadline passed"), "{error}");
+    assert!(at <= granted, "told {:?} after the next holder", at - granted);
+    assert!(!lease.is_held() && taken.is_held() && taken.fence() > lease.fence());
+    // What the late holder does changes nothing.
+    proxy.heal().expect("healed");
+    assert_eq!(lease.release(ReleaseOptions::default()).await.expect_err("late").code(), Code::Lost);
+    assert!(taken.is_held());
+    assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_holder_whose_lease_is_broken_is_told_at_the_next_renewal() {
+    for place in [Place::memory(), Place::redis()] {
+        let pool = opened(place.url(), kept(&["a"])).await;
+        let lease = pool.acquire(patient()).await.expect("granted");
+        pool.break_lease("a").await.expect("broken");
+        let (error, _) = soon(Duration::from_micros(TTL), "the message", lease.lost()).await;
+        assert_eq!(error.expect("lost").code(), Code::Lost);
+        assert!(!lease.is_held());
+    }
+}
+
+// Whoever asks for it is told without renewals as well, and renewals by hand put the end off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_end_of_a_lease_that_is_not_kept_is_told() {
+    for place in [Place::memory(), Place::redis()] {
+        let pool = opened(place.url(), PoolOptions { keepalive: Keepalive::Off, ..kept(&["a"]) }).await;
+        let lease = pool.acquire(patient()).await.expect("granted");
+        let mut lost = Box::pin(lease.lost());
+        for _ in 0..4 {
+            assert!(tokio::time::timeout(Duration::from_micros(TTL / 2), &mut lost).await.is_err());
+            lease.renew(None).await.expect("renewed");
+        }
+        let (error, _) = soon(Duration::from_micros(2 * TTL), "the message", lost).await;
+        assert_eq!(error.expect("lost").code(), Code::Lost);
+        assert!(!lease.is_held());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn renewals_travel_together_and_stop_with_their_owners() {
+    const LEASES: usize = 1_000;
+    let place = Place::redis();
+    let names: Vec<String> = (0..LEASES).map(|at| format!("account-{at}")).collect();
+    let settings =
+        PoolOptions { ttl: 6 * SECOND, ..kept(&names.iter().map(String::as_str).collect::<Vec<_>>()) };
+    let pool = opened(place.url(), settings).await;
+    let all = AcquireOptions { count: Some(LEASES as u32), timeout: Some(20 * SECOND), ..patient() };
+    let leases = pool.acquire_many(all).await.expect("granted");
+    let (before, began) = (calls(place.server(), "evalsha"), Instant::now());
+    tokio::time::sleep(Duration::from_millis(6_500)).await;
+    assert!(leases.iter().all(leasehold_faults::Lease::is_held), "all outlive their time to live");
+    let sent = calls(place.server(), "evalsha") - before;
+    // An interval is 2 s, and renewals come up to an eighth of it early.
+    let intervals = began.elapsed().as_secs_f64() / 1.75 + 1.0;
+    println!("{LEASES} leases: {sent} requests in {intervals:.1} intervals");
+    assert!(sent as f64 <= intervals * LEASES as f64 / 100.0, "{sent} requests in {intervals} intervals");
+    drop(leases);
+    eventually("all are given back", async || {
+        pool.inspect(&[]).await.is_ok_and(|census| census.ready == LEASES as u32)
+    })
+    .await;
+    let before = calls(place.server(), "evalsha");
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(calls(place.server(), "evalsha"), before, "nothing is renewed any more");
+}
+
+// An interval that leaves no time for a reply to be late was taken, and the lock expired unrenewed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_interval_that_leaves_no_time_is_refused() {
+    let place = Place::redis();
+    let handle = handle_with(place.url(), "faults", RESPONSE).expect("a good address");
+    let long = |time| PoolOptions { keepalive: Keepalive::Every(time), ..kept(&["a"]) };
+    let error = handle.pool("relayers", long(TTL - 300 * MILLISECOND), None).await.expect_err("too long");
+    assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("keepalive")));
+    let pool = handle.pool("relayers", long(TTL - 301 * MILLISECOND), None).await.expect("opens");
+    let short = AcquireOptions { ttl: Some(TTL / 2), ..patient() };
+    let error = pool.acquire(short).await.expect_err("too long for this one");
+    assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("keepalive")));
+}
