@@ -27,6 +27,14 @@ impl SlotId {
         Ok(SlotId(plain.into()))
     }
 
+    /// Reads the name of a lock: as an id, but `:` is allowed (`account:13`), and no two spellings are the same.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn name(text: &str) -> Result<Self> {
+        check(text, |_| true).map(|()| SlotId(text.into()))
+    }
+
     /// The id's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -76,6 +84,11 @@ impl Name {
     pub fn new(text: &str) -> Result<Self> {
         check(text, |_| true)?;
         Ok(Name(text.into()))
+    }
+
+    /// The pool that all locks of a namespace are in: a name that no user can give.
+    pub(crate) fn of_locks() -> Self {
+        Name("%locks".into())
     }
 
     /// The name's text.

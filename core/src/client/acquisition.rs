@@ -326,7 +326,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         match self.courier.trouble() {
             Some(cause) => unavailable(&cause),
             // Only a store that has answered can have said that nothing is free.
-            None if want.patient && want.answered.load(Relaxed) => timed_out(want),
+            None if want.patient && want.answered.load(Relaxed) => timed_out(want, self.makes_names),
             None => unavailable("it gave no answer in time"),
         }
     }
@@ -336,6 +336,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mixed = mix(self.secret ^ count);
         let holder = u128::from(self.secret) << 64 | u128::from(count);
         let choice = match &want.slots {
+            Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
             Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
             None if self.mixed.load(Relaxed) => self.own_choice(want.count, mixed),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
@@ -477,7 +478,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     left(at)
                 ),
             ),
-            _ if want.patient => timed_out(want),
+            _ if want.patient => timed_out(want, self.makes_names),
+            (_, Some(at)) if self.makes_names => Error::new(
+                Code::Exhausted,
+                format!(
+                    "the lock is held by another, for {} ms if it is not renewed; wait by giving a timeout",
+                    left(at)
+                ),
+            ),
             (_, Some(at)) => Error::new(
                 Code::Exhausted,
                 format!(
@@ -514,13 +522,18 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-fn timed_out(want: &Want) -> Error {
-    let what =
-        if want.count == 1 { "no slot".to_owned() } else { format!("fewer than {} slots", want.count) };
-    Error::new(
-        Code::TimedOut,
-        format!("{what} came free before the timeout; give a longer timeout, more slots or a shorter ttl"),
-    )
+fn timed_out(want: &Want, of_lock: bool) -> Error {
+    let message = match want.count {
+        _ if of_lock => {
+            "the lock was held by others until the timeout; give a longer timeout, or see why it is held so long"
+                .to_owned()
+        }
+        1 => "no slot came free before the timeout; give a longer timeout, more slots or a shorter ttl".to_owned(),
+        count => format!(
+            "fewer than {count} slots came free before the timeout; give a longer timeout, more slots or a shorter ttl"
+        ),
+    };
+    Error::new(Code::TimedOut, message)
 }
 
 /// Scatters the bits of a counter (splitmix64).

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::lock::lock_pool;
 use super::options::{Unit, rest};
 use super::pool::PoolCore;
-use super::{Pool, PoolOptions, ReadNonce, Runtime};
+use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
 use crate::store::Store;
@@ -18,6 +19,8 @@ pub struct Leasehold<S: Store, R: Runtime> {
     runtime: R,
     options: OpenOptions,
     pools: Mutex<Opened<S, R>>,
+    /// The pool of its locks, once there is one. Kept, because it knows the highest fence that was seen.
+    locks: Mutex<Option<Arc<PoolCore<S, R>>>>,
 }
 
 /// The pools that a handle opened; nothing once it is closed.
@@ -70,7 +73,7 @@ fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
 impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
     pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
-        Leasehold { store, runtime, options, pools: Mutex::new(Some(Vec::new())) }
+        Leasehold { store, runtime, options, pools: Mutex::new(Some(Vec::new())), locks: Mutex::default() }
     }
 
     /// The defaults of this handle's pools.
@@ -92,16 +95,41 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         let name = PoolName { namespace: self.options.namespace.clone(), pool };
         let timeout = self.options.response_timeout;
         let pool = Pool::new(&self.store, self.runtime.clone(), name, options, read_nonce, timeout);
-        {
-            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(pools) = &mut *pools else {
-                return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
-            };
-            pools.retain(|pool| pool.strong_count() > 0);
-            pools.push(Arc::downgrade(&pool.core));
-        }
+        self.enroll(&pool.core)?;
         pool.open().await?;
         Ok(pool)
+    }
+
+    /// A lock of one name, or of several that are held together. Asks nothing of the store yet.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
+    pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = match &*locks {
+            Some(core) => core.clone(),
+            None => {
+                let name = PoolName { namespace: self.options.namespace.clone(), pool: Name::of_locks() };
+                let timeout = self.options.response_timeout;
+                let pool = Pool::new(&self.store, self.runtime.clone(), name, lock_pool(), None, timeout);
+                self.enroll(&pool.core)?;
+                *locks = Some(pool.core.clone());
+                pool.core
+            }
+        };
+        drop(locks);
+        Lock::new(core, names, options)
+    }
+
+    /// Closes the pool when this handle is closed.
+    fn enroll(&self, core: &Arc<PoolCore<S, R>>) -> Result<()> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pools) = &mut *pools else {
+            return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
+        };
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(core));
+        Ok(())
     }
 
     /// Opens no more pools, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay

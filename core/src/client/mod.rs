@@ -11,6 +11,7 @@ mod courier;
 mod keeper;
 mod lease;
 mod leasehold;
+mod lock;
 #[cfg(feature = "redis")]
 pub mod native;
 mod nonce_source;
@@ -26,6 +27,7 @@ pub use admin::{Census, SlotState};
 pub use calls::{Begun, Calls, holding, let_go};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
+pub use lock::{LOCK_TTL, Lock, LockOptions, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
 pub use options::{
     AcquireOptions, Keepalive, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl,

@@ -16,7 +16,7 @@ use super::statistics::Counters;
 use super::waiting::WaitingRoom;
 use super::{AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
 use crate::error::{Code, Error, Result};
-use crate::id::{PoolName, SlotId};
+use crate::id::{Name, PoolName, SlotId};
 use crate::nonce::{Nonce, Outcome};
 use crate::slots::{LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec};
 use crate::store::{Store, StorePool, Watch};
@@ -40,6 +40,8 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub courier: Arc<Courier<S::Pool, R>>,
     pub room: Arc<WaitingRoom>,
     pub keeper: Keeper,
+    /// Whether claims make the slots that they name: they are locks.
+    pub makes_names: bool,
     pub read_nonce: Option<ReadNonce>,
     /// This process's slots; `None` if it takes whatever there is.
     pub own: Option<OwnSlots>,
@@ -105,6 +107,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         let courier = Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition);
         let own = options.slots.as_deref().map(OwnSlots::new);
         let secret = runtime.random();
+        let makes_names = name.pool == Name::of_locks();
         let core = PoolCore {
             name,
             options,
@@ -114,6 +117,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             courier,
             room: Arc::default(),
             keeper: Keeper::default(),
+            makes_names,
             read_nonce,
             own,
             mixed: AtomicBool::new(false),
@@ -158,14 +162,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::acquire`].
     pub async fn acquire_many(&self, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
-        let core = &self.core;
-        let began = core.runtime.now();
-        let outcome = core.acquire(core.want(options, began)?).await;
-        match &outcome {
-            Ok(_) => core.counters.waited(core.runtime.now().saturating_sub(began)),
-            Err(_) => Counters::add(&core.counters.refused),
-        }
-        outcome
+        self.core.acquire_counted(options).await
     }
 
     /// Leases one slot at once or not at all, without a future: for stores in memory. The chain is not
@@ -217,6 +214,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if let Some(mut watch) = self.watch.try_lock() {
             *watch = None;
         }
+    }
+
+    /// Leases, and counts how it went.
+    pub async fn acquire_counted(self: &Arc<Self>, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
+        let began = self.runtime.now();
+        let outcome = self.acquire(self.want(options, began)?).await;
+        match &outcome {
+            Ok(_) => self.counters.waited(self.runtime.now().saturating_sub(began)),
+            Err(_) => Counters::add(&self.counters.refused),
+        }
+        outcome
     }
 
     pub fn reads_nonces(&self) -> bool {

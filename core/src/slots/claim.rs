@@ -2,7 +2,8 @@
 
 use super::draw::Draw;
 use super::pool::{DOUBT, Pool};
-use super::{Choice, Grant, Refusal, Reply, State, Strategy};
+use super::slot::Slot;
+use super::{Choice, Grant, MAX_SLOTS, Refusal, Reply, State, Strategy};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
@@ -51,6 +52,14 @@ impl Pool {
                     grants.extend(self.grant(now, place, holder, ttl, max_hold));
                 }
             }
+            Choice::Named { slots } => {
+                let Some(places) = self.places_of(slots) else {
+                    return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) };
+                };
+                for place in places {
+                    grants.extend(self.grant(now, place, holder, ttl, max_hold));
+                }
+            }
         }
         Reply::Granted(grants)
     }
@@ -66,6 +75,29 @@ impl Pool {
             }
         }
         Ok(places)
+    }
+
+    /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free.
+    fn places_of(&mut self, slots: &[SlotId]) -> Option<Vec<u32>> {
+        let mut new = 0;
+        for id in slots {
+            match self.find(id).and_then(|place| self.slots.get(place as usize)) {
+                Some(slot) if slot.state != State::Ready => return None,
+                Some(_) => {}
+                None => new += 1,
+            }
+        }
+        if self.total() + new > MAX_SLOTS {
+            return None;
+        }
+        let mut places = Vec::with_capacity(slots.len());
+        for id in slots {
+            let place = self.find(id).unwrap_or_else(|| self.place_of(Slot::passing(id.clone())));
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Some(places)
     }
 
     /// When the first of `slots` is due.

@@ -39,6 +39,8 @@ pub struct Pool {
     pub(super) due: DueSet,
     pub(super) positions: Positions,
     freed: u32,
+    /// How many slots passed that were made for a lease.
+    passed: u32,
     ever_added: usize,
 }
 
@@ -76,7 +78,7 @@ impl Pool {
             return Answer::Performed(Performed { now, top: 0, freed: 0, replies });
         }
         self.clock.advance(moment.wall, now);
-        self.freed = 0;
+        (self.freed, self.passed) = (0, 0);
         if self.defined {
             self.notice_loss(now, moment, envelope);
             self.sweep(now);
@@ -123,7 +125,7 @@ impl Pool {
     fn begin_turn(&mut self, moment: Moment<'_>) -> Micros {
         let now = self.clock.read(moment.wall);
         self.clock.advance(moment.wall, now);
-        self.freed = 0;
+        (self.freed, self.passed) = (0, 0);
         self.sweep(now);
         now
     }
@@ -167,9 +169,9 @@ impl Pool {
         self.ready.iter().map(|queue| queue.len()).sum()
     }
 
-    /// How many slots became ready and still are, if somebody waits.
+    /// How many slots became ready and still are, or passed, if somebody waits.
     fn freed_for_waiters(&self, now: Micros) -> u32 {
-        if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 }
+        if self.waiters_until > now { self.freed.min(self.count_ready()) + self.passed } else { 0 }
     }
 
     /// Sees from the server's identity, from a client's fence or from a client's clock that memory may
@@ -190,10 +192,13 @@ impl Pool {
         for _ in 0..SWEEP {
             let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
             let Some(slot) = self.slots.get_mut(place as usize) else { return };
+            let passes = slot.mode == Mode::Passing;
             if slot.state == State::Leased {
                 let ended = slot.until;
                 slot.set_nonce(slot.nonce.unsettled(), ended);
                 self.settle(now, place, ended);
+            } else if passes {
+                self.let_pass(place);
             } else {
                 self.make_ready(place);
             }
@@ -211,7 +216,7 @@ impl Pool {
                 slot.state = State::Out;
                 return;
             }
-            Mode::Enabled => {}
+            Mode::Enabled | Mode::Passing => {}
         }
         if matches!(slot.nonce, NonceRecord::InDoubt { .. }) {
             slot.rest_until = slot.rest_until.max(ended + doubt_rest);
@@ -221,9 +226,17 @@ impl Pool {
             slot.state = State::Cooling;
             slot.until = until;
             self.due.insert(until, place, &mut self.positions);
+        } else if slot.mode == Mode::Passing {
+            self.let_pass(place);
         } else {
             self.make_ready(place);
         }
+    }
+
+    /// Forgets a slot that was made for a lease, for whoever waits to make it again.
+    fn let_pass(&mut self, place: u32) {
+        self.forget(place);
+        self.passed += 1;
     }
 
     pub(super) fn make_ready(&mut self, place: u32) {
@@ -252,6 +265,12 @@ impl Pool {
     }
 
     pub(super) fn insert(&mut self, slot: Slot) {
+        let place = self.place_of(slot);
+        self.make_ready(place);
+    }
+
+    /// Gives a slot a place, in no set yet.
+    pub(super) fn place_of(&mut self, slot: Slot) -> u32 {
         let id = slot.id.clone();
         let place = match self.vacant.pop() {
             Some(place) => {
@@ -267,7 +286,7 @@ impl Pool {
         };
         self.index.insert(id, place);
         self.ever_added += 1;
-        self.make_ready(place);
+        place
     }
 
     pub(super) fn forget(&mut self, place: u32) {

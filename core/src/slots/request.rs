@@ -93,6 +93,11 @@ pub enum Choice {
         /// `least` to the number of ids.
         most: u32,
     },
+    /// All of these; those that the pool does not have are made for the time of their lease.
+    Named {
+        /// The ids; one that is there twice counts once.
+        slots: Vec<SlotId>,
+    },
 }
 
 /// How a claim of any slot chooses among those that are ready.

@@ -60,7 +60,7 @@ impl Pool {
         }
         if let Some(slot) = self.slots.get_mut(place as usize) {
             slot.weight = spec.weight;
-            if slot.mode == Mode::Removing {
+            if matches!(slot.mode, Mode::Removing | Mode::Passing) {
                 slot.mode = Mode::Enabled;
             }
         }

@@ -16,6 +16,8 @@ pub enum Mode {
     Disabled,
     /// No; it is forgotten when its lease ends.
     Removing,
+    /// It was made by a claim of its name, and is forgotten when its lease and its rest have ended.
+    Passing,
 }
 
 impl Mode {
@@ -26,6 +28,7 @@ impl Mode {
             Mode::Draining => "draining",
             Mode::Disabled => "disabled",
             Mode::Removing => "removing",
+            Mode::Passing => "passing",
         }
     }
 }
@@ -103,6 +106,11 @@ impl Slot {
             nonce: NonceRecord::Unset,
             raised: 0,
         }
+    }
+
+    /// One that nobody defined, about to be leased.
+    pub fn passing(id: SlotId) -> Self {
+        Slot { mode: Mode::Passing, state: State::Out, ..Slot::new(id, 1) }
     }
 
     /// The queue it waits in when it is ready: slots of like weight together, those in doubt apart.

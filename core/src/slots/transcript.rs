@@ -146,6 +146,9 @@ fn request(value: &Value) -> Result<Request> {
 
 fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     let slots = keys.take("these", |value| list(value, slot))?;
+    if let Some(slots) = keys.take("named", |value| list(value, slot))? {
+        return Ok(Choice::Named { slots });
+    }
     let strategy = match keys.take("any", Value::as_text)? {
         Some("random") => Some(Strategy::Random),
         Some("least_recent") => Some(Strategy::LeastRecent),
@@ -186,7 +189,9 @@ fn spec(value: &Value) -> Result<SlotSpec> {
 }
 
 fn slot(value: &Value) -> Result<SlotId> {
-    SlotId::new(value.as_text()?)
+    let text = value.as_text()?;
+    // A lock's name may be no id.
+    SlotId::new(text).or_else(|_| SlotId::name(text))
 }
 
 fn number<T: std::str::FromStr>(value: &Value) -> Result<T> {

@@ -130,8 +130,9 @@ impl Traffic {
 
     fn request(&mut self, pool: usize) -> Request {
         match self.random.below(24) {
-            0..6 => self.claim_any(),
-            6..8 => self.claim_these(),
+            0..5 => self.claim_any(),
+            5..7 => self.claim_these(),
+            7 => self.claim_named(),
             8..11 => {
                 let lease = self.lease(pool).0;
                 Request::Renew { lease, ttl: self.ttl() }
@@ -183,6 +184,20 @@ impl Traffic {
         let most = 1 + self.random.below(slots.len() as u64) as u32;
         let least = 1 + self.random.below(u64::from(most)) as u32;
         self.claim(Choice::These { slots, least, most })
+    }
+
+    /// Names of which the pool has some, and makes the others.
+    fn claim_named(&mut self) -> Request {
+        let count = 1 + self.random.below(3);
+        let mut name = || match self.random.once_in(3) {
+            true => self.slot(),
+            false => {
+                let number = self.scale.slots + 1 + self.random.below(6);
+                self.name(number)
+            }
+        };
+        let slots = (0..count).map(|_| name()).collect();
+        self.claim(Choice::Named { slots })
     }
 
     fn claim(&mut self, choice: Choice) -> Request {

@@ -39,6 +39,7 @@ impl<'a> Sent<'a> {
             let count = |at: usize| rest[at].parse::<usize>().unwrap_or(0);
             let length = match rest[0] {
                 "claim" if rest[5] == "any" => 9,
+                "claim" if rest[5] == "named" => 7 + count(6),
                 "claim" => 9 + count(8),
                 "more" => 2,
                 "renew" => 4,
@@ -67,7 +68,11 @@ impl<'a> Sent<'a> {
     /// Whether it is one claim and nothing else; the slots that it names, if it names any.
     pub fn only_claim(&self) -> Option<&[&'a str]> {
         match self.requests.as_slice() {
-            [claim] if claim[0] == "claim" => Some(if claim[5] == "any" { &[] } else { &claim[9..] }),
+            [claim] if claim[0] == "claim" => Some(match claim[5] {
+                "any" => &[],
+                "named" => &claim[7..],
+                _ => &claim[9..],
+            }),
             _ => None,
         }
     }

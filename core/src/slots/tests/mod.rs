@@ -7,6 +7,7 @@ mod holders;
 mod lanes;
 mod loss;
 mod model;
+mod named;
 mod oracle;
 mod properties;
 mod roster;

@@ -30,6 +30,7 @@ pub struct Model {
     accounts: Vec<Account>,
     arrivals: u64,
     became_ready: u32,
+    passed: u32,
     kept: Vec<(Lane, Performed, Micros)>,
 }
 
@@ -54,6 +55,26 @@ struct Account {
 }
 
 impl Account {
+    fn new(id: &SlotId, weight: u8, mode: Mode) -> Self {
+        Account {
+            id: id.clone(),
+            weight,
+            mode,
+            state: State::Out,
+            arrival: 0,
+            fence: 0,
+            holder: 0,
+            since: 0,
+            until: 0,
+            hold_ends: None,
+            cooldown_ends: 0,
+            quarantine_ends: 0,
+            nonce: NonceRecord::Unset,
+            raised: 0,
+            trusted: None,
+        }
+    }
+
     fn record(&mut self, nonce: NonceRecord, now: Micros) {
         if lowest(nonce) != lowest(self.nonce) {
             self.raised = now;
@@ -110,7 +131,7 @@ impl Model {
             return Answer::Performed(Performed { now, top: 0, freed: 0, replies });
         }
         (self.latest, self.ahead) = (now, now - moment.wall);
-        self.became_ready = 0;
+        (self.became_ready, self.passed) = (0, 0);
         if self.defined {
             if self.incarnation != moment.incarnation || envelope.seen > self.top || envelope.jumped {
                 self.lost(now, moment, envelope.seen);
@@ -126,7 +147,7 @@ impl Model {
             replies.push(self.reply(now, moment, envelope.seen, request, hint));
         }
         let ready = self.in_state(State::Ready);
-        let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
+        let freed = if self.interest_ends > now { self.became_ready.min(ready) + self.passed } else { 0 };
         let performed = Performed { now, top: self.top, freed, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
@@ -168,8 +189,18 @@ impl Model {
                 let ended = account.until;
                 self.place(now, &id, ended);
             } else {
-                self.queue(&id);
+                self.rested(&id);
             }
+        }
+    }
+
+    /// Ready again, or gone if it was there for its lease only.
+    fn rested(&mut self, id: &SlotId) {
+        if self.account(id).is_some_and(|account| account.mode == Mode::Passing) {
+            self.accounts.retain(|account| account.id != *id);
+            self.passed += 1;
+        } else {
+            self.queue(id);
         }
     }
 
@@ -189,7 +220,7 @@ impl Model {
         match account.mode {
             Mode::Removing => self.accounts.retain(|account| account.id != *id),
             Mode::Draining | Mode::Disabled => (account.mode, account.state) = (Mode::Disabled, State::Out),
-            Mode::Enabled => {
+            Mode::Enabled | Mode::Passing => {
                 if account.in_doubt() {
                     account.cooldown_ends = account.cooldown_ends.max(ended + doubt_rest);
                 }
@@ -197,7 +228,7 @@ impl Model {
                 if rested > now {
                     (account.state, account.until) = (State::Cooling, rested);
                 } else {
-                    self.queue(id);
+                    self.rested(id);
                 }
             }
         }
@@ -214,7 +245,15 @@ impl Model {
         match request {
             Request::Claim { choice, holder, ttl, max_hold, wait } => {
                 self.longest = self.longest.max(*ttl);
-                let reply = match self.chosen(now, choice, hint) {
+                let chosen = self.chosen(now, choice, hint);
+                if let (Ok(slots), Choice::Named { .. }) = (&chosen, choice) {
+                    for id in slots {
+                        if self.account(id).is_none() {
+                            self.accounts.push(Account::new(id, 1, Mode::Passing));
+                        }
+                    }
+                }
+                let reply = match chosen {
                     Ok(slots) => Reply::Granted(
                         (0..slots.len())
                             .filter_map(|at| self.grant(now, &slots[at], *holder, *ttl, *max_hold, at, hint))
@@ -331,6 +370,21 @@ impl Model {
                 }
                 Ok(chosen)
             }
+            Choice::Named { slots } => {
+                let there: Vec<&Account> =
+                    self.accounts.iter().filter(|account| slots.contains(&account.id)).collect();
+                if !there.iter().all(ready) {
+                    let ends = there.into_iter().filter(timed).map(|account| account.until).min();
+                    return refused(Refusal::Exhausted, ends);
+                }
+                let mut chosen: Vec<SlotId> = Vec::new();
+                for id in slots {
+                    if !chosen.contains(id) {
+                        chosen.push(id.clone());
+                    }
+                }
+                Ok(chosen)
+            }
         }
     }
 
@@ -416,7 +470,7 @@ impl Model {
                 Some(account) => {
                     let moved = account.state == State::Ready && account.weight != spec.weight;
                     account.weight = spec.weight;
-                    if account.mode == Mode::Removing {
+                    if matches!(account.mode, Mode::Removing | Mode::Passing) {
                         account.mode = Mode::Enabled;
                     }
                     if moved {
@@ -424,23 +478,7 @@ impl Model {
                     }
                 }
                 None => {
-                    self.accounts.push(Account {
-                        id: spec.slot.clone(),
-                        weight: spec.weight,
-                        mode: Mode::Enabled,
-                        state: State::Out,
-                        arrival: 0,
-                        fence: 0,
-                        holder: 0,
-                        since: 0,
-                        until: 0,
-                        hold_ends: None,
-                        cooldown_ends: 0,
-                        quarantine_ends: 0,
-                        nonce: NonceRecord::Unset,
-                        raised: 0,
-                        trusted: None,
-                    });
+                    self.accounts.push(Account::new(&spec.slot, spec.weight, Mode::Enabled));
                     self.queue(&spec.slot);
                 }
             }

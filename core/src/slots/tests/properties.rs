@@ -49,6 +49,7 @@ enum Event {
 enum Ask {
     Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, wait: bool },
     These { slots: Vec<u8>, least: u32, ttl: usize },
+    Named { slots: Vec<u8>, ttl: usize, wait: bool },
     Renew { lease: usize, ttl: usize, tamper: u64 },
     Release { lease: usize, outcome: Ending, cooldown: Micros },
     Resync { lease: usize, chain: Near, rewind: bool, settle: Micros },
@@ -104,6 +105,8 @@ fn asks() -> impl Strategy<Value = Ask> {
             .prop_map(|(draws, least, more, ttl, max_hold, wait)| Ask::Any { draws, least, more, ttl, max_hold, wait }),
         2 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len())
             .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
+        2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), any::<bool>())
+            .prop_map(|(slots, ttl, wait)| Ask::Named { slots, ttl, wait }),
         2 => (0..9usize, 0..TTLS.len(), prop_oneof![9 => Just(0), 1 => 0..5u64])
             .prop_map(|(lease, ttl, tamper)| Ask::Renew { lease, ttl, tamper }),
         5 => (0..9usize, ending, rest())
@@ -231,6 +234,13 @@ impl Trace {
                 ttl: TTLS[*ttl],
                 max_hold: 0,
                 wait: false,
+            },
+            Ask::Named { slots, ttl, wait } => Request::Claim {
+                choice: Choice::Named { slots: slots.iter().map(|&number| slot(number)).collect() },
+                holder: 5,
+                ttl: TTLS[*ttl],
+                max_hold: 0,
+                wait: *wait,
             },
             &Ask::Renew { lease, ttl, tamper } => {
                 let mut lease = self.lease(lease).0;

@@ -63,7 +63,7 @@ if not defined and ARGV[cursor + 1] ~= 'define' then return format('done %d 0 0\
 
 shift = now - wall
 last = now
-local freed = 0
+local freed, passed = 0, 0
 
 -- The records that this envelope has read, and those of them to be written when it ends.
 local records, changed, changes = {}, {}, 0
@@ -104,6 +104,10 @@ local function flush()
   changes = 0
   write('HSET', SLOTS, written)
 end
+local function total()
+  flush()
+  return call('HLEN', SLOTS)
+end
 
 -- The order of places: the queues by arrival, then what comes due. The server is told of moves when something asks
 -- for the order, or at the end. Ranks that claims take are reckoned with here, so that a row of claims is one write.
@@ -130,8 +134,20 @@ local function take(rank)
   return ranked
 end
 
--- Where a slot goes that is leased no more since `ended`: into a queue, to what comes due, or out.
+-- Where a slot goes that is leased no more since `ended`: into a queue, to what comes due, or out. One that was made
+-- for its lease (mode p) passes.
+local function forget(s)
+  arrange()
+  call('ZREM', PLACES, s.id)
+  call('HDEL', SLOTS, s.id)
+  records[s.id] = nil
+  s.mode, s.state = 'r', 'o'
+end
 local function make_ready(s)
+  if s.mode == 'p' then
+    passed = passed + 1
+    return forget(s)
+  end
   local queue = 0
   if s.kind == 'd' then
     queue = DOUBT
@@ -152,15 +168,11 @@ local function make_ready(s)
 end
 local function settle(s, ended)
   save(s)
-  if s.mode ~= 'e' then
-    if s.mode ~= 'r' then s.mode = 'x' end
-    s.state = 'o'
+  if s.mode == 'r' then return forget(s) end
+  if s.mode == 'd' or s.mode == 'x' then
+    s.mode, s.state = 'x', 'o'
     arrange()
     call('ZREM', PLACES, s.id)
-    if s.mode == 'r' then
-      call('HDEL', SLOTS, s.id)
-      records[s.id] = nil
-    end
     return
   end
   if s.kind == 'd' then s.rest = max(s.rest, ended + doubt_rest) end
@@ -267,7 +279,7 @@ function claim(holder)
   if ready < least then
     arrange()
     local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
-    return refuse(call('HLEN', SLOTS) == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE)
+    return refuse(total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE)
   end
   local line, lines = 'granted 1', nil
   if most > 1 and ready > 1 then line, lines = 'granted ' .. min(most, ready), {} end
@@ -341,6 +353,11 @@ local function seldom(name)
 
 local perform = {}
 
+local function blank(id, mode, weight)
+  return { id = id, mode = mode, state = 'o', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0, ends = 0,
+    hold = 0, rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
+end
+
 function perform.these(holder)
   local count, ids, found, earliest, missing = number(), {}, {}, nil, false
   for i = 1, count do ids[i] = word() end
@@ -360,6 +377,37 @@ function perform.these(holder)
   end
   if missing then return refuse('noslot') end
   if #found < least then return refuse('exhausted', earliest) end
+  local lines = { 'granted ' .. #found }
+  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
+  return concat(lines)
+end
+
+function perform.named(holder)
+  local ids, found, earliest = {}, {}, nil
+  for i = 1, number() do ids[i] = word() end
+  if quiet_until() > now then return refuse('quiet', quiet_until()) end
+  local new = 0
+  for i = 1, #ids do
+    local s = load(ids[i])
+    if not s then
+      new = new + 1
+    elseif s.state ~= 'r' then
+      found = nil
+      if s.state ~= 'o' then earliest = min(earliest or s.ends, s.ends) end
+    end
+  end
+  if not found or new > 0 and total() + new > MAX_SLOTS then return refuse('exhausted', earliest) end
+  for i = 1, #ids do
+    local s = load(ids[i])
+    if not s then
+      s = blank(ids[i], 'p', 1)
+      records[s.id] = s
+    end
+    if not found[s.id] then
+      found[#found + 1] = s
+      found[s.id] = true
+    end
+  end
   local lines = { 'granted ' .. #found }
   for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
   return concat(lines)
@@ -397,8 +445,7 @@ end
 local function add(id, weight)
   local s = load(id)
   if not s then
-    s = { id = id, mode = 'e', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0, ends = 0, hold = 0,
-      rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
+    s = blank(id, 'e', weight)
     records[id] = s
     make_ready(s)
     return save(s)
@@ -406,7 +453,7 @@ local function add(id, weight)
   local moves = s.state == 'r' and s.weight ~= weight
   if moves then leave_queue(s) end
   s.weight = weight
-  if s.mode == 'r' then s.mode = 'e' end
+  if s.mode == 'r' or s.mode == 'p' then s.mode = 'e' end
   if moves then make_ready(s) end
   save(s)
 end
@@ -415,11 +462,11 @@ function perform.define()
   local wanted, rest, count = number(), number(), number()
   local first = cursor
   cursor = cursor + 2 * count
-  local total, new = call('HLEN', SLOTS), 0
+  local before, new = total(), 0
   for i = 1, count do
     if call('HEXISTS', SLOTS, ARGV[first + 2 * i - 1]) == 0 then new = new + 1 end
   end
-  if total + new > MAX_SLOTS then return 'full' end
+  if before + new > MAX_SLOTS then return 'full' end
   if not defined then
     -- A pool that is not there was never there, or was lost: lost if a client has seen a fence of it, and
     -- perhaps if the server started less than one quiet time ago.
@@ -431,9 +478,8 @@ function perform.define()
   end
   longest, doubt_rest = max(longest, wanted), max(doubt_rest, rest)
   for i = 1, count do add(ARGV[first + 2 * i - 1], tonumber(ARGV[first + 2 * i])) end
-  flush()
-  local all = call('HLEN', SLOTS)
-  return format('defined %d %d', all - total, all)
+  local all = total()
+  return format('defined %d %d', all - before, all)
 end
 
 function perform.change()
@@ -473,11 +519,12 @@ function perform.inspect()
     end
   end
   arrange()
-  return format('inspected %d %d %d %d %d %d', call('HLEN', SLOTS), certain + doubtful, doubtful,
+  return format('inspected %d %d %d %d %d %d', total(), certain + doubtful, doubtful,
     call('ZCARD', PLACES) - certain - doubtful, quiet_until(), found) .. concat(views)
 end
 
 function perform.list()
+  flush()
   local ids = call('HKEYS', SLOTS)
   return 'listed ' .. #ids .. (#ids > 0 and ' ' or '') .. concat(ids, ' ')
 end
@@ -537,10 +584,13 @@ while cursor < words do
       cursor = at + 9
       strategy, least, most = ARGV[at + 7], tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
       line = claim(ARGV[at + 2])
-    else
+    elseif ARGV[at + 6] == 'these' then
       cursor = at + 8
       least, most = tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8])
       line = seldom('these')(ARGV[at + 2])
+    else
+      cursor = at + 6
+      line = seldom('named')(ARGV[at + 2])
     end
   else
     cursor = at + 1
@@ -552,7 +602,7 @@ end
 
 arrange()
 flush()
-if freed > certain + doubtful then freed = certain + doubtful end
+freed = min(freed, certain + doubtful) + passed
 if waiters_until <= now then freed = 0 end
 lines[1] = format('done %d %d %d', now, top, freed)
 local answer = concat(lines, '\n')

@@ -172,6 +172,9 @@ impl Words {
             Choice::These { slots, least, most } => {
                 self.text("these").number(u64::from(*least)).number(u64::from(*most)).ids(slots);
             }
+            Choice::Named { slots } => {
+                self.text("named").ids(slots);
+            }
         }
     }
 
@@ -209,7 +212,7 @@ impl<'a> Reader<'a> {
     }
 
     fn slot(&mut self) -> Result<SlotId> {
-        SlotId::new(self.word()?).map_err(|_| garbled(self.line))
+        SlotId::name(self.word()?).map_err(|_| garbled(self.line))
     }
 
     fn nonce(&mut self) -> Result<NonceRecord> {
@@ -280,6 +283,7 @@ impl<'a> Reader<'a> {
                 "d" => Mode::Draining,
                 "x" => Mode::Disabled,
                 "r" => Mode::Removing,
+                "p" => Mode::Passing,
                 _ => return Err(garbled(self.line)),
             },
             state: match self.word()? {

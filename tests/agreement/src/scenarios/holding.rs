@@ -56,6 +56,39 @@ pub fn losses() -> Scenario {
     told
 }
 
+pub fn names() -> Scenario {
+    let named =
+        |names: &[&str], wait: bool| json!({ "request": "claim", "named": names, "ttl": TTL, "wait": wait });
+    let mut told = Scenario::of(
+        "names",
+        "Names that nobody defined are made by the claim and forgotten with the lease; several together or none.",
+        &["relayer"],
+    );
+    let first = told.ask(named(&["account:13", "relayer", "b", "b"], false));
+    told.ask(named(&["c", "b"], true));
+    told.look(&["account:13", "relayer", "b", "c"]);
+    let fence = |at: usize| first["grants"][at]["fence"].clone();
+    let (account, relayer, b) = (fence(0), fence(1), fence(2));
+    told.pass(10).ask(renew("b", &b));
+    told.ask(release("account:13", &account, "unused"));
+    told.ask(release("relayer", &relayer, "unused"));
+    told.look(&["account:13", "relayer", "b"]);
+    told.ask(release("account:13", &account, "unused"));
+    told.ask(named(&["b"], true));
+    told.pass(30).look(&["b"]);
+    let again = told.ask(named(&["b"], false))["grants"][0]["fence"].clone();
+    told.ask(release("b", &b, "unused"));
+    let resting = json!({
+        "request": "release", "slot": "b", "fence": again, "outcome": "unused", "cooldown": "5000000",
+    });
+    told.ask(resting);
+    told.ask(named(&["a", "b"], false));
+    told.pass(5).ask(named(&["a", "b"], false));
+    told.ask(define(&["a"]));
+    told.pass(30).look(&["a", "b"]);
+    told
+}
+
 pub fn choices() -> Scenario {
     let mut told = Scenario::new(
         "choices",

@@ -15,6 +15,7 @@ pub fn all() -> Vec<Scenario> {
         holding::choices(),
         holding::refusals(),
         holding::waiting(),
+        holding::names(),
         accounts::nonces(),
         accounts::digits(),
         accounts::doubt(),

@@ -29,6 +29,7 @@ mod failover;
 mod keepalive;
 mod leases;
 mod load;
+mod locks;
 mod nonces;
 mod outages;
 mod processes;
