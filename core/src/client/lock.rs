@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::slots::MAX_PER_REQUEST;
 use crate::store::Store;
-use crate::{Micros, SECOND};
+use crate::{Code, MILLISECOND, Micros, SECOND};
 
 /// The longest time to live of a lock, and the default: what keeps a lock longer is that it is renewed.
 pub const LOCK_TTL: Micros = 60 * SECOND;
@@ -84,7 +84,13 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             }
             distinct.push(name);
         }
-        core.interval(Some(options.keepalive), core.ttl(Some(options.ttl))?)?;
+        if !(MILLISECOND..=LOCK_TTL).contains(&options.ttl) {
+            return Err(Error::invalid(
+                "ttl",
+                "is out of range; 1 ms to a minute, and keepalive for longer locks",
+            ));
+        }
+        core.interval(Some(options.keepalive), options.ttl)?;
         Ok(Lock { core, names: distinct, options })
     }
 
@@ -114,11 +120,12 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&Locked<S, R>) -> T) -> Result<T, RunError<T>> {
         let locked = self.acquire().await.map_err(RunError::NotAcquired)?;
         let output = body(&locked).await;
-        match locked.release().await {
-            Ok(()) => Ok(output),
-            // It was held to the end if the store could only not be told of it.
-            Err(error) if error.code() != crate::Code::Lost => Ok(output),
-            Err(error) => Err(RunError::Lost { error, output }),
+        let lost = if locked.is_held() { None } else { locked.lost().await };
+        match (lost, locked.release().await) {
+            (Some(error), _) => Err(RunError::Lost { error, output }),
+            (None, Err(error)) if error.code() == Code::Lost => Err(RunError::Lost { error, output }),
+            // It was held to the end, whether or not the store could be told of that.
+            _ => Ok(output),
         }
     }
 }
@@ -153,13 +160,11 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     pub async fn release(self) -> Result<()> {
         let releases = self.leases.iter().map(|lease| Box::pin(lease.release(ReleaseOptions::default())));
         let outcomes = futures_util::future::join_all(releases).await;
-        let mut errors = outcomes.into_iter().filter_map(Result::err);
-        // That a part of it was lost outweighs that nobody could be told of another.
-        let Some(first) = errors.next() else { return Ok(()) };
-        Err(errors
-            .find(|error| error.code() == crate::Code::Lost)
-            .filter(|_| first.code() != crate::Code::Lost)
-            .unwrap_or(first))
+        // That a part of it was lost outweighs that the store could not be told of another.
+        match outcomes.into_iter().filter_map(Result::err).max_by_key(|error| error.code() == Code::Lost) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 }
 
