@@ -95,7 +95,7 @@ test("nothing that was refused has changed anything", async () => {
 
 test("messages name things as they are written here", async () => {
   await assert.rejects(loose(lh)["pool"]!("q", { maxHold: -1 }) as Promise<unknown>, /^LeaseholdError: maxHold: /);
-  await assert.rejects(loose(lh)["pool"]!("q", { max: -1 }) as Promise<unknown>, /maxHold, doubtRest/);
+  await assert.rejects(loose(lh)["pool"]!("q", { max: -1 }) as Promise<unknown>, /maxHold, keepalive, doubtRest/);
 });
 
 test("what a getter of the caller throws comes through as it is", async () => {
