@@ -172,7 +172,7 @@ pub async fn pool_list(pool: Numbered<NativePool>) -> Answer<Vec<String>> {
 #[napi(catch_unwind)]
 pub fn pool_statistics(pool: Numbered<NativePool>) -> Answer<Out> {
     hit("pool_statistics");
-    Answer(pool.get().map(|pool| Out(pool.statistics().to_value())))
+    Answer(pool.get().map(|pool| Out(pool.statistics().to_value(UNIT))))
 }
 
 /// The garbage collector has taken the pool.

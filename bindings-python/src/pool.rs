@@ -118,13 +118,7 @@ impl Pool {
 
     /// What this handle of the pool has done so far. Times in seconds.
     fn statistics(&self) -> PyResult<Plain> {
-        guard(|| {
-            let mut it = self.core()?.statistics();
-            for time in [&mut it.wait_p50, &mut it.wait_p99, &mut it.wait_max] {
-                *time /= 1_000.0;
-            }
-            Ok(Plain(it.to_value()))
-        })
+        guard(|| Ok(Plain(self.core()?.statistics().to_value(Unit::Seconds))))
     }
 
     /// Adds slots. Gives the number of those that are new.

@@ -108,7 +108,7 @@ pub fn list(pool: u32, number: u32) -> Result<u32, JsValue> {
 #[wasm_bindgen]
 pub fn statistics(pool: u32) -> Result<JsValue, JsValue> {
     entered();
-    Ok(value::write(of(pool)?.statistics().to_value()))
+    Ok(value::write(of(pool)?.statistics().to_value(UNIT)))
 }
 
 /// Frees what the face has let go.

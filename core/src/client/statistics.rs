@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::Unit;
 use crate::Micros;
 use crate::value::Value;
 
@@ -36,8 +37,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The counts as a value, keys in snake case.
-    pub fn to_value(&self) -> Value {
+    /// The counts as a value, keys in snake case; times in the unit of the language.
+    pub fn to_value(&self, unit: Unit) -> Value {
+        let time = |milliseconds: f64| match unit {
+            Unit::Milliseconds => Value::Number(milliseconds),
+            Unit::Seconds => Value::Number(milliseconds / 1_000.0),
+        };
         Value::map([
             ("leased", self.leased.into()),
             ("waiting", self.waiting.into()),
@@ -47,9 +52,9 @@ impl Statistics {
             ("expired", self.expired.into()),
             ("lost", self.lost.into()),
             ("in_doubt", self.in_doubt.into()),
-            ("wait_p50", Value::Number(self.wait_p50)),
-            ("wait_p99", Value::Number(self.wait_p99)),
-            ("wait_max", Value::Number(self.wait_max)),
+            ("wait_p50", time(self.wait_p50)),
+            ("wait_p99", time(self.wait_p99)),
+            ("wait_max", time(self.wait_max)),
         ])
     }
 }
