@@ -1,8 +1,8 @@
-//! Errors: those of the core, and the one place where a code becomes a Python class.
+//! Errors: those of the core on their way to Python, whose half of the package has a class for each code.
 
 use leasehold::{Code, Error};
-use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 /// Why something did not succeed, before it is a Python exception.
 #[derive(Debug)]
@@ -34,50 +34,21 @@ impl From<PyErr> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let (error, cause) = match failure {
-            Failure::Ours(error, cause) => (error, cause),
-            Failure::Theirs(error) => return *error,
-        };
-        let raised = class_of(error.code(), error.message().to_owned());
-        if error.field().is_some() || cause.is_some() {
-            Python::attach(|py| {
-                if let Some(field) = error.field() {
-                    // Exceptions take attributes; were it otherwise, the message names the field too.
-                    let _ = raised.value(py).setattr(intern!(py, "field"), field);
+        match failure {
+            Failure::Ours(error, cause) => Python::attach(|py| {
+                let raised = made(py, &error).unwrap_or_else(|defect| defect);
+                if let Some(cause) = cause {
+                    raised.set_cause(py, Some(*cause));
                 }
-                raised.set_cause(py, cause.map(|cause| *cause));
-            });
+                raised
+            }),
+            Failure::Theirs(error) => *error,
         }
-        raised
     }
 }
 
-macro_rules! classes {
-    ($($class:ident),* $(,)?) => {
-        mod classes {
-            $(pyo3::import_exception!(leasehold.errors, $class);)*
-        }
-
-        fn class_of(code: Code, message: String) -> PyErr {
-            match code {
-                $(Code::$class => classes::$class::new_err(message),)*
-            }
-        }
-    };
-}
-
-classes! {
-    TimedOut,
-    Cancelled,
-    Lost,
-    StoreUnavailable,
-    Exhausted,
-    Busy,
-    Insufficient,
-    LockedUntil,
-    Limited,
-    InvalidArgument,
-    Stalled,
-    NonceUnavailable,
-    Internal,
+fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let of = OF.import(py, "leasehold.errors", "_of")?;
+    Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field()))?))
 }

@@ -105,3 +105,14 @@ class Internal(LeaseholdError):
     """A defect in leasehold: please report it. The library goes on working."""
 
     code: ClassVar[str] = "internal"
+
+
+_CLASSES = {it.code: it for it in LeaseholdError.__subclasses__()}
+
+
+def _of(code: str, message: str, field: str | None) -> LeaseholdError:
+    """For the compiled half: the error of a code."""
+    error = _CLASSES[code](message)
+    if field is not None:
+        error.field = field
+    return error
