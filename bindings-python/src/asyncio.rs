@@ -28,7 +28,8 @@ where
         Begun::Ended(outcome) => return Ok(outcome?(py)?),
         Begun::UnderWay(number) => number,
     };
-    let under_way = UnderWay { bridge: bridge.clone().unbind(), number: Homebound::new(number) };
+    let under_way =
+        UnderWay { bridge: bridge.clone().unbind(), number: Homebound::new(number, Code::Lost, "call") };
     process::confirm()?;
     let future = bridge.get().create_future(py)?;
     bridge.get().keep(number, future.clone_ref(py));
@@ -61,7 +62,7 @@ impl Pending {
     /// Drops the call. Without effect once it has ended.
     fn abort(&self) -> PyResult<()> {
         guard(|| {
-            self.under_way.bridge.get().give_up(*self.under_way.number.get(Code::Lost, "call")?);
+            self.under_way.bridge.get().give_up(*self.under_way.number.get()?);
             Ok(())
         })
     }
@@ -69,7 +70,7 @@ impl Pending {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        if let Ok(number) = self.number.get(Code::Lost, "call") {
+        if let Ok(number) = self.number.get() {
             self.bridge.get().give_up(*number);
         }
     }

@@ -1,6 +1,5 @@
 //! A call that blocks its thread, and nothing else: the interpreter is free meanwhile, and Ctrl-C is heard.
 
-use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -20,35 +19,30 @@ pub fn wait<T: Send>(
     future: impl Future<Output = Result<T, Failure>> + Send,
 ) -> Result<T, Failure> {
     let engine = runtime::local(py)?.engine;
-    let context = engine.handle().enter();
     let mut future = pin!(guarded(future));
     // What is ready at once, as with the memory store, must not pay for leaving and entering the interpreter.
-    let mut at_once = Context::from_waker(Waker::noop());
-    if let Poll::Ready(outcome) = holding(|| future.as_mut().poll(&mut at_once)) {
+    let at_once = {
+        let _entered = engine.handle().enter();
+        holding(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop())))
+    };
+    if let Poll::Ready(outcome) = at_once {
         let_go();
         return outcome;
     }
-    drop(context);
     process::confirm()?;
-    // What it has to send sets out from within the engine, which need not be woken for it.
-    if !hears_signals(py)? {
-        return py.detach(|| {
-            engine.wait(async {
-                let_go();
-                future.await
-            })
-        });
-    }
+    let hears_signals = is_main_thread(py)?;
     loop {
-        let step = py.detach(|| {
-            engine.wait(async {
-                let_go();
-                timeout(ATTENTION, future.as_mut()).await
-            })
-        });
-        match step {
-            Ok(outcome) => return outcome,
-            Err(_) => py.check_signals()?,
+        let step = async {
+            // What it has to send sets out from within the engine, which need not be woken for it.
+            let_go();
+            match hears_signals {
+                true => timeout(ATTENTION, future.as_mut()).await.ok(),
+                false => Some(future.as_mut().await),
+            }
+        };
+        match py.detach(|| engine.wait(step)) {
+            Some(outcome) => return outcome,
+            None => py.check_signals()?,
         }
     }
 }
@@ -56,8 +50,8 @@ pub fn wait<T: Send>(
 /// The longest that Ctrl-C goes unheard.
 const ATTENTION: Duration = Duration::from_millis(50);
 
-/// Python runs signal handlers in its main thread alone.
-fn hears_signals(py: Python<'_>) -> PyResult<bool> {
+/// Whether Python runs signal handlers on this thread.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import(intern!(py, "threading"))?;
     let here = threading.call_method0(intern!(py, "current_thread"))?;
     Ok(here.is(&threading.call_method0(intern!(py, "main_thread"))?))

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use leasehold::client::{BoxedFuture, NonceSource};
+use leasehold::Error;
+use leasehold::client::{BoxedFuture, NonceSource, ReadNonce};
 use leasehold::nonce::Nonce;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::intern;
@@ -13,8 +14,21 @@ use tokio::task::spawn_blocking;
 
 use crate::bridge::{Bridge, Inbox};
 use crate::errors::Failure;
+use crate::face::Face;
 use crate::guard::{guard, lock};
-use crate::value;
+use crate::value::Arg;
+
+/// Reads nonces by the argument of a face.
+pub fn nonce_source(function: &Bound<'_, PyAny>, face: Face) -> Result<ReadNonce, Failure> {
+    if !function.is_callable() {
+        return Err(Error::invalid("read_nonce", "must be a function that takes a slot's id").into());
+    }
+    let function = function.clone();
+    Ok(Arc::new(match face {
+        Face::Blocking => Callback::blocking(function),
+        Face::Asyncio => Callback::asyncio(function)?,
+    }))
+}
 
 /// A callable and where its calls belong.
 #[derive(Clone)]
@@ -145,7 +159,7 @@ impl Callable {
             let answer = guard(|| {
                 let answer = self.function.bind(py).call1((slot,))?;
                 if !py.import("inspect")?.call_method1("isawaitable", (&answer,))?.is_truthy()? {
-                    return Ok(Answer::Nonce(value::read_nonce(&answer, ANSWER)?));
+                    return Ok(Answer::Nonce(answer.extract::<Arg>()?.nonce(ANSWER)?));
                 }
                 if self.home.is_some() {
                     return Ok(Answer::Awaitable(answer.unbind()));
@@ -201,7 +215,7 @@ impl Listener {
             let py = task.py();
             Bridge::running(py)?.get().take(self.id);
             let answer = task.call_method0(intern!(py, "result")).map_err(Failure::from);
-            let nonce = answer.and_then(|answer| Ok(value::read_nonce(&answer, ANSWER)?));
+            let nonce = answer.and_then(|answer| Ok(answer.extract::<Arg>()?.nonce(ANSWER)?));
             self.tell(py, nonce.map_err(PyErr::from));
             Ok(())
         })

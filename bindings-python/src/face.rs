@@ -1,21 +1,22 @@
 //! The two ways to wait, and the types of the core that this package uses.
 
-use std::future::Future;
-use std::sync::Arc;
-
 use leasehold::client::TokioRuntime;
 use leasehold::client::native::NativeStore;
+use leasehold::error::Result as CoreResult;
+use leasehold::value::Value;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::asyncio::start;
 use crate::blocking::wait;
+use crate::callback::with_cause;
 use crate::errors::Failure;
+use crate::value::Plain;
 
 /// A pool of the core.
 pub type CorePool = leasehold::Pool<NativeStore, TokioRuntime>;
 /// A lease of the core.
-pub type CoreLease = Arc<leasehold::Lease<NativeStore, TokioRuntime>>;
+pub type CoreLease = leasehold::Lease<NativeStore, TokioRuntime>;
 
 /// How calls of an object that take time are waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,18 +28,32 @@ pub enum Face {
 }
 
 impl Face {
-    /// Runs a call.
-    pub fn run<T>(
+    /// Runs a call of the core. Of what it gives, a thread that waited gets what `take` makes of it.
+    pub fn run<T, U>(
         self,
         py: Python<'_>,
-        call: impl Future<Output = Result<T, Failure>> + Send + 'static,
+        call: impl Future<Output = CoreResult<T>> + Send + 'static,
+        take: impl FnOnce(T) -> Result<U, Failure>,
     ) -> Result<Py<PyAny>, Failure>
     where
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
+        U: for<'py> IntoPyObjectExt<'py>,
     {
+        let call = with_cause(call);
         match self {
-            Self::Blocking => Ok(wait(py, call)?.into_py_any(py)?),
+            Self::Blocking => Ok(take(wait(py, call)?)?.into_py_any(py)?),
             Self::Asyncio => start(py, call),
         }
+    }
+
+    /// Runs a call of the core that gives plain data.
+    pub fn value<T: Into<Value>>(
+        self,
+        py: Python<'_>,
+        call: impl Future<Output = CoreResult<T>> + Send + 'static,
+    ) -> Result<Py<PyAny>, Failure> {
+        // In a box: each future around another would have a copy of it.
+        let call = Box::pin(call);
+        self.run(py, async { call.await.map(Plain::from) }, Ok)
     }
 }

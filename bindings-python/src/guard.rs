@@ -4,7 +4,7 @@
 //! Here it becomes `leasehold.errors.Internal`, and the module goes on working: no lock of this crate stays poisoned.
 
 use std::any::Any;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,40 +2,32 @@
 
 use std::sync::Arc;
 
+use leasehold::Code;
+use leasehold::client::Unit;
 use leasehold::client::native::{self, NativeLeasehold};
-use leasehold::client::{ReadNonce, Unit};
-use leasehold::value::Value;
-use leasehold::{Code, Error};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
-use crate::callback::{Callback, with_cause};
+use crate::callback::nonce_source;
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
 use crate::pool::Pool;
 use crate::process::Homebound;
-use crate::{runtime, value};
+use crate::runtime;
+use crate::value::Arg;
 
 /// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration.
 #[pyfunction]
 #[pyo3(signature = (url=None, **options))]
-pub fn open(
-    py: Python<'_>,
-    url: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Leasehold> {
+pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Blocking, url, options))
 }
 
 /// The same for asyncio.
 #[pyfunction]
 #[pyo3(signature = (url=None, **options))]
-pub fn open_aio(
-    py: Python<'_>,
-    url: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Leasehold> {
+pub fn open_aio(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Asyncio, url, options))
 }
 
@@ -47,54 +39,41 @@ pub struct Leasehold {
 }
 
 impl Leasehold {
-    fn open(
-        py: Python<'_>,
-        face: Face,
-        url: Option<&Bound<'_, PyAny>>,
-        options: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Self, Failure> {
-        let target = url.map_or(Ok(Value::Null), |url| value::read(url, "url"))?;
-        let options = value::read_options(options)?;
+    fn open(py: Python<'_>, face: Face, url: Option<Arg>, options: Option<Arg>) -> Result<Self, Failure> {
+        let target = url.unwrap_or_default().named("url")?;
+        let options = options.unwrap_or_default().options()?;
         let tokio = runtime::local(py)?.engine.handle().clone();
         let core = native::open(&target, &options, Unit::Seconds, tokio)?;
-        Ok(Self { core: Homebound::new(Arc::new(core)), face })
-    }
-
-    fn core(&self) -> Result<&Arc<NativeLeasehold>, Failure> {
-        self.core.get(Code::InvalidArgument, "store")
+        Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "store"), face })
     }
 }
 
 #[pymethods]
 impl Leasehold {
     /// Opens a pool of slots; makes it if it is not there yet.
-    #[pyo3(signature = (name, **options))]
+    #[pyo3(signature = (name, *, read_nonce=None, **options), text_signature = "($self, name, **options)")]
     fn pool(
         &self,
         py: Python<'_>,
-        name: &Bound<'_, PyAny>,
-        options: Option<&Bound<'_, PyDict>>,
+        name: Arg,
+        read_nonce: Option<&Bound<'_, PyAny>>,
+        options: Option<Arg>,
     ) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let core = self.core()?.clone();
-            let name = value::read_text(name, "name")?;
-            let read_nonce = take_read_nonce(self.face, options)?;
-            let options = core.pool_defaults().read(&value::read_options(options)?, Unit::Seconds)?;
-            let face = self.face;
-            self.face.run(py, async move {
-                let pool = with_cause(core.pool(&name, options, read_nonce)).await?;
-                Ok(Pool::new(pool, face))
-            })
+            let (core, face) = (self.core.get()?.clone(), self.face);
+            let name = name.text("name")?;
+            let read_nonce = read_nonce.map(|function| nonce_source(function, face)).transpose()?;
+            let options = options.unwrap_or_default().options()?;
+            let options = core.pool_defaults().read(&options, Unit::Seconds)?;
+            let pool = async move { Ok(Pool::new(core.pool(&name, options, read_nonce).await?, face)) };
+            face.run(py, pool, Ok)
         })
     }
 
     /// Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
     /// they are given back.
     fn close(&self) -> PyResult<()> {
-        guard(|| {
-            self.core()?.close();
-            Ok(())
-        })
+        guard(|| self.core.get().map(|core| core.close()))
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
@@ -103,36 +82,10 @@ impl Leasehold {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        guard(|| {
-            self.core()?.close();
-            Ok(())
-        })
+        guard(|| self.core.get().map(|core| core.close()))
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        guard(|| {
-            Ok(match self.core() {
-                Ok(core) => format!("<leasehold {core:?}>"),
-                Err(_) => "<leasehold of another process>".to_owned(),
-            })
-        })
+        guard(|| Ok(self.core.shown("leasehold")))
     }
-}
-
-/// Takes the callable out of the options, which hold plain data otherwise.
-fn take_read_nonce(face: Face, options: Option<&Bound<'_, PyDict>>) -> Result<Option<ReadNonce>, Failure> {
-    let Some(options) = options else { return Ok(None) };
-    let Some(function) = options.get_item("read_nonce")? else { return Ok(None) };
-    options.del_item("read_nonce")?;
-    if function.is_none() {
-        return Ok(None);
-    }
-    if !function.is_callable() {
-        return Err(Error::invalid("read_nonce", "must be a function that takes a slot's id").into());
-    }
-    let callback = match face {
-        Face::Blocking => Callback::blocking(function),
-        Face::Asyncio => Callback::asyncio(function)?,
-    };
-    Ok(Some(Arc::new(callback)))
 }

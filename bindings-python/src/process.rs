@@ -1,11 +1,13 @@
 //! Which process this is. A `fork` copies objects but neither threads nor connections, and a lease belongs to one process only.
 
+use std::fmt::Debug;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use leasehold::Code;
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyCFunction};
 
 use crate::errors::Failure;
 
@@ -28,10 +30,9 @@ pub fn confirm() -> Result<(), Failure> {
 
 /// Has Python tell of its forks, so that the frequent checks need no system call.
 pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
-    KNOWN.store(std::process::id(), Ordering::Relaxed);
-    let hook = wrap_pyfunction!(forked, py)?;
-    let arguments = pyo3::types::PyDict::new(py);
-    arguments.set_item("after_in_child", hook)?;
+    renew();
+    let hook = PyCFunction::new_closure(py, None, None, |_, _| renew())?;
+    let arguments = [("after_in_child", hook)].into_py_dict(py)?;
     py.import("os")?.getattr("register_at_fork")?.call((), Some(&arguments))?;
     Ok(())
 }
@@ -39,25 +40,40 @@ pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
 /// A value that means something in the process that made it, and is left alone in any other: a forked child neither uses it
 /// nor runs its destructor, which would act on behalf of the parent (give its lease back, close its connection).
 pub struct Homebound<T> {
-    home: u32,
     value: Option<T>,
+    home: u32,
+    code: Code,
+    noun: &'static str,
 }
 
 impl<T> Homebound<T> {
-    /// Bound to this process.
-    pub fn new(value: T) -> Self {
-        Self { home: known(), value: Some(value) }
+    /// Bound to this process. The code says what it means for this kind of value to be in another one.
+    pub fn new(value: T, code: Code, noun: &'static str) -> Self {
+        Self { value: Some(value), home: known(), code, noun }
     }
 
-    /// The value, or the error of a forked child: `code` says what that means for this kind of value.
-    pub fn get(&self, code: Code, noun: &str) -> Result<&T, Failure> {
-        match &self.value {
-            Some(value) if self.home == known() => Ok(value),
-            _ => Err(Failure::new(
-                code,
-                format!("this {noun} belongs to process {}, not to its fork: open a new one here", self.home),
-            )),
+    /// The value, or the error of a forked child.
+    pub fn get(&self) -> Result<&T, Failure> {
+        self.here().ok_or_else(|| {
+            let Self { home, noun, .. } = self;
+            let remedy = "not to its fork: open a new one here";
+            Failure::new(self.code, format!("this {noun} belongs to process {home}, {remedy}"))
+        })
+    }
+
+    /// What `repr` shows of an object that holds the value.
+    pub fn shown(&self, object: &str) -> String
+    where
+        T: Debug,
+    {
+        match self.here() {
+            Some(value) => format!("<leasehold {value:?}>"),
+            None => format!("<{object} of another process>"),
         }
+    }
+
+    fn here(&self) -> Option<&T> {
+        self.value.as_ref().filter(|_| self.home == known())
     }
 }
 
@@ -75,10 +91,6 @@ impl<T> Drop for Homebound<T> {
 
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 
-#[pyfunction]
-fn forked() -> PyResult<()> {
-    crate::guard::guard(|| {
-        KNOWN.store(std::process::id(), Ordering::Relaxed);
-        Ok(())
-    })
+fn renew() {
+    KNOWN.store(std::process::id(), Ordering::Relaxed);
 }

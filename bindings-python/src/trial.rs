@@ -10,7 +10,7 @@ use crate::asyncio::start;
 use crate::blocking::wait;
 use crate::errors::Failure;
 use crate::guard::guard;
-use crate::value::{self, Plain};
+use crate::value::{Arg, Plain};
 
 /// Panics in the next guarded call if the tests asked for it.
 pub fn trip() {
@@ -75,14 +75,14 @@ fn fail(code: &str, message: String) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn echo(object: &Bound<'_, PyAny>) -> PyResult<Plain> {
-    guard(|| Ok(Plain(value::read(object, "value")?)))
+fn echo(object: Arg) -> PyResult<Plain> {
+    guard(|| Ok(Plain(object.named("value")?)))
 }
 
 /// The answers to the steps of a transcript.
 #[pyfunction]
-fn replay(steps: &Bound<'_, PyAny>) -> PyResult<Plain> {
-    guard(|| Ok(Plain(leasehold::slots::transcript::replay(&value::read(steps, "steps")?)?)))
+fn replay(steps: Arg) -> PyResult<Plain> {
+    guard(|| Ok(Plain(leasehold::slots::transcript::replay(&steps.named("steps")?)?)))
 }
 
 /// Live futures of this module.

@@ -1,45 +1,70 @@
 //! Plain data on its way from and to Python.
 
+use std::fmt::Display;
+
 use leasehold::Error;
+use leasehold::nonce::Nonce;
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Reads a Python object. `path` names it in errors, which name what lies within it the same way: `slots[2].weight`.
-pub fn read(object: &Bound<'_, PyAny>, path: &str) -> Result<Value, Error> {
-    Reader { path: path.to_owned(), depth: 0 }.read(object)
-}
+use crate::guard::guard;
 
-/// Reads keyword arguments.
-pub fn read_options(options: Option<&Bound<'_, PyDict>>) -> Result<Value, Error> {
-    match options {
-        Some(options) => Reader { path: String::new(), depth: 0 }.map(options),
-        None => Ok(Value::Null),
+/// An argument of any type. One that has no place in a `Value` is an error of the core, which names it by its path (such as
+/// `slots[2].weight`) once the export says what the argument is called.
+pub struct Arg(Result<Value, Error>);
+
+impl Arg {
+    /// The argument of this name.
+    pub fn named(self, name: &str) -> Result<Value, Error> {
+        self.0.map_err(|error| error.within(name))
+    }
+
+    /// Keyword arguments, in which a path begins with the option's own name.
+    pub fn options(self) -> Result<Value, Error> {
+        self.0
+    }
+
+    /// The text of this name.
+    pub fn text(self, name: &str) -> Result<String, Error> {
+        self.named(name)?.as_text().map(str::to_owned).map_err(|error| error.within(name))
+    }
+
+    /// The nonce of this name. A `float` is none, however whole it is.
+    pub fn nonce(self, name: &str) -> Result<Nonce, Error> {
+        let nonce = match self.named(name)? {
+            Value::Number(number) => {
+                let message = format_args!("must be an int from 0 to 2^64 - 1, not the float {number}");
+                Err(Error::invalid("", message))
+            }
+            other => other.as_u64(),
+        };
+        nonce.map_err(|error| error.within(name))
     }
 }
 
-/// Reads a text.
-pub fn read_text(object: &Bound<'_, PyAny>, path: &str) -> Result<String, Error> {
-    read(object, path)?.as_text().map(str::to_owned).map_err(|error| error.within(path))
+/// One that was left out.
+impl Default for Arg {
+    fn default() -> Self {
+        Self(Ok(Value::Null))
+    }
 }
 
-/// Reads a nonce. A `float` is none, however whole it is.
-pub fn read_nonce(object: &Bound<'_, PyAny>, path: &str) -> Result<u64, Error> {
-    match read(object, path)? {
-        Value::Number(number) => Err(Error::invalid(
-            path,
-            format_args!("must be an int from 0 to 2^64 - 1, not the float {number}"),
-        )),
-        other => other.as_u64().map_err(|error| error.within(path)),
+impl<'py> FromPyObject<'_, 'py> for Arg {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        guard(|| Ok(Self(read(&object, 0))))
     }
 }
 
 /// A value as Python has it.
 pub struct Plain(pub Value);
 
-impl Plain {
-    /// `None`.
-    pub const NONE: Self = Self(Value::Null);
+impl<T: Into<Value>> From<T> for Plain {
+    fn from(value: T) -> Self {
+        Self(value.into())
+    }
 }
 
 impl<'py> IntoPyObject<'py> for Plain {
@@ -69,78 +94,55 @@ impl<'py> IntoPyObject<'py> for Plain {
 /// Deeper than any request, and far less deep than the stack; a list within itself ends here.
 const DEEPEST: usize = 64;
 
-struct Reader {
-    path: String,
-    depth: usize,
-}
-
-impl Reader {
-    fn read(&mut self, object: &Bound<'_, PyAny>) -> Result<Value, Error> {
-        if object.is_none() {
-            Ok(Value::Null)
-        } else if let Ok(it) = object.cast::<PyBool>() {
-            // Before `int`, of which `bool` is a kind.
-            Ok(Value::Bool(it.is_true()))
-        } else if let Ok(it) = object.cast::<PyInt>() {
-            it.extract().map(Value::Integer).map_err(|_| self.wrong("an integer of more than 128 bits"))
-        } else if let Ok(it) = object.cast::<PyFloat>() {
-            Ok(Value::Number(it.value()))
-        } else if let Ok(it) = object.cast::<PyString>() {
-            self.text(it).map(Value::Text)
-        } else if let Ok(it) = object.cast::<PyList>() {
-            self.list(it.iter())
-        } else if let Ok(it) = object.cast::<PyTuple>() {
-            self.list(it.iter())
-        } else if let Ok(it) = object.cast::<PyDict>() {
-            self.map(it)
-        } else {
-            Err(self.wrong(&format!("a {}", name_of_type(object))))
-        }
-    }
-
-    fn text(&self, text: &Bound<'_, PyString>) -> Result<String, Error> {
-        text.extract().map_err(|_| self.wrong("a text that is not valid Unicode"))
-    }
-
-    fn list<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> Result<Value, Error> {
-        let items = items.enumerate().map(|(at, item)| self.within(&format!("[{at}]"), &item));
-        items.collect::<Result<_, _>>().map(Value::List)
-    }
-
-    fn map(&mut self, dict: &Bound<'_, PyDict>) -> Result<Value, Error> {
-        let mut entries = Vec::with_capacity(dict.len());
-        for (key, value) in dict.iter() {
-            let Ok(key) = key.cast::<PyString>() else {
-                return Err(self.wrong(&format!("a dict with a key that is a {}", name_of_type(&key))));
-            };
-            let key = self.text(key)?;
-            let joint = if self.path.is_empty() { "" } else { "." };
-            let value = self.within(&format!("{joint}{key}"), &value)?;
-            entries.push((key, value));
-        }
-        Ok(Value::Map(entries))
-    }
-
-    fn within(&mut self, step: &str, object: &Bound<'_, PyAny>) -> Result<Value, Error> {
-        if self.depth == DEEPEST {
-            return Err(self.wrong("nested too deeply"));
-        }
-        let outer = self.path.len();
-        self.path.push_str(step);
-        self.depth += 1;
-        let value = self.read(object)?;
-        self.depth -= 1;
-        self.path.truncate(outer);
-        Ok(value)
-    }
-
-    fn wrong(&self, what: &str) -> Error {
-        wrong(&self.path, what)
+fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
+    if depth > DEEPEST {
+        Err(wrong("nested too deeply"))
+    } else if object.is_none() {
+        Ok(Value::Null)
+    } else if let Ok(it) = object.cast::<PyBool>() {
+        // Before `int`, of which `bool` is a kind.
+        Ok(Value::Bool(it.is_true()))
+    } else if let Ok(it) = object.cast::<PyInt>() {
+        it.extract().map(Value::Integer).map_err(|_| wrong("an integer of more than 128 bits"))
+    } else if let Ok(it) = object.cast::<PyFloat>() {
+        Ok(Value::Number(it.value()))
+    } else if let Ok(it) = object.cast::<PyString>() {
+        text(it).map(Value::Text)
+    } else if let Ok(it) = object.cast::<PyList>() {
+        list(it.iter(), depth)
+    } else if let Ok(it) = object.cast::<PyTuple>() {
+        list(it.iter(), depth)
+    } else if let Ok(it) = object.cast::<PyDict>() {
+        map(it, depth)
+    } else {
+        Err(wrong(format_args!("a {}", name_of_type(object))))
     }
 }
 
-fn wrong(path: &str, what: &str) -> Error {
-    Error::invalid(path, format_args!("is {what}; pass None, bool, int, float, str, list, tuple or dict"))
+fn text(text: &Bound<'_, PyString>) -> Result<String, Error> {
+    text.extract().map_err(|_| wrong("a text that is not valid Unicode"))
+}
+
+fn list<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Result<Value, Error> {
+    let item = |(at, item)| read(&item, depth + 1).map_err(|error| error.within(&format!("[{at}]")));
+    items.enumerate().map(item).collect::<Result<_, _>>().map(Value::List)
+}
+
+fn map(dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Error> {
+    let mut entries = Vec::with_capacity(dict.len());
+    for (key, value) in dict.iter() {
+        let key = key
+            .cast::<PyString>()
+            .map_err(|_| wrong(format_args!("a dict with a key that is a {}", name_of_type(&key))))?;
+        let key = text(key)?;
+        let value = read(&value, depth + 1).map_err(|error| error.within(&key))?;
+        entries.push((key, value));
+    }
+    Ok(Value::Map(entries))
+}
+
+fn wrong(what: impl Display) -> Error {
+    Error::invalid("", format_args!("is {what}; pass None, bool, int, float, str, list, tuple or dict"))
 }
 
 fn name_of_type(object: &Bound<'_, PyAny>) -> String {

@@ -137,6 +137,12 @@ fn shown_number(number: f64) -> String {
     format!("{sign}{}", decimals.trim_end_matches('0').trim_end_matches('.'))
 }
 
+impl From<()> for Value {
+    fn from((): ()) -> Self {
+        Value::Null
+    }
+}
+
 impl From<u64> for Value {
     fn from(number: u64) -> Self {
         Value::Integer(number.into())
