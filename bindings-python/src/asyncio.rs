@@ -1,13 +1,11 @@
 //! Calls of asyncio: a future of Rust is polled on the thread of the event loop, a future of asyncio gets its outcome.
 
-use std::future::Future;
-
 use leasehold::Code;
 use leasehold::client::Begun;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::bridge::{Bridge, Outcome};
+use crate::bridge::Bridge;
 use crate::errors::Failure;
 use crate::guard::{guard, guarded};
 use crate::process::{self, Homebound};
@@ -21,34 +19,34 @@ where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
 {
     let bridge = Bridge::running(py)?;
-    let number = match bridge.get().begin(async move {
-        let value = guarded(future).await?;
-        Ok(Box::new(move |py: Python<'_>| value.into_py_any(py)) as Outcome)
-    }) {
-        Begun::Ended(outcome) => return Ok(outcome?(py)?),
+    let begun = bridge.get().calls.begin(guarded(async {
+        let value = future.await?;
+        // The loop's thread, which polls this, has the interpreter.
+        Ok(Python::attach(|py| value.into_py_any(py))?)
+    }));
+    let number = match begun {
+        Begun::Ended(outcome) => return outcome,
         Begun::UnderWay(number) => number,
     };
-    let under_way =
-        UnderWay { bridge: bridge.clone().unbind(), number: Homebound::new(number, Code::Lost, "call") };
     process::confirm()?;
-    let future = bridge.get().create_future(py)?;
-    bridge.get().keep(number, future.clone_ref(py));
-    Bridge::end_turn(&bridge)?;
-    Ok(Pending { under_way, future }.into_py_any(py)?)
+    let future = Bridge::promise(&bridge, number)?;
+    let number = Homebound::new(number, Code::Lost, "call");
+    Ok(Pending { bridge: bridge.unbind(), number, future }.into_py_any(py)?)
 }
 
-/// A call that is under way.
+/// A call that is under way, and is dropped with this.
 #[pyclass(frozen, module = "leasehold._leasehold")]
 pub struct Pending {
-    under_way: UnderWay,
-    future: Py<PyAny>,
-}
-
-/// Drops the call with itself.
-struct UnderWay {
     bridge: Py<Bridge>,
     // A fork has the call too, and must not drop it: that would act on behalf of the parent.
     number: Homebound<u64>,
+    future: Py<PyAny>,
+}
+
+impl Pending {
+    fn give_up(&self) -> Result<(), Failure> {
+        self.number.get().map(|number| self.bridge.get().give_up(*number))
+    }
 }
 
 #[pymethods]
@@ -61,17 +59,13 @@ impl Pending {
 
     /// Drops the call. Without effect once it has ended.
     fn abort(&self) -> PyResult<()> {
-        guard(|| {
-            self.under_way.bridge.get().give_up(*self.under_way.number.get()?);
-            Ok(())
-        })
+        guard(|| self.give_up())
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for Pending {
     fn drop(&mut self) {
-        if let Ok(number) = self.number.get() {
-            self.bridge.get().give_up(*number);
-        }
+        // In a fork there is nothing to drop.
+        let _ = self.give_up();
     }
 }

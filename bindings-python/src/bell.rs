@@ -1,11 +1,8 @@
 //! What wakes an event loop from another thread.
 
-use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-
-use pyo3::intern;
-use pyo3::prelude::*;
 
 /// One for each event loop, which watches its socket. It may ring more often than needed, never less. Both ends are of one owner,
 /// so that neither finds the other one closed.
@@ -16,18 +13,16 @@ pub struct Bell {
 
 impl Bell {
     /// A new bell.
-    pub fn new() -> PyResult<Self> {
+    pub fn new() -> io::Result<Self> {
         let (ear, mouth) = UnixStream::pair()?;
         ear.set_nonblocking(true)?;
         mouth.set_nonblocking(true)?;
         Ok(Self { ear, mouth })
     }
 
-    /// Names who answers.
-    pub fn answer_with(&self, event_loop: &Bound<'_, PyAny>, call: Bound<'_, PyAny>) -> PyResult<()> {
-        let py = event_loop.py();
-        event_loop.call_method1(intern!(py, "add_reader"), (self.ear.as_raw_fd(), call))?;
-        Ok(())
+    /// The socket to be watched.
+    pub fn ear(&self) -> RawFd {
+        self.ear.as_raw_fd()
     }
 
     /// Wakes the loop.

@@ -1,21 +1,17 @@
 //! From Tokio to an event loop.
 //!
-//! Tasks of Tokio touch no Python object. Each event loop has a [`Bridge`], and the bridge the calls that are under way, which
-//! are polled on the loop's thread, and an inbox for jobs of tasks. Only the first of many that want something wakes the loop,
-//! which then sees to all. The wake is a byte in a socket that the loop watches, so that no thread of Tokio waits for the
-//! interpreter.
+//! Each event loop has a [`Bridge`], and the bridge the calls that are under way, which are polled on the loop's thread. Only
+//! the first of many that can go on wakes the loop, which then sees to all. The wake is a byte in a socket that the loop
+//! watches, so that no thread of Tokio waits for the interpreter.
 
 use std::collections::HashMap;
-use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use leasehold::Code;
-use leasehold::client::{Begun, Calls};
+use leasehold::client::Calls;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
 
 use crate::bell::Bell;
 use crate::engine::Engine;
@@ -23,50 +19,22 @@ use crate::errors::Failure;
 use crate::guard::{guard, lock};
 use crate::runtime;
 
-/// What is to be done on the thread of an event loop.
-pub type Job = Box<dyn FnOnce(Python<'_>, &Bridge) -> PyResult<()> + Send>;
-
-/// What a call gives, once the interpreter is at hand.
-pub type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-
-/// Where jobs for an event loop are left, from any thread.
-pub struct Inbox {
-    jobs: Mutex<Vec<Job>>,
-    next: AtomicU64,
-    bell: Arc<Bell>,
-}
-
-impl Inbox {
-    /// A number that no other object of this loop has.
-    pub fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Leaves a job. It is never done if the loop is closed.
-    pub fn post(&self, job: Job) {
-        let mut jobs = lock(&self.jobs);
-        jobs.push(job);
-        let first = jobs.len() == 1;
-        drop(jobs);
-        if first {
-            self.bell.ring();
-        }
-    }
-}
+/// What a call gives.
+pub type Outcome = Result<Py<PyAny>, Failure>;
 
 /// One event loop, as Rust sees it.
 #[pyclass(frozen, module = "leasehold._leasehold")]
 pub struct Bridge {
-    /// The event loop.
-    pub event_loop: Py<PyAny>,
-    /// Its jobs.
-    pub inbox: Arc<Inbox>,
-    calls: Calls<Result<Outcome, Failure>>,
+    event_loop: Py<PyAny>,
+    create_future: Py<PyAny>,
+    bell: Arc<Bell>,
     engine: &'static Engine,
+    /// Those that are under way.
+    pub calls: Calls<Outcome>,
+    /// What waits for them: futures of asyncio, by the numbers of the calls.
+    futures: Mutex<HashMap<u64, Py<PyAny>>>,
     /// Whether the loop will come to [`Self::answer`] without the bell.
     comes: AtomicBool,
-    create_future: Py<PyAny>,
-    kept: Mutex<HashMap<u64, Py<PyAny>>>,
 }
 
 impl Bridge {
@@ -74,13 +42,13 @@ impl Bridge {
     pub fn running(py: Python<'_>) -> PyResult<Bound<'_, Self>> {
         static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
-        let bridges = runtime::local(py)?.bridges.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+        let bridges = runtime::local(py)?.bridges.bind(py);
         if let Some(bridge) = bridges.get_item(&event_loop)? {
             return Ok(bridge.cast_into()?);
         }
         // A new loop is the moment to let go of those that have closed.
         for known in bridges.keys() {
-            if is_closed(&known)? {
+            if known.call_method0(intern!(py, "is_closed"))?.is_truthy()? {
                 bridges.del_item(known)?;
             }
         }
@@ -89,26 +57,37 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Begins a call. If it is under way, [`Self::end_turn`] is to follow.
-    pub fn begin(
-        &self,
-        call: impl Future<Output = Result<Outcome, Failure>> + Send + 'static,
-    ) -> Begun<Result<Outcome, Failure>> {
-        let begun = self.calls.begin(call);
-        if let Begun::UnderWay(_) = begun {
-            self.engine.begin_call();
-        }
-        begun
+    fn build<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = event_loop.py();
+        let engine = runtime::local(py)?.engine;
+        let bell = Arc::new(Bell::new()?);
+        let ringer = bell.clone();
+        let bridge = Self {
+            event_loop: event_loop.clone().unbind(),
+            create_future: event_loop.getattr("create_future")?.unbind(),
+            bell: bell.clone(),
+            engine,
+            calls: Calls::new(engine.handle().clone(), move || ringer.ring()),
+            futures: Mutex::default(),
+            comes: AtomicBool::new(false),
+        };
+        let bridge = Bound::new(py, bridge)?;
+        event_loop.call_method1("add_reader", (bell.ear(), bridge.getattr("answer")?))?;
+        Ok(bridge)
     }
 
-    /// What is called within one turn of the loop sets out together, at its end.
-    pub fn end_turn(bridge: &Bound<'_, Self>) -> PyResult<()> {
-        if !bridge.get().comes.swap(true, Ordering::Relaxed) {
-            let py = bridge.py();
+    /// A future of asyncio that gets the outcome of a call that is under way. What is called within one turn of the loop sets out
+    /// together, at its end.
+    pub fn promise(bridge: &Bound<'_, Self>, number: u64) -> PyResult<Py<PyAny>> {
+        let (py, this) = (bridge.py(), bridge.get());
+        this.engine.begin_call();
+        let future = this.create_future.call0(py)?;
+        lock(&this.futures).insert(number, future.clone_ref(py));
+        if !this.comes.swap(true, Ordering::Relaxed) {
             let answer = bridge.getattr(intern!(py, "answer"))?;
-            bridge.get().event_loop.call_method1(py, intern!(py, "call_soon"), (answer,))?;
+            this.event_loop.call_method1(py, intern!(py, "call_soon"), (answer,))?;
         }
-        Ok(())
+        Ok(future)
     }
 
     /// Drops a call. Without effect once it has ended.
@@ -116,83 +95,32 @@ impl Bridge {
         if self.calls.give_up(number) {
             self.engine.end_calls(1);
         }
-        self.take(number);
+        lock(&self.futures).remove(&number);
     }
 
-    /// A new future of the loop.
-    pub fn create_future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.create_future.call0(py)
-    }
-
-    /// Keeps an object for a later job, which takes only the number along: the object stays on the loop's thread.
-    pub fn keep(&self, number: u64, object: Py<PyAny>) {
-        lock(&self.kept).insert(number, object);
-    }
-
-    /// Takes a kept object back, if it is still here.
-    pub fn take(&self, number: u64) -> Option<Py<PyAny>> {
-        lock(&self.kept).remove(&number)
-    }
-
-    /// Gives the kept future its outcome. If its caller was cancelled, what the outcome holds is let go of right here.
-    fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Outcome, Failure>) -> PyResult<()> {
-        let Some(future) = self.take(number) else { return Ok(()) };
+    /// Gives the future of a call its outcome. If its caller was cancelled, what the outcome holds is let go of right here.
+    fn settle(&self, py: Python<'_>, number: u64, outcome: Outcome) -> PyResult<()> {
+        let Some(future) = lock(&self.futures).remove(&number) else { return Ok(()) };
         let future = future.bind(py);
-        if future.call_method0(intern!(py, "done"))?.is_truthy()? {
-            return Ok(());
+        if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
+            match outcome.map_err(PyErr::from) {
+                Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
+                Err(error) => future.call_method1(intern!(py, "set_exception"), (error,))?,
+            };
         }
-        match guard(|| Ok(outcome?(py)?)) {
-            Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
-            Err(error) => match future.call_method1(intern!(py, "set_exception"), (&error,)) {
-                Ok(done) => done,
-                // A future takes no `StopIteration`.
-                Err(_) => {
-                    let failure =
-                        Failure::new(Code::Internal, format!("an exception that asyncio refuses: {error}"));
-                    future.call_method1(intern!(py, "set_exception"), (PyErr::from(failure),))?
-                }
-            },
-        };
         Ok(())
-    }
-
-    fn build<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let py = event_loop.py();
-        let engine = runtime::local(py)?.engine;
-        let bell = Arc::new(Bell::new()?);
-        let ringer = bell.clone();
-        let bridge = Bound::new(
-            py,
-            Self {
-                event_loop: event_loop.clone().unbind(),
-                inbox: Arc::new(Inbox { jobs: Mutex::default(), next: AtomicU64::new(FIRST_OBJECT), bell }),
-                calls: Calls::new(engine.handle().clone(), move || ringer.ring()),
-                engine,
-                comes: AtomicBool::new(false),
-                create_future: event_loop.getattr(intern!(py, "create_future"))?.unbind(),
-                kept: Mutex::default(),
-            },
-        )?;
-        bridge.get().inbox.bell.answer_with(event_loop, bridge.getattr(intern!(py, "answer"))?)?;
-        Ok(bridge)
     }
 }
 
 #[pymethods]
 impl Bridge {
-    /// Does all jobs that have come, and tells of the calls that have ended. The loop calls it when the bell has rung, and at
-    /// the end of a turn in which there were calls.
+    /// Polls the calls that can go on, and tells of those that have ended. The loop calls it when the bell has rung, and at the
+    /// end of a turn in which there were calls.
     fn answer(&self, py: Python<'_>) -> PyResult<()> {
         guard(|| {
             // Silence before anything is taken: what comes after that rings again.
             if !self.comes.swap(false, Ordering::Relaxed) {
-                self.inbox.bell.silence();
-            }
-            let jobs = mem::take(&mut *lock(&self.inbox.jobs));
-            for job in jobs {
-                if let Err(defect) = guard(|| Ok(job(py, self)?)) {
-                    defect.write_unraisable(py, None);
-                }
+                self.bell.silence();
             }
             let ended = self.calls.turn();
             self.engine.end_calls(ended.len());
@@ -206,17 +134,9 @@ impl Bridge {
     }
 }
 
-/// The objects of jobs are kept beside the futures of calls, and numbered from here on.
-const FIRST_OBJECT: u64 = 1 << 63;
-
 impl Drop for Bridge {
     fn drop(&mut self) {
         // Calls of a loop that has closed end with it.
         self.engine.end_calls(self.calls.len());
     }
-}
-
-/// Whether an event loop will never do anything again.
-pub fn is_closed(event_loop: &Bound<'_, PyAny>) -> PyResult<bool> {
-    event_loop.call_method0(intern!(event_loop.py(), "is_closed"))?.extract()
 }

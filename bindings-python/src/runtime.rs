@@ -1,14 +1,14 @@
 //! What there is once in a process.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::Mutex;
 
 use leasehold::Code;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use crate::engine::Engine;
 use crate::errors::Failure;
+use crate::guard::lock;
 use crate::process;
 
 /// What lives as long as one process.
@@ -17,29 +17,24 @@ pub struct Local {
     /// Runs the library's tasks.
     pub engine: &'static Engine,
     /// The bridge of each event loop.
-    pub bridges: PyOnceLock<Py<PyDict>>,
+    pub bridges: Py<PyDict>,
 }
 
 /// What this process has, made at its first use.
 ///
 /// The token is what makes the lock safe across `os.fork`: whoever forks holds the interpreter, so nobody holds the lock.
 /// What a parent had is left as it is: its threads do not exist here.
-pub fn local(_py: Python<'_>) -> Result<&'static Local, Failure> {
+pub fn local(py: Python<'_>) -> Result<&'static Local, Failure> {
     let pid = process::known();
-    let known = *LOCAL.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(local) = known.filter(|local| local.pid == pid) {
-        return Ok(local);
-    }
-    let mut slot = LOCAL.write().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = lock(&LOCAL);
     if let Some(local) = slot.filter(|local| local.pid == pid) {
         return Ok(local);
     }
     let engine = Engine::start().map_err(|error| {
         Failure::new(Code::Internal, format!("no thread for leasehold could be started: {error}"))
     })?;
-    let local: &'static Local = Box::leak(Box::new(Local { pid, engine, bridges: PyOnceLock::new() }));
-    *slot = Some(local);
-    Ok(local)
+    let bridges = PyDict::new(py).unbind();
+    Ok(slot.insert(Box::leak(Box::new(Local { pid, engine, bridges }))))
 }
 
-static LOCAL: RwLock<Option<&'static Local>> = RwLock::new(None);
+static LOCAL: Mutex<Option<&'static Local>> = Mutex::new(None);

@@ -1,13 +1,15 @@
-"""Awaiting what the compiled half has started."""
+"""Awaiting: what the compiled half has started, and for it what `read_nonce` has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
 from ._leasehold import Lease, Pending
 
-__all__ = ["call", "granted", "settle"]
+__all__ = ["Home", "call", "granted", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,3 +37,33 @@ async def granted(started: Any) -> list[Lease]:
     grant and before it runs again, and what nobody took is given back unused."""
     leases: list[Lease] = (await settle(started)).take()
     return leases
+
+
+class Home:
+    """Where the coroutines of a `read_nonce` run: on the loop that is running now, in the context of now."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+
+    def begin(self, awaitable: Awaitable[Any], hear: Callable[[asyncio.Future[Any]], None]) -> Callable[[], None]:
+        """Awaits, and has the end heard. Gives what cancels that. May be called on any thread, and so may that."""
+        task: asyncio.Future[Any] | None = None
+
+        def start() -> None:
+            nonlocal task
+            task = asyncio.ensure_future(awaitable)
+            task.add_done_callback(hear)
+
+        def stop() -> None:
+            if task is not None:
+                task.cancel()
+
+        def cancel() -> None:
+            if task is None or not task.done():
+                self._loop.call_soon_threadsafe(stop)
+
+        # Only from another thread the loop has to be woken.
+        is_here = asyncio._get_running_loop() is self._loop
+        (self._loop.call_soon if is_here else self._loop.call_soon_threadsafe)(start, context=self._context)
+        return cancel
