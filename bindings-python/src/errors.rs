@@ -47,6 +47,22 @@ impl From<Failure> for PyErr {
     }
 }
 
+/// An error that is given and not raised, or None.
+pub struct Told(pub Option<Error>);
+
+impl<'py> IntoPyObject<'py> for Told {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        match self.0 {
+            Some(error) => Ok(made(py, &error)?.into_value(py).into_bound(py).into_any()),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+}
+
 fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let of = OF.import(py, "leasehold.errors", "_of")?;

@@ -4,12 +4,12 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 
 use leasehold::Code;
-use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl};
+use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl, read_wait};
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Told};
 use crate::face::{CoreLease, Face};
 use crate::guard::{guard, lock};
 use crate::process::Homebound;
@@ -131,6 +131,17 @@ impl Lease {
         guard(|| {
             let core = self.core.get()?.clone();
             self.face.value(py, async move { core.read_nonce().await })
+        })
+    }
+
+    /// Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+    /// time, or if `timeout` seconds have passed.
+    #[pyo3(signature = (timeout=None))]
+    fn lost(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
+            let lost = self.core.get()?.lost_within(timeout);
+            self.face.run(py, async move { Ok(Told(lost.await)) }, Ok)
         })
     }
 

@@ -33,6 +33,7 @@ CALLS = {
     "Lease.held": lambda: LEASE.held,
     "Lease.in_doubt": lambda: LEASE.in_doubt,
     "Lease.nonce": lambda: LEASE.nonce,
+    "Lease.lost": lambda: LEASE.lost(0),
     "Lease.read_nonce": LEASE.read_nonce,
     "Lease.rejected": LEASE.rejected,
     "Lease.release": LEASE.release,

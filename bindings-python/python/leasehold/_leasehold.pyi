@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, final
 
+from .errors import Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
@@ -142,6 +143,10 @@ class Lease:
 
     def read_nonce(self) -> int:
         """Reads the nonce from the chain through the pool's `read_nonce`, and records it."""
+
+    def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
 
     def release(self, cooldown: float | None = None) -> None:
         """Gives the slot back. A second call does nothing."""

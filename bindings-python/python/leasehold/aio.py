@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from . import _leasehold
 from ._settle import call, granted
-from .errors import LeaseholdError
+from .errors import LeaseholdError, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
@@ -239,6 +239,11 @@ class Lease:
     async def read_nonce(self) -> int:
         """Reads the nonce from the chain through the pool's `read_nonce`, and records it."""
         return await call(self._core.read_nonce)
+
+    async def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
+        return await call(self._core.lost, timeout)
 
     async def release(self, cooldown: float | None = None) -> None:
         """Gives the slot back. A second call does nothing."""

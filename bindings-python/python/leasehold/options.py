@@ -67,6 +67,9 @@ class _PoolOptions(TypedDict, total=False):
     cooldown: float | None
     # How to choose among the slots that are ready: "random" by default.
     strategy: Literal["random", "least_recent", "weighted"] | None
+    # Whether leases are renewed while they are held: True (at a third of `ttl`), an interval, or False, the default. Needs a `ttl`
+    # that is longer than the interval and `response_timeout` together.
+    keepalive: bool | float | None
     # How long renewals may prolong a lease in all: 600 by default, 0 for no bound.
     max_hold: float | None
     # How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default.
@@ -96,6 +99,8 @@ class TryAcquireOptions(TypedDict, total=False):
 
     # Time to live of the lease.
     ttl: float | None
+    # Whether the lease is renewed while it is held.
+    keepalive: bool | float | None
     # Only one of these slots will do.
     slots: Sequence[Slot] | None
     strategy: Literal["random", "least_recent", "weighted"] | None

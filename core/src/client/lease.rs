@@ -1,6 +1,7 @@
 //! A lease, as its holder has it.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Release},
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::keeper::{Ending, Vigil};
 use super::pool::PoolCore;
 use super::statistics::Counters;
-use super::{ReleaseOptions, Runtime};
+use super::{ReleaseOptions, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome};
@@ -205,6 +206,20 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             match ended?.await {
                 Ok(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
                 _ => None,
+            }
+        }
+    }
+
+    /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let (lost, runtime) = (self.lost(), self.core.runtime.clone());
+        async move {
+            match time {
+                None => lost.await,
+                Some(time) => {
+                    let limit = runtime.now() + time;
+                    runtime::by(&runtime, limit, pin!(lost)).await.flatten()
+                }
             }
         }
     }

@@ -31,6 +31,7 @@ pub use lock::{LOCK_TTL, Lock, LockOptions, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
 pub use options::{
     AcquireOptions, Keepalive, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl,
+    read_wait,
 };
 pub use pool::Pool;
 pub use runtime::Runtime;

@@ -194,6 +194,17 @@ pub fn read_ttl(value: &Value, unit: Unit) -> Result<Option<Micros>> {
     }
 }
 
+/// Reads how long somebody waits at most; nothing for ever.
+///
+/// # Errors
+/// `invalid_argument` naming `timeout`.
+pub fn read_wait(value: &Value, unit: Unit) -> Result<Option<Micros>> {
+    match value {
+        Value::Null => Ok(None),
+        value => rest(value, unit).map(Some).map_err(|error| error.within("timeout")),
+    }
+}
+
 /// Reads the options of a resync: whether the chain is believed that names a lower nonce.
 ///
 /// # Errors
