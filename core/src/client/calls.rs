@@ -66,7 +66,11 @@ impl<T: 'static> Calls<T> {
         let knock = Knock { number, noted: AtomicBool::new(false), inbox: self.inbox.clone() };
         self.places().insert(number, None);
         match self.poll(Call { future: Box::pin(call), knock: Arc::new(knock) }) {
-            Some(output) => Begun::Ended(output),
+            Some(output) => {
+                // No turn need follow.
+                let_go();
+                Begun::Ended(output)
+            }
             None => Begun::UnderWay(number),
         }
     }
@@ -230,4 +234,24 @@ pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'st
 
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // What a call spawns that ends at once, such as the task that keeps its lease alive, waits for no other turn.
+    #[tokio::test]
+    async fn what_a_call_leaves_behind_that_ends_at_once_sets_out() {
+        let handle = Handle::current();
+        let calls = Calls::new(handle.clone(), || {});
+        let (done, hears) = futures_channel::oneshot::channel();
+        let begun = calls.begin(async move {
+            spawn(&handle, async move { assert!(done.send(()).is_ok()) });
+            7
+        });
+        assert!(matches!(begun, Begun::Ended(7)));
+        let time = std::time::Duration::from_secs(5);
+        tokio::time::timeout(time, hears).await.expect("in time").expect("done");
+    }
 }
