@@ -33,28 +33,32 @@ pub enum Fault {
     Moved(u16, String),
     /// The slot is moving to another node, given as `host:port`.
     Ask(u16, String),
+    /// The user has no right to this command; what has the right to run scripts is refused in the midst of one.
+    NoRight(&'static str),
     /// Every command gets this error reply.
     Reply(String),
 }
 
 impl Fault {
     /// The refusal of a command that a client sent.
-    pub(crate) fn refuses(&self, traits: Traits, has_keys: bool) -> Option<ErrorReply> {
+    pub(crate) fn refuses(&self, name: &str, traits: Traits, has_keys: bool) -> Option<ErrorReply> {
         let refused = match self {
             Self::Busy | Self::Reply(_) | Self::NoAuth => true,
             Self::Loading | Self::MasterDown => !traits.while_loading,
             Self::ReadOnly | Self::NoReplicas | Self::DiskError => traits.writes,
             Self::OutOfMemory => traits.grows,
             Self::ClusterDown | Self::TryAgain | Self::Moved(..) | Self::Ask(..) => has_keys,
+            Self::NoRight(command) => command.eq_ignore_ascii_case(name),
         };
         refused.then(|| self.reply())
     }
 
     /// The refusal of a command that a script called; `dirty` says that the script has written.
-    pub(crate) fn refuses_in_script(&self, traits: Traits, dirty: bool) -> Option<ErrorReply> {
+    pub(crate) fn refuses_in_script(&self, name: &str, traits: Traits, dirty: bool) -> Option<ErrorReply> {
         let refused = match self {
             Self::ReadOnly | Self::NoReplicas | Self::DiskError => traits.writes,
             Self::OutOfMemory => traits.grows && !dirty,
+            Self::NoRight(command) => command.eq_ignore_ascii_case(name),
             _ => false,
         };
         refused.then(|| self.reply())
@@ -78,6 +82,12 @@ impl Fault {
             Self::TryAgain => "TRYAGAIN Multiple keys request during rehashing of slot".to_owned(),
             Self::Moved(slot, node) => format!("MOVED {slot} {node}"),
             Self::Ask(slot, node) => format!("ASK {slot} {node}"),
+            Self::NoRight(command) => {
+                format!(
+                    "NOPERM User default has no permissions to run the '{}' command",
+                    command.to_lowercase()
+                )
+            }
             Self::Reply(text) => text.clone(),
         })
     }
@@ -92,23 +102,31 @@ mod tests {
 
     #[test]
     fn a_script_that_has_written_goes_on_when_memory_is_out() {
-        assert!(Fault::OutOfMemory.refuses_in_script(WRITE, false).is_some());
-        assert!(Fault::OutOfMemory.refuses_in_script(WRITE, true).is_none());
-        assert!(Fault::OutOfMemory.refuses_in_script(READ, false).is_none());
-        assert!(Fault::ReadOnly.refuses_in_script(WRITE, true).is_some());
+        assert!(Fault::OutOfMemory.refuses_in_script("SET", WRITE, false).is_some());
+        assert!(Fault::OutOfMemory.refuses_in_script("SET", WRITE, true).is_none());
+        assert!(Fault::OutOfMemory.refuses_in_script("SET", READ, false).is_none());
+        assert!(Fault::ReadOnly.refuses_in_script("SET", WRITE, true).is_some());
     }
 
     #[test]
     fn a_redirection_needs_a_key() {
         let moved = Fault::Moved(7, "127.0.0.1:1".to_owned());
-        assert_eq!(moved.refuses(READ, true).expect("refused").text(), "MOVED 7 127.0.0.1:1");
-        assert!(moved.refuses(READ, false).is_none());
+        assert_eq!(moved.refuses("SET", READ, true).expect("refused").text(), "MOVED 7 127.0.0.1:1");
+        assert!(moved.refuses("SET", READ, false).is_none());
     }
 
     #[test]
     fn loading_lets_some_commands_through() {
-        assert!(Fault::Loading.refuses(READ, false).is_some());
-        assert!(Fault::Loading.refuses(Traits { while_loading: true, ..READ }, false).is_none());
-        assert!(Fault::Busy.refuses(Traits { while_loading: true, ..READ }, false).is_some());
+        assert!(Fault::Loading.refuses("SET", READ, false).is_some());
+        assert!(Fault::Loading.refuses("SET", Traits { while_loading: true, ..READ }, false).is_none());
+        assert!(Fault::Busy.refuses("SET", Traits { while_loading: true, ..READ }, false).is_some());
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_that_to_one_command() {
+        let fault = Fault::NoRight("HSET");
+        assert!(fault.refuses_in_script("hset", WRITE, true).is_some());
+        assert!(fault.refuses_in_script("ZADD", WRITE, true).is_none());
+        assert!(fault.refuses("HSET", WRITE, true).is_some());
     }
 }

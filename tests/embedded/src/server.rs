@@ -67,7 +67,7 @@ impl Server {
             return Err(ErrorReply::arity(command.name));
         }
         if let Some(fault) = &self.fault
-            && let Some(error) = fault.refuses(command.traits, !command.keys(args).is_empty())
+            && let Some(error) = fault.refuses(command.name, command.traits, !command.keys(args).is_empty())
         {
             return Err(error);
         }
@@ -104,7 +104,7 @@ impl Server {
             }
         }
         if let Some(fault) = &self.fault
-            && let Some(error) = fault.refuses_in_script(command.traits, self.script.dirty)
+            && let Some(error) = fault.refuses_in_script(command.name, command.traits, self.script.dirty)
         {
             return Err(error);
         }

@@ -138,8 +138,8 @@ end
 -- for its lease (mode p) passes.
 local function forget(s)
   arrange()
-  call('ZREM', PLACES, s.id)
   call('HDEL', SLOTS, s.id)
+  call('ZREM', PLACES, s.id)
   records[s.id] = nil
   s.mode, s.state = 'r', 'o'
 end
@@ -172,6 +172,8 @@ local function settle(s, ended)
   if s.mode == 'd' or s.mode == 'x' then
     s.mode, s.state = 'x', 'o'
     arrange()
+    -- The record first: a place that it does not agree with is found, and a slot without one is not.
+    flush()
     call('ZREM', PLACES, s.id)
     return
   end
@@ -226,7 +228,9 @@ local function choose(strategy)
     rank = rank + floor(draw() * counts[queue] / 4294967296)
     id = call('ZRANGE', PLACES, rank, rank)[1]
     local accepted = floor(draw() * (2 ^ (queue + 1) - 1) / 4294967296)
-    if heaviest == 0 or accepted < load(id).weight then break end
+    if heaviest == 0 then break end
+    local s = load(id)
+    if not s or accepted < s.weight then break end
   end
   return id
 end
@@ -260,8 +264,13 @@ end
 local function quiet_until()
   return lost_at == 0 and 0 or lost_at + longest + doubt_rest
 end
--- A script that dies between two writes, because a right was taken away, leaves a slot elsewhere than its record says:
--- it is put right and all are counted anew.
+-- A script that dies between two writes, because a right was taken away, leaves a slot elsewhere than its record says,
+-- and counts that are out of date: all are counted anew, and the slot is put right as it is found.
+local function count_ready()
+  arrange()
+  certain = call('ZCOUNT', PLACES, '-inf', format('(%d', DOUBT * QUEUE))
+  doubtful = call('ZCOUNT', PLACES, format('%d', DOUBT * QUEUE), format('(%d', WHEN_DUE))
+end
 local function mend(id, s)
   arrange()
   if s and (s.state == 'l' or s.state == 'c') then
@@ -269,20 +278,24 @@ local function mend(id, s)
   elseif id then
     call('ZREM', PLACES, id)
   end
-  certain = call('ZCOUNT', PLACES, '-inf', format('(%d', DOUBT * QUEUE))
-  doubtful = call('ZCOUNT', PLACES, format('%d', DOUBT * QUEUE), format('(%d', WHEN_DUE))
+  count_ready()
+  -- Nothing was moved, perhaps, and ranks have changed all the same; nor is it sure how heavy slots are.
+  taken, ranked, heaviest = {}, nil, DOUBT - 1
 end
 local claim
 function claim(holder)
   if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
+  if certain + doubtful < least then
+    arrange()
+    if call('ZCOUNT', PLACES, '-inf', format('(%d', WHEN_DUE)) ~= certain + doubtful then count_ready() end
+  end
   local ready = certain + doubtful
   if ready < least then
-    arrange()
     local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
     return refuse(total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE)
   end
-  local line, lines = 'granted 1', nil
-  if most > 1 and ready > 1 then line, lines = 'granted ' .. min(most, ready), {} end
+  local line, lines, given = 'granted 1', nil, nil
+  if most > 1 and ready > 1 then line, lines, given = 'granted ' .. min(most, ready), {}, {} end
   for i = 1, min(most, ready) do
     local id
     if certain == 0 then id = take(0)
@@ -292,10 +305,12 @@ function claim(holder)
     local s = id and load(id)
     if not s or s.state ~= 'r' then
       mend(id, s)
+      -- Nobody hears of what was granted before.
+      for at = 1, i - 1 do make_ready(given[at]) end
       return claim(holder)
     end
     line = grant(line, s, holder)
-    if lines then lines[i], line = line, '' end
+    if lines then lines[i], given[i], line = line, s, '' end
   end
   return lines and concat(lines) or line
 end
@@ -478,6 +493,8 @@ function perform.define()
   end
   longest, doubt_rest = max(longest, wanted), max(doubt_rest, rest)
   for i = 1, count do add(ARGV[first + 2 * i - 1], tonumber(ARGV[first + 2 * i])) end
+  -- A slot that has its place and no record is made again; one that has no place would never be found.
+  arrange()
   local all = total()
   return format('defined %d %d', all - before, all)
 end
@@ -518,7 +535,7 @@ function perform.inspect()
         s.since, s.ends, s.kind, s.floor)
     end
   end
-  arrange()
+  count_ready()
   return format('inspected %d %d %d %d %d %d', total(), certain + doubtful, doubtful,
     call('ZCARD', PLACES) - certain - doubtful, quiet_until(), found) .. concat(views)
 end
@@ -544,8 +561,12 @@ if defined then
   local overdue = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
   for i = 1, #overdue do
     local s = load(overdue[i])
-    if s.state == 'l' then
+    if not s then
+      call('ZREM', PLACES, overdue[i])
+    elseif s.state == 'l' then
       if s.kind ~= 'u' then s.kind = 'd' end
+      settle(s, s.ends)
+    elseif s.mode ~= 'e' then
       settle(s, s.ends)
     else
       make_ready(s)
@@ -602,7 +623,7 @@ end
 
 arrange()
 flush()
-freed = min(freed, certain + doubtful) + passed
+freed = max(min(freed, certain + doubtful), 0) + passed
 if waiters_until <= now then freed = 0 end
 lines[1] = format('done %d %d %d', now, top, freed)
 local answer = concat(lines, '\n')
