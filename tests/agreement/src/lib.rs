@@ -8,6 +8,7 @@
 //! The scenarios of [`scenarios`] are kept as transcripts in `tests/vectors`, which every language replays.
 
 mod json;
+mod ledger;
 mod random;
 pub mod scenarios;
 mod script;

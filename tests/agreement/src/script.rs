@@ -6,7 +6,7 @@ use leasehold::store::redis::RedisStore;
 use leasehold::store::{Store, StorePool};
 use leasehold_embedded::{EmbeddedRedis, Snapshot};
 
-use crate::{Embedded, perform, pool_name, without_hints};
+use crate::{Embedded, ledger, perform, pool_name, without_hints};
 
 /// A server, its pools in the script's wording, and the same pools in the machine's.
 #[derive(Debug)]
@@ -74,10 +74,11 @@ impl Script {
     /// The answers to an envelope: the script's and the machine's.
     ///
     /// # Panics
-    /// If the server answers with an error.
+    /// If the server answers with an error, or what it keeps of the pool is not of one mind.
     pub fn answers(&mut self, pool: usize, envelope: &Envelope) -> (Answer, Answer) {
         let theirs = perform(&self.pools[pool], envelope).expect("an answer");
         debug_assert!(!self.pools[pool].answers_at_once());
+        ledger::audit(&mut self.transport.redis(), &format!("eth%3A1:{{pool%3A{pool}}}:"));
         let incarnation = self.transport.redis().replication_id();
         let wall = self.wall();
         // A server tells the second in which it started; it started before that second's end.

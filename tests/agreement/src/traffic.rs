@@ -26,6 +26,8 @@ pub struct Traffic {
     pub(crate) random: Random,
     scale: Scale,
     pools: Vec<Known>,
+    /// How many of the slots the requests are about.
+    focus: u64,
 }
 
 /// What clients know of a pool.
@@ -48,7 +50,7 @@ impl Traffic {
     /// The traffic of a seed.
     pub fn new(seed: u64, scale: Scale) -> Self {
         let known = Known { undefined: true, ..Known::default() };
-        Traffic { random: Random::new(seed), scale, pools: vec![known; scale.pools] }
+        Traffic { random: Random::new(seed), scale, pools: vec![known; scale.pools], focus: scale.slots }
     }
 
     /// Which pool is next.
@@ -68,10 +70,14 @@ impl Traffic {
         {
             return self.pools[pool].sent[at].clone();
         }
-        let count = 1 + self.random.below(5);
+        // Now and then many requests about few slots: what one leaves is what the next finds.
+        let mixes = self.random.once_in(5);
+        let count = if mixes { 5 + self.random.below(40) } else { 1 + self.random.below(5) };
+        self.focus = if mixes { self.scale.slots.min(1 + self.random.below(5)) } else { self.scale.slots };
         let mut requests = Vec::new();
         for _ in 0..count {
-            let request = self.again(&requests).unwrap_or_else(|| self.request(pool));
+            let repeated = self.anew(&requests).or_else(|| self.again(&requests));
+            let request = repeated.unwrap_or_else(|| self.request(pool));
             requests.push(request);
         }
         if self.pools[pool].undefined && !self.random.once_in(4) {
@@ -218,6 +224,16 @@ impl Traffic {
         Request::Define { slots, longest: 30 * self.scale.unit, doubt_rest: self.rest() }
     }
 
+    /// Now and then what was removed in this envelope is made anew in it.
+    fn anew(&mut self, requests: &[Request]) -> Option<Request> {
+        let Some(Request::Change { slot, change: SlotChange::Remove }) = requests.last() else { return None };
+        let weight = self.random.of(&[1, 2, 7, 8, 255]);
+        let slots = vec![SlotSpec { slot: slot.clone(), weight }];
+        let doubt_rest = self.rest();
+        Some(Request::Define { slots, longest: 30 * self.scale.unit, doubt_rest })
+            .filter(|_| !self.random.once_in(3))
+    }
+
     fn change(&mut self) -> SlotChange {
         // A pool of one slot would be out of use for most of the time.
         let kinds = if self.scale.slots == 1 { 40 } else { 8 };
@@ -235,6 +251,12 @@ impl Traffic {
     fn lease(&mut self, pool: usize) -> (LeaseRef, u64) {
         let reach = if self.random.once_in(4) { MEMORY as u64 } else { 4 };
         let back = 1 + self.random.below(reach) as usize;
+        if self.random.once_in(6) {
+            // As if granted in this very envelope: the fences of its grants follow each other.
+            let known = &self.pools[pool];
+            let fence = known.now.max(known.top + 1) + self.random.below(4);
+            return (LeaseRef { slot: self.slot(), fence, place: self.random.any() as u32 }, 5);
+        }
         let leases = &self.pools[pool].leases;
         let Some(at) = leases.len().checked_sub(back) else {
             let fence = self.random.of(&[0, 1, 1 << 52]);
@@ -288,7 +310,7 @@ impl Traffic {
 
     /// A slot of the pool, or one that it does not have.
     fn slot(&mut self) -> SlotId {
-        let bound = self.scale.slots + u64::from(self.random.once_in(10));
+        let bound = self.focus + u64::from(self.random.once_in(10));
         let number = self.random.below(bound);
         self.name(number)
     }

@@ -1,0 +1,105 @@
+//! What the script keeps of a pool, read as it lies in the server: it must be of one mind.
+
+use std::collections::BTreeMap;
+
+use leasehold::Micros;
+use leasehold_embedded::{EmbeddedRedis, Resp};
+
+/// The scores of one queue, and of what comes due behind the nine of them.
+const QUEUE: u64 = 1 << 48;
+const WHEN_DUE: u64 = 9 * QUEUE;
+const DOUBT: u64 = 8;
+
+/// The words and numbers of a packed record, in their order.
+struct Packed<'a>(&'a [u8]);
+
+impl Packed<'_> {
+    fn letter(&mut self) -> char {
+        let (&letter, rest) = self.0.split_first().expect("a letter");
+        self.0 = rest;
+        char::from(letter)
+    }
+
+    fn number(&mut self) -> u64 {
+        let (number, rest) = self.0.split_first_chunk().expect("a number");
+        self.0 = rest;
+        let number = f64::from_le_bytes(*number);
+        assert!((0.0..9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0, "{number}");
+        number as u64
+    }
+
+    fn word(&mut self) -> String {
+        let end = self.0.iter().position(|&byte| byte == 0).expect("an end");
+        let word = String::from_utf8(self.0[..end].to_vec()).expect("text");
+        self.0 = &self.0[end + 1..];
+        word
+    }
+}
+
+fn pairs(reply: &Resp) -> impl Iterator<Item = (String, &[u8])> {
+    reply
+        .as_array()
+        .expect("a list")
+        .chunks(2)
+        .map(|pair| (pair[0].as_text().expect("text").to_owned(), pair[1].as_bytes().expect("bytes")))
+}
+
+/// Sees to it that every slot of a pool is where its record says and nowhere else, and that the counts are right.
+///
+/// # Panics
+/// If they are not, saying what.
+pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
+    let key = |part: &str| format!("{prefix}{part}");
+    let meta = redis.command(&[b"GET", key("meta").as_bytes()]);
+    let Some(meta) = meta.as_bytes() else {
+        assert_eq!(
+            redis.command(&[b"EXISTS", key("slots").as_bytes()]),
+            Resp::Int(0),
+            "slots without a pool"
+        );
+        return;
+    };
+    let mut meta = Packed(meta);
+    assert_eq!(meta.word(), "2");
+    let [_, _, _, _, _, _, top, _, arrived, certain, doubtful, heaviest] = [(); 12].map(|()| meta.number());
+    let mut places: BTreeMap<String, u64> = BTreeMap::new();
+    let all = redis.command(&[b"ZRANGE", key("places").as_bytes(), b"0", b"-1", b"WITHSCORES"]);
+    for (id, score) in pairs(&all) {
+        let score: f64 = std::str::from_utf8(score).expect("text").parse().expect("a number");
+        places.insert(id, score as u64);
+    }
+    let (mut counts, mut arrivals) = ([0, 0], BTreeMap::new());
+    let slots = redis.command(&[b"HGETALL", key("slots").as_bytes()]);
+    for (id, record) in pairs(&slots) {
+        let mut record = Packed(record);
+        let [mode, state, kind] = [(); 3].map(|()| record.letter());
+        let [weight, _, fence, since, ends, hold, _, _, _]: [Micros; 9] = [(); 9].map(|()| record.number());
+        let place = places.remove(&id);
+        let told = format!("{id}: mode {mode}, state {state}, kind {kind}, weight {weight}, at {place:?}");
+        assert!(fence <= top, "{told}: fence {fence} above {top}");
+        match state {
+            'r' => {
+                assert_eq!(mode, 'e', "{told}");
+                let queue = if kind == 'd' { DOUBT } else { u64::from(weight.ilog2()) };
+                let place = place.expect(&told);
+                assert_eq!(place / QUEUE, queue, "{told}");
+                assert!(place % QUEUE < arrived, "{told}: arrived {arrived}");
+                assert!(queue == DOUBT || queue <= heaviest, "{told}: heaviest {heaviest}");
+                assert!(arrivals.insert(place % QUEUE, id).is_none(), "{told}: two arrivals at once");
+                counts[usize::from(kind == 'd')] += 1;
+            }
+            'l' => {
+                assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
+                assert!(since < ends && (hold == 0 || ends <= hold), "{told}: {since} {ends} {hold}");
+            }
+            'c' => {
+                assert_eq!(mode, 'e', "{told}");
+                assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
+            }
+            'o' => assert_eq!((mode, place), ('x', None), "{told}"),
+            other => panic!("{told}: no state is {other}"),
+        }
+    }
+    assert_eq!([certain, doubtful], counts, "the counts of certain and doubtful slots");
+    assert!(places.is_empty(), "places of no slot: {places:?}");
+}
