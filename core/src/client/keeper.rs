@@ -82,7 +82,9 @@ struct Round {
 
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, deadline: Micros, now: Micros) -> Arc<Self> {
-        let renewal = (interval > 0).then_some(now + interval);
+        // A grant can take long to arrive: half of the time that the interval leaves is to be left then.
+        let late = deadline.saturating_sub(ttl.saturating_sub(interval) / 2).max(now);
+        let renewal = (interval > 0).then_some(late.min(now + interval));
         let watched = Watched { deadline, renewal, ending: None, bells: Vec::new() };
         Arc::new(Vigil { lease, ttl, interval, watched: Mutex::new(watched) })
     }
@@ -91,6 +93,16 @@ impl Vigil {
     pub fn deadline(&self) -> Micros {
         let watched = self.lock();
         if watched.ending.is_some() { 0 } else { watched.deadline }
+    }
+
+    /// When the lease could be relied on to, whether or not it has ended before.
+    pub fn counted_until(&self) -> Micros {
+        self.lock().deadline
+    }
+
+    /// Whether it is known to be lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.lock().ending, Some(Ending::Lost(_)))
     }
 
     /// A renewal was granted.
@@ -234,7 +246,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     fn renew_together(self: &Arc<Self>, vigils: Vec<Arc<Vigil>>) {
         for vigil in vigils {
-            let sent = self.runtime.now();
+            let sent = self.lease_clock();
             let request = Request::Renew { lease: vigil.lease.clone(), ttl: vigil.ttl };
             if let Some((now, reply)) = self.courier.pool().perform_now(0, &request) {
                 self.renewed(&vigil, reply, now, sent);
@@ -268,7 +280,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             _ => {}
         }
         let early = self.runtime.random() % (vigil.interval / TOGETHER + 1);
-        self.renew_later(vigil, vigil.interval - early);
+        let here = self.lease_clock();
+        self.renew_later(vigil, (next_renewal(sent, here, vigil.interval) - early).saturating_sub(here));
     }
 
     fn renew_later(&self, vigil: &Vigil, pause: Micros) {
@@ -283,6 +296,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         self.keeper.forget(vigil.lease.fence);
     }
+}
+
+/// When a lease is renewed again that was renewed by what was sent at `sent` and answered at `now`. The deadline is
+/// counted from the sending, and so is this: an answer that took long leaves less time for the next.
+fn next_renewal(sent: Micros, now: Micros, interval: Micros) -> Micros {
+    (sent + interval).max(now + interval / TOGETHER)
 }
 
 /// Looks after the leases of a pool until none is left.
@@ -354,6 +373,17 @@ mod tests {
         assert_eq!(fences(&keeper.round(2_900).expired), [2]);
         assert!(keeper.rest().is_none(), "nothing is left, and the task ends");
         assert!(keeper.watch(vigil(4, 0, 5_000)), "the next lease starts another");
+    }
+
+    #[test]
+    fn what_arrives_late_is_renewed_while_it_lasts() {
+        // Of its 3,000 there is a quarter left, less than an interval.
+        let late = |deadline| vigil(1, 1_000, deadline).next();
+        assert_eq!((late(2_900), late(1_500), late(750)), (1_000, 500, 0));
+        // A renewal that was answered after most of the lease's life had passed; normally; after more than that.
+        assert_eq!(next_renewal(1_000, 3_500, 1_000), 3_625);
+        assert_eq!(next_renewal(1_000, 1_001, 1_000), 2_000);
+        assert_eq!(next_renewal(1_000, 1_990, 1_000), 2_115);
     }
 
     #[test]

@@ -39,6 +39,8 @@ struct Held {
     open: bool,
     /// On the pool's clock of leases: never later than the store's.
     deadline: Micros,
+    /// What the store said when it was found lost.
+    lost: Option<Loss>,
     nonce: NonceRecord,
     outcome: Outcome,
 }
@@ -50,7 +52,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             Counters::add(&core.counters.in_doubt);
         }
         let Grant { slot, fence, place, deadline, nonce } = grant;
-        let held = Held { open: true, deadline, nonce, outcome: Outcome::Unsettled };
+        let held = Held { open: true, deadline, lost: None, nonce, outcome: Outcome::Unsettled };
         let at = LeaseRef { slot, fence, place };
         Lease {
             core,
@@ -234,7 +236,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             let now = self.core.lease_clock();
             let deadline = self.core.kept_until(now, now, held.deadline);
             let vigil = Vigil::new(self.at.clone(), ttl, interval, deadline, now);
-            self.core.watch_over(vigil.clone());
+            match held.lost {
+                Some(loss) => drop(vigil.end(Ending::Lost(loss))),
+                None => self.core.watch_over(vigil.clone()),
+            }
             vigil
         });
         Some(vigil)
@@ -319,9 +324,15 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn found_lost(&self, loss: Loss) -> Error {
-        let deadline = std::mem::replace(&mut self.lock().deadline, 0);
-        // Whoever watched it may have known before.
-        if self.vigil.get().is_none_or(|vigil| vigil.end(Ending::Lost(loss))) {
+        let (deadline, before) = {
+            let mut held = self.lock();
+            (std::mem::replace(&mut held.deadline, 0), held.lost.replace(loss))
+        };
+        let vigil = self.vigil.get();
+        let deadline = vigil.map_or(deadline, |vigil| vigil.counted_until());
+        // Whoever watched it may have known before; it is counted once.
+        let known = vigil.is_some_and(|vigil| !vigil.end(Ending::Lost(loss)) && vigil.is_lost());
+        if before.is_none() && !known {
             self.core.counters.lost(deadline <= self.core.lease_clock());
         }
         lost(self.slot(), Ending::Lost(loss))
@@ -365,4 +376,45 @@ pub(super) fn unexpected(reply: &Reply) -> Error {
         Code::Internal,
         format!("the store gave a reply that does not fit ({kind}); report this as a bug"),
     )
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use crate::client::native::connect;
+    use crate::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+    use crate::error::Code;
+
+    #[tokio::test]
+    async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
+        for watched in [false, true] {
+            let handle = connect(&format!("memory:lost-once-{watched}"), "test").unwrap();
+            let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+            let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+            let early = watched.then(|| lease.lost());
+            pool.break_lease("a").await.unwrap();
+            for _ in 0..2 {
+                assert_eq!(lease.renew(None).await.unwrap_err().code(), Code::Lost);
+            }
+            // Whoever asks afterwards hears the same.
+            for lost in early.into_iter().chain([lease.lost()]) {
+                let why = lost.await.expect("lost");
+                assert!(why.message().contains("it was ended before"), "{why}");
+            }
+            assert_eq!(lease.release(ReleaseOptions::default()).await.unwrap_err().code(), Code::Lost);
+            let counts = pool.statistics();
+            assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
+        let handle = connect("memory:lost-late", "test").unwrap();
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let _lost = lease.lost();
+        pool.break_lease("a").await.unwrap();
+        assert_eq!(lease.release(ReleaseOptions::default()).await.unwrap_err().code(), Code::Lost);
+        let counts = pool.statistics();
+        assert_eq!((counts.lost, counts.expired), (1, 0));
+    }
 }
