@@ -566,11 +566,11 @@ if defined then
     elseif s.state == 'l' then
       if s.kind ~= 'u' then s.kind = 'd' end
       settle(s, s.ends)
-    elseif s.mode ~= 'e' then
-      settle(s, s.ends)
-    else
+    elseif s.mode == 'e' or s.mode == 'p' then
       make_ready(s)
       save(s)
+    else
+      settle(s, s.ends)
     end
   end
 end
