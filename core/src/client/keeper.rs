@@ -290,7 +290,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.keeper.look_by(time);
     }
 
-    fn lose(&self, vigil: &Vigil, loss: Loss) {
+    pub(super) fn lose(&self, vigil: &Vigil, loss: Loss) {
         if vigil.end(Ending::Lost(loss)) {
             self.counters.lost(loss == Loss::Expired);
         }

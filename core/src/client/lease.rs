@@ -202,7 +202,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// comes before the store could lease the slot to another, unless this process stands still then: ask
     /// [`Self::is_held`] after a pause.
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ended = self.keep(0, 0).map(|vigil| vigil.ended());
+        let ended = self.keep(0, 0).map(|vigil| {
+            // It may have ended without anybody looking: then that is told at once.
+            if vigil.deadline() <= self.core.lease_clock() {
+                self.core.lose(vigil, Loss::Expired);
+            }
+            vigil.ended()
+        });
         let slot = self.slot().to_owned();
         async move {
             match ended?.await {

@@ -1,6 +1,8 @@
 //! Leases that are kept alive: they outlive failures that are shorter than they are, their holders hear of their end
 //! before anybody else gets the slot, and they cost little.
 
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use leasehold::client::{AcquireOptions, Keepalive, PoolOptions, ReleaseOptions};
@@ -115,6 +117,12 @@ async fn the_end_of_a_lease_that_is_not_kept_is_told() {
         let (error, _) = soon(Duration::from_micros(2 * TTL), "the message", lost).await;
         assert_eq!(error.expect("lost").code(), Code::Lost);
         assert!(!lease.is_held());
+        // Whoever asks only afterwards is told at once.
+        let brief = AcquireOptions { ttl: Some(50 * MILLISECOND), ..patient() };
+        let late = pool.acquire(brief).await.expect("granted");
+        eventually("it ends", async || !late.is_held()).await;
+        let told = pin!(late.lost()).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(told, Poll::Ready(Some(error)) if error.code() == Code::Lost));
     }
 }
 
