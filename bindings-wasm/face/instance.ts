@@ -68,6 +68,17 @@ export function settled<T>(begin: (number: number) => number, signal?: unknown):
 }
 
 /**
+ * Begins a call for which the process does not wait. `tell` is told if it fails, or if the instance breaks; nothing else
+ * of the caller's is held until then.
+ */
+export function aside(begin: (number: number) => number, tell: (error: unknown) => void): void {
+  const number = newNumber();
+  guarded(() => begin(number));
+  // By a promise, because the module is in the middle of its work when it answers.
+  new Promise((resolve, reject) => asides.set(number, { resolve, reject })).catch(tell);
+}
+
+/**
  * Who has a thing that lives in the instance, by its number there: lost when the instance breaks, freed when its owner is
  * collected. To register one takes long, so those of things that were given back are used again.
  */
@@ -89,7 +100,7 @@ export class Handle {
 
   get number(): number {
     if (this.lives) return this.#thing.number;
-    throw new LeaseholdError("lost", "leasehold-wasm broke and was built anew since this was opened: open it anew");
+    throw broken();
   }
 
   get lives(): boolean {
@@ -130,6 +141,9 @@ let generation = 0;
 /** The calls that the present instance has yet to answer. */
 const calls = new Map<number, Call>();
 
+/** Those for which the process does not wait. */
+const asides = new Map<number, Call>();
+
 /** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
 const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);
 
@@ -144,7 +158,7 @@ interface Call {
 
 /** What the module says came of a call. */
 function answer(number: number, fulfilled: boolean, value: unknown): void {
-  const call = calls.get(number);
+  const call = calls.get(number) ?? asides.get(number);
   if (!call) return;
   ended(number, call);
   if (fulfilled) call.resolve(value);
@@ -153,6 +167,7 @@ function answer(number: number, fulfilled: boolean, value: unknown): void {
 
 function ended(number: number, call: Call): void {
   if (calls.delete(number) && calls.size === 0) pulse?.unref();
+  asides.delete(number);
   call.forget?.();
 }
 
@@ -216,5 +231,11 @@ function rebuild(trap: Error): LeaseholdError {
     ended(number, call);
     call.reject(error);
   }
+  for (const { reject } of asides.values()) reject(broken());
+  asides.clear();
   return error;
+}
+
+function broken(): LeaseholdError {
+  return new LeaseholdError("lost", "leasehold-wasm broke and was built anew since this was opened: open it anew");
 }

@@ -1,7 +1,7 @@
 import { LeaseholdError, refused } from "./errors.js";
 import * as glue from "./glue/leasehold.js";
 import type { Facts } from "./host.js";
-import { guarded, Handle, settled } from "./instance.js";
+import { aside, guarded, Handle, settled } from "./instance.js";
 import { toCore } from "./keys.js";
 
 export interface ReleaseOptions {
@@ -17,6 +17,7 @@ export class Lease {
   /** Nothing once it was given back. */
   #handle: Handle | undefined;
   #facts: Facts;
+  #lost: AbortController | undefined;
 
   /** @internal */
   constructor(facts: Facts) {
@@ -53,6 +54,18 @@ export class Lease {
   /** Whether the lease can still be relied on. */
   get held(): boolean {
     return this.remaining > 0;
+  }
+
+  /**
+   * Aborted the moment that the lease can no longer be relied on, with an error whose code is `lost`; never if it was
+   * given back in time. Hand it to what must not go on then: `fetch(url, { signal: lease.lost })`.
+   *
+   * An event loop that is busy hears of it when it turns; `held` is right at once. The signal does not keep the process
+   * alive, nor the lease: one that is collected is given back.
+   */
+  get lost(): AbortSignal {
+    this.#lost ??= this.#handle ? whenLost(this.#handle) : new AbortController();
+    return this.#lost.signal;
   }
 
   /** The nonce was signed with and accepted; `next` is the next free one, the lease's own plus one if not given. */
@@ -142,4 +155,25 @@ export class Lease {
     this.#facts = facts;
     return facts.nonce as bigint;
   }
+}
+
+/** Its signal is aborted when the lease is lost. */
+function whenLost(handle: Handle): AbortController {
+  const controller = new AbortController();
+  // Held from here, it would hold what listens to it, and that often has the lease: which could never be collected.
+  const abort = weakly(controller);
+  try {
+    aside((call) => glue.lost(handle.number, call), abort);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError && error.code === "lost")) throw error;
+    abort(error);
+  }
+  return controller;
+}
+
+/** Where nothing can be held weakly nothing is collected either. */
+function weakly(controller: AbortController): (reason: unknown) => void {
+  if (typeof WeakRef === "undefined") return controller.abort.bind(controller);
+  const held = new WeakRef(controller);
+  return (reason) => held.deref()?.abort(reason);
 }

@@ -21,6 +21,11 @@ export interface PoolOptions {
   strategy?: Strategy | undefined;
   /** How long renewals may prolong a lease in all: 600,000 by default, 0 for no bound. */
   maxHold?: number | undefined;
+  /**
+   * Whether leases are renewed while they are held: `true` at a third of their `ttl`, a number every so many
+   * milliseconds; false by default. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   */
+  keepalive?: boolean | number | undefined;
   /** How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default. */
   doubtRest?: number | undefined;
   /** How long the record outweighs a chain that names a lower nonce: 60,000 by default. */
@@ -34,6 +39,8 @@ export interface PoolOptions {
 /** What one acquisition wants where it differs from the pool. Durations are in milliseconds. */
 export interface TryAcquireOptions {
   ttl?: number | undefined;
+  /** Whether the lease is renewed while it is held, or every how many milliseconds. */
+  keepalive?: boolean | number | undefined;
   /** Only one of these will do. */
   slots?: readonly string[] | undefined;
   strategy?: Strategy | undefined;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use leasehold::client::{AcquireOptions, ReleaseOptions};
 use leasehold::value::{Options, Value};
@@ -129,6 +130,19 @@ fn released_now(number: u32, options: ReleaseOptions) -> Result<JsValue, Failure
     let Some(result) = of(number)?.release_now(options) else { return Ok(JsValue::FALSE) };
     LEASES.with(|leases| leases.take(number))?;
     Ok(result.map_or_else(|error| Failure::from(error).into(), |()| JsValue::TRUE))
+}
+
+/// Ends as a failure when the lease is lost, and with nothing once it was given back. Fails if it is lost already.
+#[wasm_bindgen]
+pub fn lost(lease: u32, number: u32) -> Result<u32, JsValue> {
+    entered();
+    // Holds no lease: its owner may be collected.
+    let mut lost = Box::pin(of(lease)?.lost());
+    if let Poll::Ready(Some(error)) = lost.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return Err(Failure::from(error).into());
+    }
+    let work = async move { lost.await.map_or(Ok(Answer::Nothing), |error| Err(error.into())) };
+    Ok(call(number, Box::pin(work)))
 }
 
 /// Prolongs the lease.

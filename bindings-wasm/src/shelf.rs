@@ -29,6 +29,13 @@ impl<T> Shelf<T> {
         places.things.len() as u32 - 1
     }
 
+    /// How many numbers are in use.
+    #[cfg(feature = "trial")]
+    pub fn len(&self) -> u32 {
+        let places = self.0.borrow();
+        (places.things.len() - places.free.len()) as u32
+    }
+
     /// Takes the thing down, if it is there; its number stays its own until it is laid back or freed.
     pub fn lift(&self, number: u32) -> Option<T> {
         self.0.borrow_mut().things.get_mut(number as usize)?.take()

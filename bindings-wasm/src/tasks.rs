@@ -48,6 +48,12 @@ pub fn spawn(work: impl Future<Output = ()> + 'static) {
     run(Box::pin(work));
 }
 
+/// How many tasks have not ended.
+#[cfg(feature = "trial")]
+pub fn under_way() -> u32 {
+    TASKS.with(|tasks| tasks.futures.len())
+}
+
 /// Gives up a call that has not ended. Called by the face.
 #[wasm_bindgen]
 pub fn cancel(task: u32) {

@@ -103,6 +103,12 @@ pub fn wait(milliseconds: f64, number: u32) -> u32 {
     )
 }
 
+/// How many tasks have not ended.
+#[wasm_bindgen(js_name = underWay)]
+pub fn under_way() -> u32 {
+    crate::tasks::under_way()
+}
+
 /// A task that sleeps, and that nobody waits for.
 #[wasm_bindgen]
 pub fn background(milliseconds: f64) {

@@ -189,6 +189,7 @@ export function exported(): Record<string, () => unknown> {
     freePool: () => trial.freePool(0),
     inspect: () => trial.inspect(0, none, 0),
     list: () => trial.list(0, 0),
+    lost: () => trial.lost(0, 0),
     message: () => trial.message(0, ""),
     open: () => trial.open(none, false, none),
     pool: () => trial.pool(0, "", none, none, 0),

@@ -3,13 +3,15 @@ import { fetchTransport } from "../face/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { border } from "./border.js";
+import { kept } from "./kept.js";
 import { memory } from "./memory.js";
 import { shared } from "./shared.js";
 import { type Checks, failuresOf, fails, same } from "./support.js";
 
 export async function failures(origin: string): Promise<string[]> {
   const url = `${origin}/redis`;
-  const groups = [shared(() => fetchTransport({ url, token: "secret" })), others(origin), border, memory];
+  const connect = () => fetchTransport({ url, token: "secret" });
+  const groups = [shared(connect), others(origin), border, memory, kept(connect)];
   const found: string[] = [];
   // One after the other: a panic on purpose takes with it whatever runs.
   for (const checks of groups) found.push(...(await failuresOf(checks)));

@@ -255,6 +255,7 @@ export const memory: Checks = {
       giveBack: ({ lease }) => lease.giveBack(),
       renew: ({ lease }) => lease.renew(),
       remaining: ({ lease }) => lease.remaining,
+      lost: ({ lease }) => lease.lost,
     };
     for (const [name, step] of Object.entries(steps)) {
       const relayers = await pool({ slots: ["a", "b"] });

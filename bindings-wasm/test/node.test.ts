@@ -44,6 +44,29 @@ test("a process does not wait for what runs in the background", async () => {
   assert.ok(performance.now() - begun < 10_000);
 });
 
+test("a process does not wait for leases that are kept, nor for their ends", async () => {
+  const { stdout } = await run(`
+    const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a", "b"], ttl: 600_000, maxHold: 0 });
+    globalThis.kept = [await pool.acquire({ keepalive: 100 }), await pool.acquire()];
+    for (const { lost } of kept) lost.addEventListener("abort", () => console.log("aborted"));
+    await pool.acquire({ timeout: 300 }).catch(({ code }) => console.log(code));`);
+  assert.equal(stdout, "timed_out\n");
+});
+
+test("a lease whose end is awaited is collected like any other", async () => {
+  const { stdout } = await run(`
+    const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a", "b"], maxHold: 0 });
+    const leave = async (options) => {
+      const lease = await pool.acquire(options);
+      lease.lost.addEventListener("abort", () => lease.unknown());
+    };
+    await leave({ keepalive: 20 }); await leave();
+    for (let tries = 0; tries < 200 && pool.statistics().leased; tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
+    for (let tries = 0; tries < 200 && trial.underWay(); tries++) await new Promise((go) => setTimeout(go, 10));
+    console.log(pool.statistics().leased, trial.underWay());`);
+  assert.equal(stdout, "0 0\n");
+});
+
 test("a lease that is collected is given back", async () => {
   const { stdout } = await run(`
     const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a"] });
