@@ -27,6 +27,17 @@ export async function ended<T>(call: () => Soon<T>): Promise<T> {
   return answered(await new Promise<Answer<T>>((resolve) => underWay.set(soon, resolve)));
 }
 
+/** Tells of the failure of such a call: at once if it has failed already. Holds nothing but `tell` until it ends. */
+export function failing(call: () => Soon<null>, tell: (failure: LeaseholdError) => void): void {
+  const [soon] = guarded<[Soon<null>]>(() => [call()]);
+  const settle = (answer: unknown) => {
+    if (answer instanceof Error) tell(failed(answer as Failure));
+  };
+  if (typeof soon !== "number") return settle(soon);
+  endTurn();
+  new Promise<unknown>((resolve) => underWay.set(soon, resolve)).then(settle);
+}
+
 const underWay = new Map<number, (answer: Answer<never>) => void>();
 
 /** What is called within one turn of the event loop sets out together, at its end. */

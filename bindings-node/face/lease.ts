@@ -1,6 +1,7 @@
 import { ended, guarded, settled } from "./calls.js";
 import { invalid } from "./errors.js";
 import { toCore } from "./keys.js";
+import { whenLost } from "./lost.js";
 import { type Grant, native, type Shown } from "./native.js";
 import { disownLease, type Owned, ownedLease } from "./owned.js";
 import { point } from "./registers.js";
@@ -26,6 +27,7 @@ export class Lease {
   #nonce: bigint | undefined;
   #inDoubt: boolean;
   #owned: Owned | undefined;
+  #lost: AbortController | undefined;
 
   /** @internal */
   constructor(grant: Grant) {
@@ -54,6 +56,18 @@ export class Lease {
   /** Whether the lease can still be relied on. */
   get held(): boolean {
     return this.remaining > 0;
+  }
+
+  /**
+   * Aborted the moment that the lease can no longer be relied on, with an error whose code is `lost`; never if it was
+   * given back in time. Hand it to what must not go on then: `fetch(url, { signal: lease.lost })`.
+   *
+   * An event loop that is busy hears of it when it turns; `held` is right at once. The signal does not keep the process
+   * alive, nor the lease: one that is collected is given back.
+   */
+  get lost(): AbortSignal {
+    this.#lost ??= this.#owned ? whenLost(this.#owned.number) : new AbortController();
+    return this.#lost.signal;
   }
 
   /** The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. */

@@ -36,6 +36,7 @@ export interface Native {
   leaseGiveBack(): Answer<boolean>;
   leaseReleaseNow(lease: number, options: unknown): Answer<boolean>;
   leaseRelease(lease: number, options: unknown): Soon<null>;
+  leaseLost(lease: number): Soon<null>;
   leaseRenew(lease: number, ttl: unknown): Promise<Answer<void>>;
   leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
   leaseReadNonce(lease: number): Promise<Answer<Shown>>;

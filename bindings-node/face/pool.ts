@@ -23,6 +23,11 @@ export interface PoolOptions {
   strategy?: Strategy | undefined;
   /** How long renewals may prolong a lease in all: 10 minutes if not given, 0 for no bound. */
   maxHold?: number | undefined;
+  /**
+   * Whether leases are renewed while they are held: `true` at a third of their `ttl`, a number every so many
+   * milliseconds; not if not given. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   */
+  keepalive?: boolean | number | undefined;
   /** How long a slot whose nonce is in doubt rests before it is handed out again. */
   doubtRest?: number | undefined;
   /** How long the record outweighs a chain that names a lower nonce: a minute if not given. */
@@ -37,6 +42,8 @@ export interface PoolOptions {
 export interface TryAcquireOptions {
   /** At most the pool's. */
   ttl?: number | undefined;
+  /** Whether the lease is renewed while it is held, or every how many milliseconds. */
+  keepalive?: boolean | number | undefined;
   /** Only one of these will do. */
   slots?: readonly string[] | undefined;
   strategy?: Strategy | undefined;

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::FutureExt;
 use leasehold::client::{Begun, Calls};
@@ -47,7 +48,9 @@ impl<T: ToNapiValue> ToNapiValue for Soon<T> {
 struct Desk {
     calls: Calls<CoreResult<Option<Granted>>>,
     bell: Arc<Bell>,
-    /// Whether the bell keeps the process alive: as long as a call is under way.
+    /// How many of the calls do not keep the process alive.
+    aside: Arc<AtomicUsize>,
+    /// Whether the bell keeps the process alive: as long as any other call is under way.
     kept: Cell<bool>,
 }
 
@@ -69,7 +72,8 @@ pub fn attend(bell: Function<(), ()>) -> Result<()> {
         // At the end of the environment there is nobody to be told.
         ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });
-    DESK.set(Some(Rc::new(Kept::new(Desk { calls, bell, kept: Cell::new(false) }))));
+    let (aside, kept) = (Arc::default(), Cell::new(false));
+    DESK.set(Some(Rc::new(Kept::new(Desk { calls, bell, aside, kept }))));
     Ok(())
 }
 
@@ -107,6 +111,40 @@ pub fn begin(
     }
 }
 
+/// Begins a call for whose end the process need not wait.
+pub fn begin_aside(
+    env: &Env,
+    call: impl Future<Output = CoreResult<Option<Granted>>> + Send + 'static,
+) -> Result<Soon<Option<Granted>>> {
+    let aside = Aside::new(desk()?.aside.clone());
+    begin(env, async move {
+        let _aside = aside;
+        call.await
+    })
+}
+
+/// How many calls are under way.
+#[cfg(feature = "trial")]
+pub fn under_way() -> Result<u32> {
+    Ok(desk()?.calls.len() as u32)
+}
+
+/// Counts a call for as long as it is under way.
+struct Aside(Arc<AtomicUsize>);
+
+impl Aside {
+    fn new(count: Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Relaxed);
+        Aside(count)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 fn desk() -> Result<Rc<Kept<Desk>>> {
     DESK.with_borrow(Clone::clone).ok_or_else(|| {
         napi::Error::from_reason(misused("calls before the face was there to attend to them").message())
@@ -116,7 +154,7 @@ fn desk() -> Result<Rc<Kept<Desk>>> {
 impl Desk {
     #[allow(unsafe_code, reason = "napi has no safe way for a threadsafe function that is shared")]
     fn keep(&self, env: &Env) -> Result<()> {
-        let keeps = !self.calls.is_empty();
+        let keeps = self.calls.len() > self.aside.load(Relaxed);
         if self.kept.replace(keeps) == keeps || self.bell.aborted() {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::answer::Answer;
-use crate::calls::{Soon, begin};
+use crate::calls::{Soon, begin, begin_aside};
 use crate::hit;
 use crate::leasehold::UNIT;
 use crate::pool::Granted;
@@ -92,6 +92,16 @@ pub fn lease_release(env: &Env, lease: Numbered<NativeLease>, options: Arg) -> R
         Ok(None)
     });
     begin(env, call)
+}
+
+/// Fails when the lease is lost, and ends with nothing once it was given back.
+#[napi(catch_unwind)]
+pub fn lease_lost(env: &Env, lease: Numbered<NativeLease>) -> Result<Soon<Option<Granted>>> {
+    hit("lease_lost");
+    // Asked for here: a task that watches leases is not to wait for the end of the turn. And the call must not hold
+    // the lease, which would never be collected.
+    let lost = lease.get().map(NativeLease::lost);
+    begin_aside(env, async move { lost?.await.map_or(Ok(None), Err) })
 }
 
 /// Prolongs the lease.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use napi_derive::napi;
 
 use crate::answer::Answer;
+use crate::calls;
 use crate::value::{Arg, Out};
 
 static ARMED: AtomicBool = AtomicBool::new(false);
@@ -30,6 +31,12 @@ pub fn hit(export: &str) {
         ARMED.store(false, Relaxed);
         panic!("on purpose");
     }
+}
+
+/// How many calls are under way in this environment.
+#[napi(catch_unwind)]
+pub fn under_way() -> napi::Result<u32> {
+    calls::under_way()
 }
 
 /// There and back.

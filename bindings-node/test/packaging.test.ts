@@ -54,7 +54,8 @@ for (const module of ["NodeNext", "ESNext"]) {
        // @ts-expect-error a version is no number
        export const number: number = version();
        const pool: Pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: () => 7n });
-       const lease: Lease = await pool.acquire({ timeout: 0, signal: undefined });
+       const lease: Lease = await pool.acquire({ timeout: 0, signal: undefined, keepalive: true });
+       export const signal: AbortSignal = lease.lost;
        export const next: bigint = (lease.nonce ?? 0n) + lease.fence;
        // @ts-expect-error a misspelled option
        await pool.acquire({ timeOut: 0 });

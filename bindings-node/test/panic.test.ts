@@ -37,6 +37,7 @@ const calls: Record<string, () => unknown> = {
   lease_release_now: () => lease.giveBack({ cooldown: 1 }),
   // The face comes to it over Redis only.
   lease_release: () => ended(() => trial.leaseRelease(1, {})),
+  lease_lost: () => lease.lost,
   lease_renew: () => lease.renew(),
   lease_resync: () => lease.resync(7),
   lease_read_nonce: () => lease.readNonce(),

@@ -70,11 +70,22 @@ test("what an ended thread held or waited for is given back", async () => {
   await allReady(pool);
 });
 
+test("what an ended thread kept is kept no longer", async () => {
+  const pool = await (await open("memory:shared")).pool("kept", { slots: ["a", "b"], ttl: 600_000 });
+  const code = `const pool = await lh.pool("kept", { slots: ["a", "b"], ttl: 600_000 });
+    globalThis.kept = await pool.acquireMany({ count: 2, keepalive: 5 });
+    for (const { lost } of kept) lost.addEventListener("abort", () => process.exit(9));`;
+  assert.equal(await worker(code), 0);
+  await allReady(pool);
+  assert.equal(await worker(`${code} parentPort.postMessage(0); await new Promise(() => setInterval(() => {}, 1_000));`), 1);
+  await allReady(pool);
+});
+
 test("threads end in any order, in the middle of anything", async () => {
   const works = `const pool = await lh.pool("any", { slots: ["a", "b"], ttl: 50 });
     for (let i = 0; i < 20; i++) await (await pool.acquire()).release();`;
-  const killed = `const pool = await lh.pool("killed", { slots: ["a"], ttl: 50, readNonce: () => new Promise(() => {}) });
-    pool.acquire(); pool.acquire(); parentPort.postMessage(0);`;
+  const killed = `const pool = await lh.pool("killed", { slots: ["a", "b"], ttl: 50, readNonce: () => new Promise(() => {}) });
+    pool.tryAcquire({ keepalive: 1 })?.lost; pool.acquire(); pool.acquire(); parentPort.postMessage(0);`;
   for (let round = 0; round < 5; round++) {
     const codes = await Promise.all([worker(works), worker(killed), worker(works), worker(killed)]);
     assert.deepEqual([codes[0], codes[2]], [0, 0]);

@@ -7,6 +7,8 @@ export interface Trial {
   /** Makes an export panic the next time it is called. */
   arm(point: string): void;
   armed(): boolean;
+  /** How many calls are under way in this thread. */
+  underWay(): number;
   echo(value: unknown): Answer<unknown>;
   panicArgument(argument?: unknown): Promise<Answer<number>>;
   panicResult(): Promise<Answer<number>>;
