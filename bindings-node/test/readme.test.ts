@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { pay } from "./readme.js";
+import { open } from "leasehold";
+import { pay, payAll } from "./readme.js";
+
+test("the examples of the README are those that are tested here", () => {
+  const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
+  const tested = read("../../readme.ts");
+  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll)\(.*?^}$/gms)];
+  assert.equal(examples.length, 2);
+  for (const [example] of examples) assert.ok(tested.includes(example), example);
+});
 
 test("the example of the README pays, nonce by nonce", async () => {
   const sent: bigint[] = [];
@@ -14,4 +27,30 @@ test("the example of the README pays, nonce by nonce", async () => {
   assert.equal(await pay(["0xAb01"], chain), "0xAb01:3");
   await Promise.all([pay(["0xAb01"], chain), pay(["0xAb01"], chain)]);
   assert.deepEqual(sent, [3n, 4n, 5n]);
+});
+
+test("the example that keeps its lease ends with it", async () => {
+  const heard: string[] = [];
+  const relayers = await (await open("memory:pay-all")).pool("relayers", {
+    slots: ["0xAb01"],
+    ttl: 3_000,
+    readNonce: () => 7n,
+  });
+  const server = createServer(async (request, response) => {
+    heard.push(await text(request));
+    // The third is never answered.
+    if (heard.length < 3) response.end();
+    else await relayers.breakLease("0xAb01");
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await assert.rejects(payAll(relayers, ["1", "2", "3", "4"], `http://127.0.0.1:${port}`), (error: unknown) => {
+    // The block's own end finds the lease lost too.
+    const { error: last, suppressed } = error as { error: unknown; suppressed: unknown };
+    for (const each of [last, suppressed]) assert.equal((each as { code: unknown }).code, "lost");
+    return true;
+  });
+  assert.deepEqual(heard, [7, 8, 9].map((nonce, at) => `${at + 1} from 0xAb01 with nonce ${nonce}`));
+  server.closeAllConnections();
+  server.close();
 });

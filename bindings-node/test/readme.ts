@@ -1,4 +1,4 @@
-import { open } from "leasehold";
+import { open, type Pool } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -7,6 +7,19 @@ export async function pay(accounts: string[], chain: Chain, url?: string): Promi
   const hash = await chain.send({ from: lease.slot, nonce: lease.nonce! });
   lease.used();
   return hash;
+}
+
+export async function payAll(relayers: Pool, payments: string[], node: string): Promise<void> {
+  await using lease = await relayers.acquire({ keepalive: true });
+  let nonce = lease.nonce!;
+  for (const payment of payments) {
+    await fetch(node, { method: "POST", body: sign(payment, lease.slot, nonce), signal: lease.lost });
+    lease.used(++nonce);
+  }
+}
+
+function sign(payment: string, from: string, nonce: bigint): string {
+  return `${payment} from ${from} with nonce ${nonce}`;
 }
 
 interface Chain {
