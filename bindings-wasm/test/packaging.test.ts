@@ -57,7 +57,8 @@ for (const module of ["NodeNext", "ESNext"]) {
        export const others = [ioredisTransport, nodeRedisTransport];
        export async function lease(signal: AbortSignal): Promise<bigint | undefined> {
          const pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: async () => 1n });
-         await using lease: Lease = await pool.acquire({ timeout: 5, signal });
+         await using lease: Lease = await pool.acquire({ timeout: 5, signal, keepalive: 1_000 });
+         lease.lost.throwIfAborted();
          // @ts-expect-error the option is called maxHold
          await (await open()).pool("q", { max_hold: 5 });
          lease.used();
