@@ -1,4 +1,5 @@
-//! Prepares the script of the store in Redis: leaves out its comments, and finds the name that Redis gives it.
+//! Prepares the script of the store in Redis: leaves out its comments and indents, and finds the name that Redis
+//! gives it.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
@@ -10,9 +11,12 @@ const SOURCE: &str = "src/store/redis/slots.lua";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={SOURCE}");
     let source = fs::read_to_string(SOURCE)?;
-    let is_comment = |line: &str| line.trim_start().starts_with("--");
-    // Their lines stay, so that what the server says of a line is true of the source.
-    let lines = source.lines().map(|line| if is_comment(line) { "" } else { line });
+    // Every line stays, if only as an empty one, so that what the server says of a line is true of the source.
+    let lines = source.lines().map(|line| {
+        let line = line.trim_start();
+        let end = if line.starts_with("--") { Some(0) } else { line.find(" -- ") };
+        line.get(..end.unwrap_or(line.len())).unwrap_or_default()
+    });
     let script: String = lines.flat_map(|line| [line, "\n"]).collect();
     let folder = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     fs::write(folder.join("slots.sha1"), Sha1::from(&script).digest().to_string())?;

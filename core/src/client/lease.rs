@@ -160,8 +160,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `store_unavailable` if the store did not answer in time; it goes on trying.
     pub async fn release(&self, options: ReleaseOptions) -> Result<()> {
         let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
-        let reply = self.core.release(&self.at, outcome, cooldown).await?;
-        self.settled(reply)
+        match self.core.release(&self.at, outcome, cooldown).await {
+            Ok(reply) => self.settled(reply),
+            Err(error) => {
+                self.given_back();
+                Err(error)
+            }
+        }
     }
 
     /// As [`Self::release`] for a store that answers at once; `None` if it does not.
@@ -309,18 +314,27 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             return None;
         }
         Counters::add(&self.core.counters.ended);
-        if let Some(vigil) = self.vigil.get() {
-            vigil.end(Ending::GivenBack);
+        // How it ended is told when the store has said so.
+        if self.vigil.get().is_some() {
             self.core.keeper.forget(self.at.fence);
         }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
         Some((held.outcome, cooldown))
     }
 
+    fn given_back(&self) {
+        if let Some(vigil) = self.vigil.get() {
+            vigil.end(Ending::GivenBack);
+        }
+    }
+
     fn settled(&self, reply: Reply) -> Result<()> {
+        if let Reply::Lost(loss) = reply {
+            return Err(self.found_lost(loss));
+        }
+        self.given_back();
         match reply {
             Reply::Released => Ok(()),
-            Reply::Lost(loss) => Err(self.found_lost(loss)),
             Reply::Backwards { floor } => Err(Error::invalid(
                 "next",
                 format_args!("would put the nonce back; it must be at least {floor}"),
@@ -360,6 +374,7 @@ impl<S: Store, R: Runtime> Drop for Lease<S, R> {
         if open && let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
             self.core.release_and_forget(&self.at, outcome, cooldown);
         }
+        self.given_back();
     }
 }
 

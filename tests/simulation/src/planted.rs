@@ -146,9 +146,12 @@ impl Planted {
     pub fn script(&self) -> String {
         let mut script = SCRIPT.to_owned();
         if let Script(replacements) = self.fault {
+            // The script stands without its indents.
+            let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
             for (from, to) in replacements {
-                assert!(script.contains(from), "{}: the script has no {from:?}", self.name);
-                script = script.replacen(from, to, 1);
+                let from = plain(from);
+                assert!(script.contains(&from), "{}: the script has no {from:?}", self.name);
+                script = script.replacen(&from, &plain(to), 1);
             }
         }
         script

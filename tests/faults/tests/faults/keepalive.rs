@@ -126,6 +126,26 @@ async fn the_end_of_a_lease_that_is_not_kept_is_told() {
     }
 }
 
+// Found by nobody but the release, which is too late.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_loss_that_the_release_finds_is_told() {
+    for place in [Place::memory(), Place::redis()] {
+        let pool = opened(place.url(), PoolOptions { keepalive: Keepalive::Off, ..kept(&["a"]) }).await;
+        let lease = pool.acquire(patient()).await.expect("granted");
+        let lost = lease.lost();
+        pool.break_lease("a").await.expect("broken");
+        assert_eq!(lease.release(ReleaseOptions::default()).await.expect_err("late").code(), Code::Lost);
+        let (error, _) = soon(Duration::from_secs(1), "the message", lost).await;
+        assert!(error.expect("lost").message().contains("was ended before"));
+        assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 0));
+        // A release that cannot be told to anybody, and a drop, are told as what they are.
+        let lease = pool.acquire(patient()).await.expect("granted");
+        let lost = lease.lost();
+        drop(lease);
+        assert!(soon(Duration::from_secs(1), "its end", lost).await.0.is_none());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn renewals_travel_together_and_stop_with_their_owners() {
     const LEASES: usize = 1_000;
