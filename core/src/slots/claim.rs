@@ -26,42 +26,34 @@ impl Pool {
         if quiet_until > now {
             return Reply::Refused { why: Refusal::Quiet, earliest: Some(quiet_until) };
         }
-        let mut grants = Vec::new();
-        match choice {
+        let places = match choice {
             &Choice::Any { strategy, least, most } => {
                 let ready = self.count_ready();
                 if ready < least {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
                     return Reply::Refused { why, earliest: self.due.next() };
                 }
-                grants.reserve_exact(most.min(ready) as usize);
+                let mut grants = Vec::with_capacity(most.min(ready) as usize);
                 for _ in 0..most.min(ready) {
                     let Some(place) = self.choose(draw, strategy) else { break };
                     grants.extend(self.grant(now, place, holder, ttl, max_hold));
                 }
+                return Reply::Granted(grants);
             }
-            Choice::These { slots, least, most } => {
-                let places = match self.available(slots, *most) {
-                    Ok(places) if places.len() >= *least as usize => places,
-                    Ok(_) => {
-                        return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) };
-                    }
-                    Err(why) => return Reply::Refused { why, earliest: None },
-                };
-                for place in places {
-                    grants.extend(self.grant(now, place, holder, ttl, max_hold));
-                }
-            }
-            Choice::Named { slots } => {
-                let Some(places) = self.places_of(slots) else {
+            Choice::These { slots, least, most } => match self.available(slots, *most) {
+                Ok(places) if places.len() >= *least as usize => places,
+                Ok(_) => {
                     return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) };
-                };
-                for place in places {
-                    grants.extend(self.grant(now, place, holder, ttl, max_hold));
                 }
-            }
-        }
-        Reply::Granted(grants)
+                Err(why) => return Reply::Refused { why, earliest: None },
+            },
+            Choice::Named { slots } => match self.places_of(slots) {
+                Some(places) => places,
+                None => return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) },
+            },
+        };
+        let grant = |place| self.grant(now, place, holder, ttl, max_hold);
+        Reply::Granted(places.into_iter().filter_map(grant).collect())
     }
 
     /// The ready ones among `slots`, at most `most`, in the order given; one that is named twice counts once.

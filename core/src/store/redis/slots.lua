@@ -368,6 +368,11 @@ local function seldom(name)
 
 local perform = {}
 
+local function grant_all(found, holder)
+  local lines = { 'granted ' .. #found }
+  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
+  return concat(lines)
+end
 local function blank(id, mode, weight)
   return { id = id, mode = mode, state = 'o', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0, ends = 0,
     hold = 0, rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
@@ -392,9 +397,7 @@ function perform.these(holder)
   end
   if missing then return refuse('noslot') end
   if #found < least then return refuse('exhausted', earliest) end
-  local lines = { 'granted ' .. #found }
-  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
-  return concat(lines)
+  return grant_all(found, holder)
 end
 
 function perform.named(holder)
@@ -423,9 +426,7 @@ function perform.named(holder)
       found[s.id] = true
     end
   end
-  local lines = { 'granted ' .. #found }
-  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
-  return concat(lines)
+  return grant_all(found, holder)
 end
 
 function perform.renew()
