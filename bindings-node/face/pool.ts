@@ -173,7 +173,7 @@ export class Pool {
 
   /** Ends the lease of a slot by force; its nonce is in doubt. */
   async breakLease(slot: string): Promise<void> {
-    return this.#change("breakLease", slot);
+    return this.#change("break_lease", slot);
   }
 
   /** Counts the slots, and looks at those that are named (at most 1,000). */

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use leasehold::client::{AcquireOptions, read_slots};
 use leasehold::error::Result as CoreResult;
+use leasehold::value::Value;
 use napi::bindgen_prelude::{Array, BigInt, ToNapiValue, sys};
 use napi::{Env, Result};
 use napi_derive::napi;
 
-use crate::answer::{Answer, misused};
+use crate::answer::Answer;
 use crate::calls::{Soon, begin};
 use crate::cancel::{Cancel, guarded};
 use crate::hit;
@@ -127,14 +128,7 @@ pub async fn pool_change(pool: Numbered<NativePool>, verb: String, slot: Arg) ->
     hit("pool_change");
     let change = async {
         let (pool, slot) = (pool.get()?, slot.text("slot")?);
-        match verb.as_str() {
-            "remove" => pool.remove(&slot).await,
-            "enable" => pool.enable(&slot).await,
-            "disable" => pool.disable(&slot).await,
-            "drain" => pool.drain(&slot).await,
-            "breakLease" => pool.break_lease(&slot).await,
-            _ => Err(misused("no such change of a slot")),
-        }
+        pool.change(&verb, &slot, &Value::Null, UNIT).await
     };
     Answer(change.await)
 }
