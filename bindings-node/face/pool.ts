@@ -34,6 +34,11 @@ export interface PoolOptions {
   settle?: number | undefined;
   /** How long an acquisition waits where it does not say: 10 s if not given. */
   timeout?: number | undefined;
+  /**
+   * The time of waiting, in milliseconds, that outweighs one step of `priority`; 0 by default: none does. The same in
+   * every process that shares the pool.
+   */
+  ageing?: number | undefined;
   /** Reads the next nonce of a slot's account from the chain, pending transactions counted. */
   readNonce?: ((slot: string) => Promise<bigint | number> | bigint | number) | undefined;
 }
@@ -52,6 +57,11 @@ export interface TryAcquireOptions {
 export interface AcquireOptions extends TryAcquireOptions {
   /** How long to wait; 0 for one attempt. */
   timeout?: number | undefined;
+  /**
+   * Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever process
+   * they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
+   */
+  priority?: number | undefined;
   /** Aborted, the acquisition rejects with its reason and leaves no lease behind. */
   signal?: AbortSignal | undefined;
 }

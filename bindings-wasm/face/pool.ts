@@ -32,6 +32,11 @@ export interface PoolOptions {
   settle?: number | undefined;
   /** How long an acquisition waits, where it does not say: 10,000 by default. */
   timeout?: number | undefined;
+  /**
+   * The time of waiting, in milliseconds, that outweighs one step of `priority`; 0 by default: none does. The same in
+   * every process that shares the pool.
+   */
+  ageing?: number | undefined;
   /** Reads the next nonce of an account from the chain, pending transactions counted. */
   readNonce?: ((slot: string) => bigint | number | Promise<bigint | number>) | undefined;
 }
@@ -49,6 +54,11 @@ export interface TryAcquireOptions {
 export interface AcquireOptions extends TryAcquireOptions {
   /** How long to wait; 0 for one attempt. */
   timeout?: number | undefined;
+  /**
+   * Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever process
+   * they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
+   */
+  priority?: number | undefined;
   /** Aborted, the acquisition rejects with its reason and leaves no lease behind. */
   signal?: AbortSignal | undefined;
 }

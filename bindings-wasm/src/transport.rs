@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use js_sys::{Array, BigInt};
-use leasehold::store::redis::{Resp, Transport, TransportError};
+use leasehold::store::redis::{Resp, Transport, TransportError, heard};
 use leasehold::store::{Listener, Watch};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -62,7 +62,7 @@ pub fn message(number: u32, text: &str) {
     entered();
     let listener = LISTENERS.with_borrow(|listeners| listeners.iter().find(|(of, _)| *of == number).cloned());
     if let Some((_, listener)) = listener {
-        listener(text.parse().unwrap_or(1));
+        listener(heard(text).as_ref());
     }
 }
 

@@ -78,6 +78,9 @@ class _PoolOptions(TypedDict, total=False):
     settle: float | None
     # How long an acquisition waits, where it does not say: 10 by default.
     timeout: float | None
+    # The time of waiting that outweighs one step of `priority`; 0 by default: none does. The same in every process that
+    # shares the pool.
+    ageing: float | None
 
 
 class PoolOptions(_PoolOptions, total=False):
@@ -111,6 +114,9 @@ class AcquireOptions(TryAcquireOptions, total=False):
 
     # How long to wait; 0 for one attempt.
     timeout: float | None
+    # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
+    # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
+    priority: int | None
 
 
 class AcquireManyOptions(AcquireOptions, total=False):

@@ -1,7 +1,7 @@
 //! One acquisition: claiming, waiting one's turn, asking the chain for the nonce.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
@@ -9,11 +9,11 @@ use futures_util::FutureExt;
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
-use super::waiting::{Call, closed};
+use super::waiting::{Call, Place, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, Strategy};
+use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, Strategy};
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -41,6 +41,9 @@ pub(super) struct Stock {
 
 /// What one acquisition wants, options applied.
 pub(super) struct Want {
+    /// Names the acquisition and its ticket; another one names it when what it was granted had to be given back.
+    name: AtomicU64,
+    priority: i16,
     count: u32,
     ttl: Micros,
     /// How often the lease is renewed; 0 if it is not.
@@ -59,6 +62,18 @@ enum Judged {
     Refused(Refused),
     /// A slot of another process came; it was given back.
     Foreign,
+}
+
+/// A ticket that may stand in the store's line: dropped, it is given up.
+struct Standing<'a, S: Store, R: Runtime> {
+    core: &'a PoolCore<S, R>,
+    want: &'a Want,
+}
+
+impl<S: Store, R: Runtime> Drop for Standing<'_, S, R> {
+    fn drop(&mut self) {
+        self.core.courier.withdraw(self.core.holder(self.want));
+    }
 }
 
 /// Leases that their caller has not seen yet: dropped, they are given back with their nonces unused.
@@ -82,6 +97,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
         Ok(Want {
+            name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),
+            priority: options.priority.unwrap_or(0),
             count: options.count.unwrap_or(1),
             ttl,
             interval: self.interval(options.keepalive, ttl)?,
@@ -139,10 +156,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
-        let any = want.slots.is_none();
-        let queues = want.patient && any && self.room.has_waiters();
+        let place = self.place(want);
+        let crowded = want.patient && place != Place::These && self.room.has_waiters();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
-        if !queues {
+        if !crowded {
             match self.attempt(want, false).await? {
                 Ok(leases) => return Ok(leases),
                 Err(no) => refused = no,
@@ -152,14 +169,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
-        let mut seat = self.room.enter(any)?;
+        let mut seat = self.room.enter(place)?;
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
-        let mut call = (!queues).then_some(Call::Ready);
+        // Who has no ticket yet gets one by asking; who will have none waits for those who came before.
+        let mut call = (!crowded || place != Place::Any).then_some(Call::Ready);
+        let mut standing = None;
         loop {
             if call.is_some() {
+                if matches!(place, Place::Ticket(..)) {
+                    standing.get_or_insert_with(|| Standing { core: self, want });
+                }
                 match self.attempt(want, true).await? {
                     Ok(leases) => {
+                        std::mem::forget(standing);
                         seat.leave();
                         // The alarm rings for one; there may be more that came due.
                         if call == Some(Call::Alarm) {
@@ -171,8 +194,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
                 self.give_up_on(&refused, want)?;
             }
-            seat.stay();
-            self.set_alarm(&refused, fallback);
+            seat.stay(self.place(want));
+            let now = self.runtime.now();
+            self.room.set_recheck(&self.runtime, now + self.runtime.jitter(fallback));
+            if let Some(earliest) = refused.earliest {
+                // A moment later, so that what is due has come about.
+                self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
+            }
             call = seat.called(&self.runtime, want.deadline).await;
             match call {
                 None => return Err(self.late(&refused, want)),
@@ -182,12 +210,22 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    fn set_alarm(&self, refused: &Refused, fallback: Micros) {
-        let now = self.runtime.now();
-        let recheck = now + self.runtime.jitter(fallback);
-        // A moment later, so that what is due has come about.
-        let due = refused.earliest.map_or(recheck, |earliest| earliest.max(now) + MILLISECOND);
-        self.room.set_alarm(&self.runtime, due.min(recheck));
+    /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
+    fn place(&self, want: &Want) -> Place {
+        match &want.slots {
+            Some(_) if !self.makes_names => Place::These,
+            None if self.mixed.load(Relaxed) => Place::Any,
+            _ => Place::Ticket(self.holder(want), want.priority),
+        }
+    }
+
+    fn holder(&self, want: &Want) -> u128 {
+        u128::from(self.secret) << 64 | u128::from(want.name.load(Relaxed))
+    }
+
+    /// No holder is ever granted twice: what it was granted is on its way back.
+    fn rename(&self, want: &Want) {
+        want.name.store(self.counter.fetch_add(1, Relaxed), Relaxed);
     }
 
     /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce.
@@ -209,6 +247,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let leases = Unseen(leases);
         for lease in leases.0.iter().filter(|lease| lease.nonce().is_none()) {
             if let Some(earliest) = self.complete(lease, want).await? {
+                self.rename(want);
                 return Ok(Err(Refused { why: Refusal::Exhausted, earliest: Some(earliest) }));
             }
         }
@@ -332,17 +371,23 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn claim_request(&self, want: &Want, wait: bool) -> (Request, u32) {
-        let count = self.counter.fetch_add(1, Relaxed);
-        let mixed = mix(self.secret ^ count);
-        let holder = u128::from(self.secret) << 64 | u128::from(count);
+        let mixed = mix(self.secret ^ self.counter.fetch_add(1, Relaxed));
         let choice = match &want.slots {
             Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
             Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
             None if self.mixed.load(Relaxed) => self.own_choice(want.count, mixed),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
-        let max_hold = self.options.max_hold;
-        (Request::Claim { choice, holder, ttl: want.ttl, max_hold, wait }, (mixed >> 32) as u32)
+        let claim = Claim {
+            choice,
+            holder: self.holder(want),
+            ttl: want.ttl,
+            max_hold: self.options.max_hold,
+            wait,
+            priority: want.priority,
+            ageing: self.options.ageing,
+        };
+        (Request::Claim(claim), (mixed >> 32) as u32)
     }
 
     /// Notes when the store last lost its memory, to see later whether it lost it again.
@@ -421,6 +466,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         if want.slots.is_none() && self.any_foreign(&grants) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+            self.rename(want);
             self.mixed.store(true, Relaxed);
             return Ok(Judged::Foreign);
         }
@@ -434,6 +480,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // What arrives with little left would be lost before it is used.
         if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+            self.rename(want);
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         Ok(Judged::Granted(grants))
@@ -501,9 +548,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
         let limit = deadline.min(self.runtime.now() + self.response_timeout);
         let room = Arc::downgrade(&self.room);
-        let listener: Listener = Arc::new(move |freed| {
+        let listener: Listener = Arc::new(move |calls| {
             if let Some(room) = room.upgrade() {
-                room.call(freed);
+                room.hear(calls);
             }
         });
         let work = async {

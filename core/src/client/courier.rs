@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use futures_channel::oneshot;
 
 use super::acquisition::mix;
+use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
-use crate::slots::{Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request};
+use crate::slots::{Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, TICKET_LIFE};
 use crate::store::{Certainty, StoreError, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -52,6 +53,8 @@ pub(super) struct Courier<P, R> {
     response_timeout: Micros,
     /// What makes the pool, should the store not have it (any more).
     definition: Vec<Request>,
+    /// Those who wait hear at once whom an answer calls.
+    room: Arc<WaitingRoom>,
     state: Mutex<State>,
 }
 
@@ -129,9 +132,16 @@ impl Drop for Delivered {
 }
 
 impl<P: StorePool, R: Runtime> Courier<P, R> {
-    pub fn new(pool: P, runtime: R, response_timeout: Micros, definition: Vec<Request>) -> Arc<Self> {
+    pub fn new(
+        pool: P,
+        runtime: R,
+        response_timeout: Micros,
+        definition: Vec<Request>,
+        room: Arc<WaitingRoom>,
+    ) -> Arc<Self> {
         let client = runtime.random_id();
-        Arc::new(Courier { pool, runtime, client, response_timeout, definition, state: Mutex::default() })
+        let state = Mutex::default();
+        Arc::new(Courier { pool, runtime, client, response_timeout, definition, room, state })
     }
 
     pub fn pool(&self) -> &P {
@@ -181,6 +191,16 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         if self.pool.perform_now(0, &request).is_none() {
             // The queue can be full; the lease then ends by itself.
             let until = self.runtime.now() + PURSUIT;
+            let _ = self.post(request, until, until);
+        }
+    }
+
+    /// Gives up a ticket that nobody waits with any more.
+    pub fn withdraw(self: &Arc<Self>, holder: u128) {
+        let request = Request::Withdraw { holder };
+        if self.pool.perform_now(0, &request).is_none() {
+            // The ticket lapses by itself where this does not get through.
+            let until = self.runtime.now() + TICKET_LIFE;
             let _ = self.post(request, until, until);
         }
     }
@@ -371,11 +391,18 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
+        self.room.hear(Some(&performed.calls));
         for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
             let refund = Box::new(Arc::downgrade(self));
             let delivered = Delivered { reply: Some(reply), now: performed.now, sent, refund };
             // A caller that is gone drops what it is sent, and with it gives back what was granted.
-            let _ = parcel.caller.send(Ok(delivered));
+            let gone = parcel.caller.send(Ok(delivered)).is_err();
+            if let Request::Claim(claim) = parcel.request
+                && claim.wait
+                && gone
+            {
+                self.withdraw(claim.holder);
+            }
         }
     }
 

@@ -108,6 +108,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             count: Some(self.names.len() as u32),
             slots: Some(self.names.clone()),
             strategy: None,
+            priority: None,
         };
         let leases = self.core.acquire_counted(options).await?;
         Ok(Locked { leases })

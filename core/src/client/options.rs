@@ -67,6 +67,9 @@ pub struct PoolOptions {
     pub settle: Micros,
     /// How long an acquisition waits, where it does not say: 10 s by default.
     pub timeout: Micros,
+    /// The time of waiting that outweighs one step of priority: 0 (the default) if none does, up to a year. The same in
+    /// every process that shares the pool.
+    pub ageing: Micros,
 }
 
 impl Default for PoolOptions {
@@ -81,6 +84,7 @@ impl Default for PoolOptions {
             doubt_rest: 0,
             settle: 60 * SECOND,
             timeout: 10 * SECOND,
+            ageing: 0,
         }
     }
 }
@@ -113,6 +117,7 @@ impl PoolOptions {
         set(&mut self.doubt_rest, time(&mut options, "doubt_rest", unit, rest)?);
         set(&mut self.settle, time(&mut options, "settle", unit, rest)?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
+        set(&mut self.ageing, time(&mut options, "ageing", unit, rest)?);
         options.end()?;
         Ok(self)
     }
@@ -133,6 +138,9 @@ pub struct AcquireOptions {
     pub slots: Option<Vec<SlotId>>,
     /// How to choose among the slots that are ready.
     pub strategy: Option<Strategy>,
+    /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came: 0 by
+    /// default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line, without priority.
+    pub priority: Option<i16>,
 }
 
 impl AcquireOptions {
@@ -149,6 +157,7 @@ impl AcquireOptions {
             count: options.take("count", count)?,
             slots: options.take("slots", slot_ids)?,
             strategy: options.take("strategy", strategy)?,
+            priority: options.take("priority", priority)?,
         };
         options.end()?;
         if let (Some(count), Some(slots)) = (read.count, &read.slots)
@@ -284,6 +293,13 @@ fn count(value: &Value) -> Result<u32> {
             "",
             format_args!("{count} is out of range; 1 to {MAX_PER_REQUEST} are allowed"),
         )),
+    }
+}
+
+fn priority(value: &Value) -> Result<i16> {
+    match value.as_number()? {
+        priority if priority.fract() == 0.0 && priority.abs() <= f64::from(i16::MAX) => Ok(priority as i16),
+        _ => Err(Error::invalid("", "must be a whole number from -32,767 to 32,767")),
     }
 }
 

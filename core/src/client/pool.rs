@@ -104,7 +104,9 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         response_timeout: Micros,
     ) -> Self {
         let definition = definition(&options, options.slots.as_deref().unwrap_or_default());
-        let courier = Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition);
+        let room = Arc::<WaitingRoom>::default();
+        let courier =
+            Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition, room.clone());
         let own = options.slots.as_deref().map(OwnSlots::new);
         let secret = runtime.random();
         let makes_names = name.pool == Name::of_locks();
@@ -115,7 +117,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             counters: Counters::default(),
             response_timeout,
             courier,
-            room: Arc::default(),
+            room,
             keeper: Keeper::default(),
             makes_names,
             read_nonce,
@@ -327,7 +329,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
         let reply = self.courier.post(request, patience, sent + self.options.ttl)?;
-        self.room.call(1);
+        self.room.call_first();
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
             None => Err(self.silence()),
@@ -347,7 +349,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let until = self.runtime.now() + self.options.ttl;
         // A full queue leaves the lease to its deadline.
         let _ = self.courier.post(request, until, until);
-        self.room.call(1);
+        self.room.call_first();
     }
 }
 

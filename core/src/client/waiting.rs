@@ -1,8 +1,10 @@
 //! The waiting room of one pool in one process: who tries next, and when.
 //!
-//! Callers that were refused wait in the order of their arrival. A slot that becomes ready calls the first
-//! of them; those who wait for slots of their own choice are called every time. Nobody polls: besides the
-//! calls there is one alarm, at the earliest time at which asking again can help.
+//! The store keeps the line of those who have tickets, and calls them by name. Who has none waits behind those of this
+//! process who came before: a slot that becomes ready calls the first of them; those who wait for slots of their own
+//! choice are called every time. Nobody polls: besides the calls there are two alarms. One calls the first at the
+//! earliest time at which asking again can help; the other calls all together now and then, because a message may have
+//! been lost, and because a ticket lapses with which nobody asks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +14,7 @@ use futures_channel::oneshot;
 use super::{Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
+use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
@@ -25,19 +28,30 @@ pub(super) struct WaitingRoom {
 struct Room {
     seats: VecDeque<Chair>,
     next: u64,
-    alarm: Option<Micros>,
+    due: Option<Micros>,
+    recheck: Option<Micros>,
     closed: bool,
 }
 
 #[derive(Debug)]
 struct Chair {
     number: u64,
-    /// Whether any slot will do.
-    any: bool,
+    place: Place,
     /// Taken by the call that wakes the caller; `None` while the caller tries.
     bell: Option<oneshot::Sender<Call>>,
     /// Whether there was a call while the caller tried: what it saw may be out of date.
     again: bool,
+}
+
+/// How somebody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the store's line, with a ticket of this name. Of several, the higher priority is called first.
+    Ticket(u128, i16),
+    /// For any slot of this process.
+    Any,
+    /// For slots of their own choice.
+    These,
 }
 
 /// A place in the waiting room, given up when it is dropped.
@@ -62,7 +76,7 @@ pub(super) enum Call {
 impl WaitingRoom {
     /// Whether somebody waits whom a newcomer would overtake.
     pub fn has_waiters(&self) -> bool {
-        self.lock().seats.iter().any(|chair| chair.any && chair.bell.is_some())
+        self.lock().seats.iter().any(|chair| chair.place != Place::These && chair.bell.is_some())
     }
 
     pub fn len(&self) -> usize {
@@ -73,7 +87,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     /// `busy` if the room is full; `cancelled` if it was closed.
-    pub fn enter(self: &Arc<Self>, any: bool) -> Result<Seat> {
+    pub fn enter(self: &Arc<Self>, place: Place) -> Result<Seat> {
         let mut room = self.lock();
         if room.closed {
             return Err(closed());
@@ -87,38 +101,56 @@ impl WaitingRoom {
         let number = room.next;
         room.next += 1;
         let (_, bell) = oneshot::channel();
-        room.seats.push_back(Chair { number, any, bell: None, again: false });
+        let before = |chair: &Chair| chair.place.priority() >= place.priority();
+        let at = room.seats.iter().rposition(before).map_or(0, |last| last + 1);
+        room.seats.insert(at, Chair { number, place, bell: None, again: false });
         Ok(Seat { room: self.clone(), number, bell })
     }
 
-    /// Calls the first `count` of those whom any slot will do, and all others.
-    pub fn call(&self, count: u32) {
-        self.call_for(count, Call::Ready);
+    /// Hears whom the store calls; everybody, where that is not known.
+    pub fn hear(&self, calls: Option<&Calls>) {
+        let Some(calls) = calls else { return self.call_all() };
+        if calls.is_empty() {
+            return;
+        }
+        let named = |place| matches!(place, Place::Ticket(ticket, _) if calls.tickets.contains(&ticket));
+        self.call(calls.tickets.len() as u32, Call::Ready, named);
+        if calls.freed > 0 {
+            self.call(calls.freed, Call::Ready, |place| !matches!(place, Place::Ticket(..)));
+        }
+    }
+
+    fn call_all(&self) {
+        self.call(u32::MAX, Call::Ready, |_| true);
+    }
+
+    /// Calls the first, whom the store is likely to call next, and those who choose for themselves.
+    pub fn call_first(&self) {
+        self.call(1, Call::Ready, |_| true);
     }
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        self.call_for(1, Call::Alarm);
+        self.call(1, Call::Alarm, |_| true);
     }
 
-    fn call_for(&self, count: u32, call: Call) {
-        let mut left = count;
+    /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
+    fn call(&self, count: u32, call: Call, meant: impl Fn(Place) -> bool) {
         let mut bells = Vec::new();
         let mut room = self.lock();
-        let trying: Vec<u64> =
-            room.seats.iter().filter(|chair| chair.bell.is_none()).map(|chair| chair.number).collect();
-        for chair in room.seats.iter_mut().filter(|chair| chair.bell.is_some()) {
-            if chair.any {
-                if left == 0 {
-                    continue;
-                }
-                left -= 1;
+        let meant = |chair: &&mut Chair| meant(chair.place);
+        let waiting =
+            room.seats.iter_mut().filter(meant).filter(|chair| chair.waits_in_turn()).count() as u32;
+        let mut left = count;
+        for chair in room.seats.iter_mut().filter(meant) {
+            let chooses = chair.place == Place::These;
+            if chair.bell.is_none() {
+                // Who tries now may have asked just before the call.
+                chair.again |= chooses || count > waiting;
+            } else if chooses || left > 0 {
+                left -= u32::from(!chooses);
+                bells.extend(chair.bell.take());
             }
-            bells.extend(chair.bell.take());
-        }
-        // Those who try now may have asked just before the call.
-        for chair in room.seats.iter_mut().filter(|chair| trying.contains(&chair.number)) {
-            chair.again |= left > 0 || !chair.any;
         }
         drop(room);
         for bell in bells {
@@ -143,14 +175,29 @@ impl WaitingRoom {
         self.lock().closed
     }
 
-    /// Calls the first caller at this time, unless an earlier alarm is set.
-    pub fn set_alarm(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
+    /// Calls the first at this time, unless it is to be called earlier.
+    pub fn set_due(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
+        self.set_alarm(runtime, at, |room| &mut room.due, Self::pass_alarm);
+    }
+
+    /// Calls all at this time, unless they are to be called earlier.
+    pub fn set_recheck(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
+        self.set_alarm(runtime, at, |room| &mut room.recheck, Self::call_all);
+    }
+
+    fn set_alarm(
+        self: &Arc<Self>,
+        runtime: &impl Runtime,
+        at: Micros,
+        alarm: fn(&mut Room) -> &mut Option<Micros>,
+        ring: fn(&Self),
+    ) {
         {
             let mut room = self.lock();
-            if room.seats.is_empty() || room.alarm.is_some_and(|alarm| alarm <= at) {
+            if room.seats.is_empty() || alarm(&mut room).is_some_and(|earlier| earlier <= at) {
                 return;
             }
-            room.alarm = Some(at);
+            *alarm(&mut room) = Some(at);
         }
         let room = Arc::downgrade(self);
         let left = at.saturating_sub(runtime.now());
@@ -158,16 +205,10 @@ impl WaitingRoom {
         runtime.spawn(async move {
             sleeper.sleep(left).await;
             let Some(room) = room.upgrade() else { return };
-            let rings = {
-                let mut room = room.lock();
-                let rings = room.alarm == Some(at);
-                if rings {
-                    room.alarm = None;
-                }
-                rings
-            };
+            // Another one may have been set in its place.
+            let rings = alarm(&mut room.lock()).take_if(|set| *set == at).is_some();
             if rings {
-                room.pass_alarm();
+                ring(&room);
             }
         });
     }
@@ -184,7 +225,7 @@ impl Seat {
     }
 
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
-    pub fn stay(&mut self) {
+    pub fn stay(&mut self, place: Place) {
         let (sender, bell) = oneshot::channel();
         self.bell = bell;
         let mut room = self.room.lock();
@@ -193,6 +234,7 @@ impl Seat {
             return;
         }
         let Some(chair) = room.seats.iter_mut().find(|chair| chair.number == self.number) else { return };
+        chair.place = place;
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
         } else {
@@ -202,8 +244,8 @@ impl Seat {
 
     /// Leaves with what one came for.
     pub fn leave(mut self) {
-        if self.remove().is_some_and(|chair| chair.again) {
-            self.room.call(1);
+        if self.remove().is_some_and(|chair| chair.again && !chair.place.is_in_line()) {
+            self.room.call_first();
         }
     }
 
@@ -211,6 +253,26 @@ impl Seat {
         let mut room = self.room.lock();
         let at = room.seats.iter().position(|chair| chair.number == self.number)?;
         room.seats.remove(at)
+    }
+}
+
+impl Chair {
+    fn waits_in_turn(&self) -> bool {
+        self.bell.is_some() && self.place != Place::These
+    }
+}
+
+impl Place {
+    fn priority(self) -> i16 {
+        match self {
+            Place::Ticket(_, priority) => priority,
+            Place::Any | Place::These => 0,
+        }
+    }
+
+    /// Whether the store passes on the calls that this one does not use.
+    fn is_in_line(self) -> bool {
+        matches!(self, Place::Ticket(..))
     }
 }
 
@@ -225,8 +287,8 @@ pub(super) fn closed() -> Error {
 impl Drop for Seat {
     fn drop(&mut self) {
         // A call that this caller did not use belongs to the next.
-        if self.remove().is_some_and(|chair| chair.bell.is_none()) {
-            self.room.call(1);
+        if self.remove().is_some_and(|chair| chair.bell.is_none() && !chair.place.is_in_line()) {
+            self.room.call_first();
         }
     }
 }

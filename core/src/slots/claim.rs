@@ -3,7 +3,7 @@
 use super::draw::Draw;
 use super::pool::{DOUBT, Pool};
 use super::slot::Slot;
-use super::{Choice, Grant, MAX_SLOTS, Refusal, Reply, State, Strategy};
+use super::{Choice, Claim, Grant, INTEREST, MAX_SLOTS, Refusal, Reply, State, Strategy};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
@@ -12,48 +12,61 @@ use crate::nonce::NonceRecord;
 const DRAWS: u32 = 32;
 
 impl Pool {
-    pub(super) fn claim(
-        &mut self,
-        now: Micros,
-        draw: &mut Draw,
-        choice: &Choice,
-        holder: u128,
-        ttl: Micros,
-        max_hold: Micros,
-    ) -> Reply {
-        self.longest = self.longest.max(ttl);
+    pub(super) fn claim(&mut self, now: Micros, draw: &mut Draw, claim: &Claim) -> Reply {
+        self.longest = self.longest.max(claim.ttl);
         let quiet_until = self.quiet_until();
         if quiet_until > now {
-            return Reply::Refused { why: Refusal::Quiet, earliest: Some(quiet_until) };
+            return self.refuse(now, claim, Refusal::Quiet, Some(quiet_until));
         }
-        let places = match choice {
+        if let Some(grants) = self.accept(now, claim) {
+            return Reply::Granted(grants);
+        }
+        let places = match &claim.choice {
             &Choice::Any { strategy, least, most } => {
                 let ready = self.count_ready();
-                if ready < least {
+                if ready < least || self.line.precedes(None, now, claim) {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
-                    return Reply::Refused { why, earliest: self.due.next() };
+                    return self.refuse(now, claim, why, self.due.next());
                 }
                 let mut grants = Vec::with_capacity(most.min(ready) as usize);
                 for _ in 0..most.min(ready) {
                     let Some(place) = self.choose(draw, strategy) else { break };
-                    grants.extend(self.grant(now, place, holder, ttl, max_hold));
+                    grants.extend(self.grant(now, place, claim));
                 }
+                self.line.leave(claim.holder);
                 return Reply::Granted(grants);
             }
             Choice::These { slots, least, most } => match self.available(slots, *most) {
                 Ok(places) if places.len() >= *least as usize => places,
                 Ok(_) => {
-                    return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) };
+                    let earliest = self.first_due(slots);
+                    return self.refuse(now, claim, Refusal::Exhausted, earliest);
                 }
-                Err(why) => return Reply::Refused { why, earliest: None },
+                Err(why) => return self.refuse(now, claim, why, None),
             },
-            Choice::Named { slots } => match self.places_of(slots) {
+            Choice::Named { slots } => match self.places_of(now, claim, slots) {
                 Some(places) => places,
-                None => return Reply::Refused { why: Refusal::Exhausted, earliest: self.first_due(slots) },
+                None => {
+                    let earliest = self.first_due(slots);
+                    return self.refuse(now, claim, Refusal::Exhausted, earliest);
+                }
             },
         };
-        let grant = |place| self.grant(now, place, holder, ttl, max_hold);
+        self.line.leave(claim.holder);
+        let grant = |place| self.grant(now, place, claim);
         Reply::Granted(places.into_iter().filter_map(grant).collect())
+    }
+
+    fn refuse(&mut self, now: Micros, claim: &Claim, why: Refusal, earliest: Option<Micros>) -> Reply {
+        if claim.wait {
+            match (&claim.choice, why) {
+                (Choice::Any { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
+                    self.line.enter(now, claim)
+                }
+                _ => self.waiters_until = now + INTEREST,
+            }
+        }
+        Reply::Refused { why, earliest }
     }
 
     /// The ready ones among `slots`, at most `most`, in the order given; one that is named twice counts once.
@@ -69,22 +82,26 @@ impl Pool {
         Ok(places)
     }
 
-    /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free.
-    fn places_of(&mut self, slots: &[SlotId]) -> Option<Vec<u32>> {
+    /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or
+    /// others wait for it.
+    fn places_of(&mut self, now: Micros, claim: &Claim, slots: &[SlotId]) -> Option<Vec<u32>> {
         let mut new = 0;
-        for id in slots {
-            match self.find(id).and_then(|place| self.slots.get(place as usize)) {
+        for name in slots {
+            match self.find(name).and_then(|place| self.slots.get(place as usize)) {
                 Some(slot) if slot.state != State::Ready => return None,
                 Some(_) => {}
                 None => new += 1,
+            }
+            if self.line.precedes(Some(name), now, claim) {
+                return None;
             }
         }
         if self.total() + new > MAX_SLOTS {
             return None;
         }
         let mut places = Vec::with_capacity(slots.len());
-        for id in slots {
-            let place = self.find(id).unwrap_or_else(|| self.place_of(Slot::passing(id.clone())));
+        for name in slots {
+            let place = self.place_of_name(name);
             if !places.contains(&place) {
                 places.push(place);
             }
@@ -92,17 +109,22 @@ impl Pool {
         Some(places)
     }
 
+    /// The place of a name, which is made if it is not there.
+    pub(super) fn place_of_name(&mut self, name: &SlotId) -> u32 {
+        self.find(name).unwrap_or_else(|| self.place_of(Slot::passing(name.clone())))
+    }
+
     /// When the first of `slots` is due.
     fn first_due(&self, slots: &[SlotId]) -> Option<Micros> {
         let due = |id| {
             let slot = self.slots.get(self.find(id)? as usize)?;
-            matches!(slot.state, State::Leased | State::Cooling).then_some(slot.until)
+            matches!(slot.state, State::Leased | State::Offered | State::Cooling).then_some(slot.until)
         };
         slots.iter().filter_map(due).min()
     }
 
     /// Chooses a ready slot; one in doubt only where there is no other.
-    fn choose(&self, draw: &mut Draw, strategy: Strategy) -> Option<u32> {
+    pub(super) fn choose(&self, draw: &mut Draw, strategy: Strategy) -> Option<u32> {
         let certain: u32 = self.ready.iter().take(DOUBT).map(|queue| queue.len()).sum();
         if certain == 0 {
             return self.ready.get(DOUBT)?.at(0);
@@ -156,14 +178,7 @@ impl Pool {
         candidate
     }
 
-    fn grant(
-        &mut self,
-        now: Micros,
-        place: u32,
-        holder: u128,
-        ttl: Micros,
-        max_hold: Micros,
-    ) -> Option<Grant> {
+    pub(super) fn grant(&mut self, now: Micros, place: u32, claim: &Claim) -> Option<Grant> {
         self.take_out(place);
         let fence = now.max(self.top + 1);
         self.top = fence;
@@ -175,10 +190,12 @@ impl Pool {
         }
         slot.state = State::Leased;
         slot.fence = fence;
-        slot.holder = holder;
+        slot.holder = claim.holder;
         slot.since = now;
-        slot.hold_until = if max_hold == 0 { 0 } else { now + max_hold };
-        slot.until = now + if max_hold == 0 { ttl } else { ttl.min(max_hold) };
+        (slot.hold_until, slot.until) = match claim.max_hold {
+            0 => (0, now + claim.ttl),
+            max_hold => (now + max_hold, now + claim.ttl.min(max_hold)),
+        };
         self.due.insert(slot.until, place, &mut self.positions);
         Some(Grant { slot: slot.id.clone(), fence, deadline: slot.until, nonce: slot.nonce, place })
     }

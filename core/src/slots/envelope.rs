@@ -62,8 +62,24 @@ pub struct Performed {
     pub now: Micros,
     /// The highest fence granted in the pool.
     pub top: u64,
-    /// How many slots became ready and still are, if somebody waits.
-    pub freed: u32,
+    /// Whom it calls.
+    pub calls: Calls,
     /// One for each request.
     pub replies: Vec<Reply>,
+}
+
+/// Whom an envelope calls to ask again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// How many slots became ready and still are, if somebody waits without a ticket.
+    pub freed: u32,
+    /// Tickets whose turn it is: slots are kept for them, for a short time.
+    pub tickets: Vec<u128>,
+}
+
+impl Calls {
+    /// Whether it calls nobody.
+    pub fn is_empty(&self) -> bool {
+        self.freed == 0 && self.tickets.is_empty()
+    }
 }

@@ -5,8 +5,11 @@
 //! envelopes at equal moments get equal answers from both.
 //!
 //! A slot is in exactly one place: *ready* (in a queue, in the order in which slots became ready), *due*
-//! (leased or cooling until a time), or *out* (disabled). Ready slots whose nonce is in doubt queue
+//! (leased, cooling or offered until a time), or *out* (disabled). Ready slots whose nonce is in doubt queue
 //! apart and are handed out after all others.
+//!
+//! Who waits has a ticket in a line: one line for those who take any slot, one for each name. At the end of an envelope
+//! what is ready is offered to the first in line, who is called and has a short time to claim it.
 
 mod claim;
 mod draw;
@@ -14,6 +17,8 @@ mod due;
 mod envelope;
 mod lanes;
 mod lease;
+mod line;
+mod offer;
 mod pool;
 mod positions;
 mod ready;
@@ -26,10 +31,10 @@ mod tests;
 #[cfg(any(test, feature = "suite"))]
 pub mod transcript;
 
-pub use envelope::{Answer, Envelope, Lane, Moment, Performed};
+pub use envelope::{Answer, Calls, Envelope, Lane, Moment, Performed};
 pub use pool::Pool;
 pub use reply::{Grant, Loss, Refusal, Reply, SlotView};
-pub use request::{Choice, LeaseRef, Request, SlotChange, SlotSpec, Strategy};
+pub use request::{Choice, Claim, LeaseRef, Request, SlotChange, SlotSpec, Strategy};
 pub use slot::{Mode, State};
 
 use crate::{Micros, SECOND};
@@ -48,7 +53,13 @@ pub const TTL_RANGE: std::ops::RangeInclusive<Micros> = 1_000..=7 * 24 * 3600 * 
 pub const MAX_REST: Micros = 365 * 24 * 3600 * SECOND;
 /// How many overdue slots one envelope puts back, so that no envelope takes long.
 pub const SWEEP: usize = 128;
-/// How long a refused claim that waits is told of slots that become ready.
+/// How long a refused claim that waits without a ticket is told of slots that become ready.
 pub const INTEREST: Micros = 30 * SECOND;
+/// How long a ticket lives that nobody asks again with: so long do those who vanished stand in line.
+pub const TICKET_LIFE: Micros = 10 * SECOND;
+/// How long a slot is kept for the ticket whose turn it is.
+pub const OFFER: Micros = SECOND;
+/// The most tickets of a pool.
+pub const MAX_TICKETS: usize = 100_000;
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 pub const LANE_GRACE: Micros = 60 * SECOND;

@@ -5,10 +5,11 @@ use rustc_hash::FxHashMap;
 use super::draw::Draw;
 use super::due::DueSet;
 use super::lanes::Lanes;
+use super::line::Line;
 use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
-use super::{Answer, Envelope, INTEREST, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP};
+use super::{Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
@@ -38,9 +39,10 @@ pub struct Pool {
     arrived: u64,
     pub(super) due: DueSet,
     pub(super) positions: Positions,
+    pub(super) line: Line,
+    /// How many slots became ready in this turn, and the tickets that were called.
     freed: u32,
-    /// How many slots passed that were made for a lease.
-    passed: u32,
+    pub(super) called: Vec<u128>,
     ever_added: usize,
 }
 
@@ -75,10 +77,10 @@ impl Pool {
         }
         if !self.defined && !matches!(envelope.requests.first(), Some(Request::Define { .. })) {
             let replies = envelope.requests.iter().map(|_| Reply::Undefined).collect();
-            return Answer::Performed(Performed { now, top: 0, freed: 0, replies });
+            return Answer::Performed(Performed { now, top: 0, calls: Calls::default(), replies });
         }
         self.clock.advance(moment.wall, now);
-        (self.freed, self.passed) = (0, 0);
+        self.freed = 0;
         if self.defined {
             self.notice_loss(now, moment, envelope);
             self.sweep(now);
@@ -86,8 +88,8 @@ impl Pool {
         let mut draw = Draw::new(envelope.seed);
         let mut perform = |request| self.perform(now, moment, envelope.seen, &mut draw, request);
         let replies = envelope.requests.iter().map(&mut perform).collect();
-        let freed = self.freed_for_waiters(now);
-        let performed = Performed { now, top: self.top, freed, replies };
+        let calls = self.end_turn(now, &mut draw);
+        let performed = Performed { now, top: self.top, calls, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
             self.lanes.keep(lane, performed.clone(), now, until);
@@ -96,14 +98,15 @@ impl Pool {
     }
 
     /// Performs one request of callers that share the pool's memory, where no envelope can be lost, late
-    /// or doubled. Returns the store time, the reply, and what [`Performed::freed`] says.
-    pub fn apply_one(&mut self, moment: Moment<'_>, seed: u32, request: &Request) -> (Micros, Reply, u32) {
+    /// or doubled. Returns the store time, the reply, and whom it calls.
+    pub fn apply_one(&mut self, moment: Moment<'_>, seed: u32, request: &Request) -> (Micros, Reply, Calls) {
         if !self.defined && !matches!(request, Request::Define { .. }) {
-            return (self.clock.read(moment.wall), Reply::Undefined, 0);
+            return (self.clock.read(moment.wall), Reply::Undefined, Calls::default());
         }
         let now = self.begin_turn(moment);
-        let reply = self.perform(now, moment, 0, &mut Draw::new(seed), request);
-        (now, reply, self.freed_for_waiters(now))
+        let mut draw = Draw::new(seed);
+        let reply = self.perform(now, moment, 0, &mut draw, request);
+        (now, reply, self.end_turn(now, &mut draw))
     }
 
     /// As [`Self::apply_one`] of a [`Request::Release`], which need not be made: it would have to own the id.
@@ -113,21 +116,30 @@ impl Pool {
         lease: &LeaseRef,
         outcome: Outcome,
         cooldown: Micros,
-    ) -> (Reply, u32) {
+    ) -> (Reply, Calls) {
         if !self.defined {
-            return (Reply::Undefined, 0);
+            return (Reply::Undefined, Calls::default());
         }
         let now = self.begin_turn(moment);
         let reply = self.release(now, lease, outcome, cooldown);
-        (reply, self.freed_for_waiters(now))
+        // A release brings no randomness, and what it offers may be drawn for: the golden ratio scatters a counter.
+        let mut draw = Draw::new((self.arrived as u32).wrapping_mul(0x9E37_79B9));
+        (reply, self.end_turn(now, &mut draw))
     }
 
     fn begin_turn(&mut self, moment: Moment<'_>) -> Micros {
         let now = self.clock.read(moment.wall);
         self.clock.advance(moment.wall, now);
-        (self.freed, self.passed) = (0, 0);
+        self.freed = 0;
         self.sweep(now);
         now
+    }
+
+    /// Offers what is ready to those in line, and says who is called.
+    fn end_turn(&mut self, now: Micros, draw: &mut Draw) -> Calls {
+        self.serve(now, draw);
+        let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
+        Calls { freed, tickets: std::mem::take(&mut self.called) }
     }
 
     /// How many slots were ever added: a slot that was removed and comes again counts again.
@@ -144,13 +156,8 @@ impl Pool {
         request: &Request,
     ) -> Reply {
         match request {
-            Request::Claim { choice, holder, ttl, max_hold, wait } => {
-                let reply = self.claim(now, draw, choice, *holder, *ttl, *max_hold);
-                if *wait && matches!(reply, Reply::Refused { .. }) {
-                    self.waiters_until = now + INTEREST;
-                }
-                reply
-            }
+            Request::Claim(claim) => self.claim(now, draw, claim),
+            Request::Withdraw { holder } => self.withdraw(*holder),
             Request::Renew { lease, ttl } => self.renew(now, lease, *ttl),
             Request::Release { lease, outcome, cooldown } => self.release(now, lease, *outcome, *cooldown),
             Request::Resync { lease, chain, rewind, settle } => {
@@ -169,11 +176,6 @@ impl Pool {
         self.ready.iter().map(|queue| queue.len()).sum()
     }
 
-    /// How many slots became ready and still are, or passed, if somebody waits.
-    fn freed_for_waiters(&self, now: Micros) -> u32 {
-        if self.waiters_until > now { self.freed.min(self.count_ready()) + self.passed } else { 0 }
-    }
-
     /// Sees from the server's identity, from a client's fence or from a client's clock that memory may
     /// have been lost: grants nothing for one longest time to live, and puts every nonce in doubt.
     fn notice_loss(&mut self, now: Micros, moment: Moment<'_>, envelope: &Envelope) {
@@ -184,23 +186,29 @@ impl Pool {
             let epoch = now.max(self.server.epoch + 1);
             self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: now };
             self.top = self.top.max(envelope.seen);
+            self.line.clear();
         }
     }
 
     /// Puts back what is overdue, in the order of its time.
     fn sweep(&mut self, now: Micros) {
+        self.line.sweep(now);
         for _ in 0..SWEEP {
             let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
             let Some(slot) = self.slots.get_mut(place as usize) else { return };
-            let passes = slot.mode == Mode::Passing;
-            if slot.state == State::Leased {
-                let ended = slot.until;
-                slot.set_nonce(slot.nonce.unsettled(), ended);
-                self.settle(now, place, ended);
-            } else if passes {
-                self.let_pass(place);
-            } else {
-                self.make_ready(place);
+            match slot.state {
+                State::Leased => {
+                    let ended = slot.until;
+                    slot.set_nonce(slot.nonce.unsettled(), ended);
+                    self.settle(now, place, ended);
+                }
+                state => {
+                    let holder = slot.holder;
+                    if state == State::Offered {
+                        self.line.leave(holder);
+                    }
+                    self.hand_in(place);
+                }
             }
         }
     }
@@ -226,21 +234,22 @@ impl Pool {
             slot.state = State::Cooling;
             slot.until = until;
             self.due.insert(until, place, &mut self.positions);
-        } else if slot.mode == Mode::Passing {
-            self.let_pass(place);
         } else {
-            self.make_ready(place);
+            self.hand_in(place);
         }
     }
 
-    /// Forgets a slot that was made for a lease, for whoever waits to make it again.
-    fn let_pass(&mut self, place: u32) {
-        self.forget(place);
-        self.passed += 1;
+    /// Makes a slot ready, or forgets it if it was made for a lease: it is in no set when this is called.
+    pub(super) fn hand_in(&mut self, place: u32) {
+        match self.slots.get(place as usize) {
+            Some(slot) if slot.mode == Mode::Passing => self.forget(place),
+            _ => self.make_ready(place),
+        }
     }
 
     pub(super) fn make_ready(&mut self, place: u32) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        self.line.freed(&slot.id);
         slot.state = State::Ready;
         slot.arrival = self.arrived;
         self.arrived += 1;
@@ -259,7 +268,7 @@ impl Pool {
                     queue.remove(place, &mut self.positions);
                 }
             }
-            State::Leased | State::Cooling => self.due.remove(place, &mut self.positions),
+            State::Leased | State::Offered | State::Cooling => self.due.remove(place, &mut self.positions),
             State::Out => {}
         }
     }
@@ -292,6 +301,7 @@ impl Pool {
     pub(super) fn forget(&mut self, place: u32) {
         if let Some(slot) = self.slots.get_mut(place as usize) {
             self.index.remove(&slot.id);
+            self.line.freed(&slot.id);
             slot.state = State::Out;
             slot.fence = u64::MAX;
             self.vacant.push(place);

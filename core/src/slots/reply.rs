@@ -24,6 +24,8 @@ pub enum Reply {
     },
     /// The slot was given back.
     Released,
+    /// The ticket is not there (any more).
+    Withdrawn,
     /// The chain's nonce was recorded: the next nonce.
     Resynced {
         /// What to sign with.
@@ -85,6 +87,7 @@ impl Reply {
             Reply::Refused { .. } => "refused",
             Reply::Renewed { .. } => "renewed",
             Reply::Released => "released",
+            Reply::Withdrawn => "withdrawn",
             Reply::Resynced { .. } => "resynced",
             Reply::Behind { .. } => "behind",
             Reply::Backwards { .. } => "backwards",

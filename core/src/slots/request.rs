@@ -8,17 +8,11 @@ use crate::nonce::{Nonce, Outcome};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Lease slots, all that are asked for or none.
-    Claim {
-        /// Which slots.
-        choice: Choice,
-        /// Who asks: new for every acquisition, for people who look.
+    Claim(Claim),
+    /// Give up a ticket; what was offered to it passes on to the next.
+    Withdraw {
+        /// Whose it is.
         holder: u128,
-        /// How long the lease lives without a renewal.
-        ttl: Micros,
-        /// How long renewals may prolong it in all; 0 for no bound.
-        max_hold: Micros,
-        /// Whether to be told of slots that become ready, if refused.
-        wait: bool,
     },
     /// Prolong a lease to `ttl` from now.
     Renew {
@@ -70,6 +64,33 @@ pub enum Request {
     },
     /// The ids of all slots. Costs the server time in proportion to their number.
     List,
+}
+
+/// A claim of slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Which slots.
+    pub choice: Choice,
+    /// Who asks: new for every acquisition, random, and the name of its ticket.
+    pub holder: u128,
+    /// How long the lease lives without a renewal.
+    pub ttl: Micros,
+    /// How long renewals may prolong it in all; 0 for no bound.
+    pub max_hold: Micros,
+    /// Whether to wait in line, if refused: those who name what they want by [`Choice::These`] are told of every slot
+    /// that becomes ready, all others have a ticket.
+    pub wait: bool,
+    /// The higher ones go before the lower.
+    pub priority: i16,
+    /// The time of waiting that outweighs one step of priority; 0 if none does.
+    pub ageing: Micros,
+}
+
+impl Claim {
+    /// One that neither waits nor has a bound on its renewals.
+    pub fn new(choice: Choice, holder: u128, ttl: Micros) -> Self {
+        Claim { choice, holder, ttl, max_hold: 0, wait: false, priority: 0, ageing: 0 }
+    }
 }
 
 /// Which slots a claim wants.

@@ -41,6 +41,8 @@ pub enum State {
     Ready,
     /// Leased until its deadline.
     Leased,
+    /// Kept for the ticket whose turn it is, until a time.
+    Offered,
     /// Resting until a time.
     Cooling,
     /// Not to be claimed.
@@ -53,6 +55,7 @@ impl State {
         match self {
             State::Ready => "ready",
             State::Leased => "leased",
+            State::Offered => "offered",
             State::Cooling => "cooling",
             State::Out => "out",
         }

@@ -4,8 +4,8 @@
 //! word; a key that nobody knows is an error. Tests of every language replay the same transcripts.
 
 use super::{
-    Answer, Choice, Envelope, Lane, LeaseRef, Loss, Moment, Pool, Refusal, Reply, Request, SlotChange,
-    SlotSpec, SlotView, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Lane, LeaseRef, Loss, Moment, Pool, Refusal, Reply, Request,
+    SlotChange, SlotSpec, SlotView, Strategy,
 };
 use crate::Micros;
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ pub fn answer(answer: &Answer) -> Value {
             ("answer", "performed".into()),
             ("now", digits(performed.now)),
             ("top", digits(performed.top)),
-            ("freed", digits(performed.freed)),
+            ("calls", calls(&performed.calls)),
             ("replies", Value::List(performed.replies.iter().map(reply).collect())),
         ]),
     }
@@ -97,13 +97,16 @@ fn request(value: &Value) -> Result<Request> {
     let mut keys = Options::new(value)?;
     let word = needed(keys.take("request", Value::as_text)?, "request")?;
     let request = match word {
-        "claim" => Request::Claim {
+        "claim" => Request::Claim(Claim {
             choice: choice(&mut keys)?,
             holder: keys.take("holder", number)?.unwrap_or(0),
             ttl: needed(keys.take("ttl", number)?, "ttl")?,
             max_hold: keys.take("max_hold", number)?.unwrap_or(0),
             wait: keys.take("wait", Value::as_bool)?.unwrap_or(false),
-        },
+            priority: keys.take("priority", number)?.unwrap_or(0),
+            ageing: keys.take("ageing", number)?.unwrap_or(0),
+        }),
+        "withdraw" => Request::Withdraw { holder: needed(keys.take("holder", number)?, "holder")? },
         "renew" => {
             Request::Renew { lease: lease(&mut keys)?, ttl: needed(keys.take("ttl", number)?, "ttl")? }
         }
@@ -250,6 +253,7 @@ fn reply(reply: &Reply) -> Value {
         }
         Reply::Renewed { deadline } => named("renewed", [("deadline", digits(deadline))]),
         Reply::Released => named("released", []),
+        Reply::Withdrawn => named("withdrawn", []),
         Reply::Resynced { next } => named("resynced", [("next", digits(next))]),
         Reply::Behind { floor, until } => {
             named("behind", [("floor", digits(floor)), ("until", digits(until))])
@@ -285,6 +289,11 @@ fn reply(reply: &Reply) -> Value {
         Reply::Listed(slots) => named("listed", [("slots", ids(slots))]),
         Reply::Undefined => named("undefined", []),
     }
+}
+
+fn calls(calls: &Calls) -> Value {
+    let tickets = Value::List(calls.tickets.iter().map(digits).collect());
+    Value::map([("freed", digits(calls.freed)), ("tickets", tickets)])
 }
 
 fn view(view: &SlotView) -> Value {
@@ -330,7 +339,7 @@ mod tests {
             ("answer", "performed".into()),
             ("now", "5".into()),
             ("top", "0".into()),
-            ("freed", "0".into()),
+            ("calls", calls(&Calls::default())),
             ("replies", Value::List(vec![replies])),
         ]);
         assert_eq!(replay(&step(Value::map(define))).unwrap(), Value::List(vec![expected]));

@@ -10,7 +10,7 @@ use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
 use crate::id::PoolName;
 use crate::nonce::Outcome;
-use crate::slots::{Answer, Envelope, LeaseRef, Moment, Pool, Reply, Request};
+use crate::slots::{Answer, Calls, Envelope, LeaseRef, Moment, Pool, Reply, Request};
 
 /// Reads the store's time: microseconds since the Unix epoch, never backwards.
 pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
@@ -78,18 +78,18 @@ impl MemoryPool {
         Moment { wall: (self.clock)(), incarnation: "memory", up_since: 0 }
     }
 
-    fn tell(&self, freed: u32) {
-        if freed > 0 {
-            self.tell_all(freed);
+    fn tell(&self, calls: &Calls) {
+        if !calls.is_empty() {
+            self.tell_all(calls);
         }
     }
 
     /// Apart from [`Self::tell`], which mostly has nothing to tell.
     #[cold]
-    fn tell_all(&self, freed: u32) {
+    fn tell_all(&self, calls: &Calls) {
         let listeners: Vec<_> = unpoisoned(&self.listeners).iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
-            listener(freed);
+            listener(Some(calls));
         }
     }
 }
@@ -100,23 +100,23 @@ impl StorePool for Arc<MemoryPool> {
     }
 
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
-        let (now, reply, freed) = {
+        let (now, reply, calls) = {
             let mut machine = unpoisoned(&self.machine);
             // The time is read under the lock, so that it is in the order of the requests.
             let done = machine.apply_one(self.moment(), seed, request);
             self.ever_added.store(machine.ever_added(), Relaxed);
             done
         };
-        self.tell(freed);
+        self.tell(&calls);
         Some((now, reply))
     }
 
     fn release_now(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Option<Reply> {
-        let (reply, freed) = {
+        let (reply, calls) = {
             let mut machine = unpoisoned(&self.machine);
             machine.release_one(self.moment(), lease, outcome, cooldown)
         };
-        self.tell(freed);
+        self.tell(&calls);
         Some(reply)
     }
 
@@ -136,7 +136,7 @@ impl StorePool for Arc<MemoryPool> {
             answer
         };
         if let Answer::Performed(performed) = &answer {
-            self.tell(performed.freed);
+            self.tell(&performed.calls);
         }
         Ok(answer)
     }

@@ -19,7 +19,7 @@ use crate::Micros;
 use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
 use crate::nonce::Outcome;
-use crate::slots::{Answer, Envelope, LeaseRef, Reply, Request};
+use crate::slots::{Answer, Calls, Envelope, LeaseRef, Reply, Request};
 
 /// A store of pools.
 pub trait Store: Clone + MaybeSend + MaybeSync + 'static {
@@ -59,16 +59,16 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
     /// Performs an envelope.
     fn perform(&self, envelope: &Envelope) -> impl Future<Output = Result<Answer, StoreError>> + MaybeSend;
 
-    /// Tells the listener of slots that become ready, from the future's end until the watch is dropped.
-    /// `None` where the store cannot.
+    /// Tells the listener whom envelopes call, from the future's end until the watch is dropped. `None` where the
+    /// store cannot.
     fn watch(
         &self,
         listener: Listener,
     ) -> impl Future<Output = Result<Option<Watch>, StoreError>> + MaybeSend;
 }
 
-/// Is called with the number of slots that became ready. Must not wait.
-pub type Listener = Arc<dyn Fn(u32) + Send + Sync>;
+/// Hears who is called, or nothing where a message may have been lost: then everybody asks again. Must not wait.
+pub type Listener = Arc<dyn Fn(Option<&Calls>) + Send + Sync>;
 
 /// Ends a watch when it is dropped.
 pub struct Watch(#[allow(dead_code, reason = "kept for its drop")] Box<dyn Ending>);

@@ -10,8 +10,8 @@ use super::{Store, StoreError, StorePool};
 use crate::id::{PoolName, SlotId};
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Choice, Envelope, Grant, Lane, LeaseRef, Loss, Performed, Refusal, Reply, Request, SlotChange,
-    SlotSpec, State, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Grant, Lane, LeaseRef, Loss, Performed, Refusal, Reply, Request,
+    SlotChange, SlotSpec, State, Strategy,
 };
 use crate::{Micros, SECOND};
 
@@ -69,7 +69,7 @@ impl<P: StorePool> Subject<P> {
             Answer::Performed(performed) => performed,
             Answer::Stale { now } => {
                 assert_eq!(now, 0, "an envelope without a last moment was stale");
-                Performed { now, top: 0, freed: 0, replies: Vec::new() }
+                Performed { now, top: 0, calls: Calls::default(), replies: Vec::new() }
             }
         }
     }
@@ -106,7 +106,7 @@ fn define(slots: &[&str]) -> Request {
 }
 
 fn claim(choice: Choice) -> Request {
-    Request::Claim { choice, holder: u128::MAX, ttl: LONGEST, max_hold: 0, wait: false }
+    Request::Claim(Claim::new(choice, u128::MAX, LONGEST))
 }
 
 fn these(slots: &[&str]) -> Request {
@@ -314,21 +314,20 @@ async fn what_is_told_at_once_is_what_is_performed<P: StorePool>(subject: &Subje
 async fn those_who_watch_are_told<P: StorePool>(subject: &Subject<P>) {
     let told = Arc::new(AtomicU32::new(0));
     let counter = told.clone();
-    let watch =
-        subject.pool.watch(Arc::new(move |freed| _ = counter.fetch_add(freed, Ordering::SeqCst))).await;
+    let watch = subject
+        .pool
+        .watch(Arc::new(move |calls| {
+            _ = counter.fetch_add(calls.map_or(0, |calls| calls.freed), Ordering::SeqCst)
+        }))
+        .await;
     assert!(watch.is_ok(), "{watch:?}");
     let Ok(Some(watch)) = watch else { return };
     let grant = subject.lease("a").await;
-    let waiting = Request::Claim {
-        choice: Choice::These { slots: vec![id("a")], least: 1, most: 1 },
-        holder: 1,
-        ttl: LONGEST,
-        max_hold: 0,
-        wait: true,
-    };
+    let choice = Choice::These { slots: vec![id("a")], least: 1, most: 1 };
+    let waiting = Request::Claim(Claim { wait: true, ..Claim::new(choice, 1, LONGEST) });
     assert!(matches!(subject.ask(waiting).await, Reply::Refused { .. }));
     let performed = subject.perform(vec![release(&grant, Outcome::Unused)]).await;
-    assert_eq!((performed.freed, performed.replies), (1, vec![Reply::Released]));
+    assert_eq!((performed.calls.freed, performed.replies), (1, vec![Reply::Released]));
     while told.load(Ordering::SeqCst) == 0 {
         let now = subject.perform(Vec::new()).await.now;
         assert!(now < performed.now + LONGEST, "nobody was told of the slot that was given back");

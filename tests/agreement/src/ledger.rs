@@ -1,6 +1,6 @@
 //! What the script keeps of a pool, read as it lies in the server: it must be of one mind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leasehold::Micros;
 use leasehold_embedded::{EmbeddedRedis, Resp};
@@ -8,6 +8,7 @@ use leasehold_embedded::{EmbeddedRedis, Resp};
 /// The scores of one queue, and of what comes due behind the nine of them.
 const QUEUE: u64 = 1 << 48;
 const WHEN_DUE: u64 = 9 * QUEUE;
+const WHEN_LAPSED: u64 = 20 * QUEUE;
 const DOUBT: u64 = 8;
 
 /// The words and numbers of a packed record, in their order.
@@ -60,8 +61,9 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
         return;
     };
     let mut meta = Packed(meta);
-    assert_eq!(meta.word(), "2");
-    let [_, _, _, _, _, _, top, _, arrived, certain, doubtful, heaviest] = [(); 12].map(|()| meta.number());
+    assert_eq!(meta.word(), "3");
+    let [_, _, _, _, _, _, top, _, arrived, certain, doubtful, heaviest, queued, tickets, namers] =
+        [(); 15].map(|()| meta.number());
     let mut places: BTreeMap<String, u64> = BTreeMap::new();
     let all = redis.command(&[b"ZRANGE", key("places").as_bytes(), b"0", b"-1", b"WITHSCORES"]);
     for (id, score) in pairs(&all) {
@@ -92,6 +94,10 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
                 assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
                 assert!(since < ends && (hold == 0 || ends <= hold), "{told}: {since} {ends} {hold}");
             }
+            'h' => {
+                assert!(matches!(mode, 'e' | 'p'), "{told}");
+                assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
+            }
             'c' => {
                 assert!(matches!(mode, 'e' | 'p'), "{told}");
                 assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
@@ -101,5 +107,46 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
         }
     }
     assert_eq!([certain, doubtful], counts, "the counts of certain and doubtful slots");
+    match audit_line(redis, prefix, &mut places, queued) {
+        // They expire where nobody asks for long; what is left of them goes with the next envelope.
+        [0, 0] => places.retain(|id, _| !id.starts_with('%')),
+        waiting => assert_eq!([tickets, namers], waiting, "the counts of tickets"),
+    }
     assert!(places.is_empty(), "places of no slot: {places:?}");
+}
+
+/// Sees to it that every ticket stands in its lines, or has an offer, and nothing else stands there.
+fn audit_line(
+    redis: &mut EmbeddedRedis,
+    prefix: &str,
+    places: &mut BTreeMap<String, u64>,
+    queued: u64,
+) -> [u64; 2] {
+    let all = redis.command(&[b"ZRANGE", format!("{prefix}line").as_bytes(), b"0", b"-1"]);
+    let text = |reply: &Resp| reply.as_text().expect("text").to_owned();
+    let mut line: BTreeSet<String> = all.as_array().expect("a list").iter().map(text).collect();
+    let tickets = redis.command(&[b"HGETALL", format!("{prefix}tickets").as_bytes()]);
+    let [mut count, mut namers] = [0, 0];
+    for (holder, record) in pairs(&tickets) {
+        let record = std::str::from_utf8(record).expect("text");
+        let words: Vec<&str> = record.split_ascii_whitespace().collect();
+        let [lapses, turn, _, _, offered, ids @ ..] = &words[..] else { panic!("{record}") };
+        let told = format!("ticket {holder}: {record}");
+        count += 1;
+        let lapse = places.remove(&format!("%{holder}"));
+        if *offered == "1" {
+            assert!(!ids.is_empty() && lapse.is_none(), "{told}");
+            continue;
+        }
+        assert_eq!(lapse, Some(WHEN_LAPSED + lapses.parse::<u64>().expect("a time")), "{told}");
+        let arrival: u64 = turn[5..].parse().expect("an arrival");
+        assert!(turn[..5] == *"32767" || arrival <= queued, "{told}: queued {queued}");
+        namers += u64::from(!ids.is_empty());
+        let lines = if ids.is_empty() { &["%"][..] } else { ids };
+        for id in lines {
+            assert!(line.remove(&format!("{id} {turn}{holder}")), "{told} does not stand in line {id}");
+        }
+    }
+    assert!(line.is_empty(), "in line without a ticket: {line:?}");
+    [count, namers]
 }

@@ -4,7 +4,7 @@ use leasehold::Micros;
 use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
-    Answer, Choice, Envelope, Lane, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy,
+    Answer, Choice, Claim, Envelope, Lane, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy,
 };
 
 use crate::Random;
@@ -135,7 +135,7 @@ impl Traffic {
     }
 
     fn request(&mut self, pool: usize) -> Request {
-        match self.random.below(24) {
+        match self.random.below(25) {
             0..5 => self.claim_any(),
             5..7 => self.claim_these(),
             7 => self.claim_named(),
@@ -159,6 +159,7 @@ impl Traffic {
             }
             20..22 => Request::Change { slot: self.slot(), change: self.change() },
             22 if self.random.once_in(3) => Request::List,
+            23 => Request::Withdraw { holder: self.holder() },
             _ => {
                 let count = self.random.below(6);
                 Request::Inspect { slots: (0..count).map(|_| self.slot()).collect() }
@@ -168,12 +169,12 @@ impl Traffic {
 
     /// Now and then a claim as an earlier one of the envelope, by another: such are said in a word.
     fn again(&mut self, requests: &[Request]) -> Option<Request> {
-        let claims = |request: &&Request| matches!(request, Request::Claim { .. });
-        let mut claim = requests.iter().find(claims).filter(|_| self.random.once_in(3))?.clone();
-        if let Request::Claim { holder, .. } = &mut claim {
-            *holder = self.random.any().into();
-        }
-        Some(claim)
+        let claim = requests.iter().find_map(|request| match request {
+            Request::Claim(claim) => Some(claim),
+            _ => None,
+        });
+        let claim = claim.filter(|_| self.random.once_in(3))?;
+        Some(Request::Claim(Claim { holder: self.holder(), ..claim.clone() }))
     }
 
     fn claim_any(&mut self) -> Request {
@@ -208,8 +209,18 @@ impl Traffic {
 
     fn claim(&mut self, choice: Choice) -> Request {
         let max_hold = if self.random.once_in(3) { self.ttl() } else { 0 };
-        let holder = u128::from(self.random.any()) << 64 | u128::from(self.random.any());
-        Request::Claim { choice, holder, ttl: self.ttl(), max_hold, wait: self.random.once_in(2) }
+        Request::Claim(Claim {
+            max_hold,
+            wait: self.random.once_in(2),
+            priority: self.random.of(&[0, 0, 0, 1, -1, i16::MAX, i16::MIN]),
+            ageing: self.random.of(&[0, 0, self.scale.unit]),
+            ..Claim::new(choice, self.holder(), self.ttl())
+        })
+    }
+
+    /// Few enough that they come again and find their tickets.
+    fn holder(&mut self) -> u128 {
+        u128::from(1 + self.random.below(16)) << 100 | 7
     }
 
     fn define(&mut self, slots: u64) -> Request {

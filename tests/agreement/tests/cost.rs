@@ -4,7 +4,7 @@ use leasehold::SECOND;
 use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
-    Answer, Choice, Envelope, Grant, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
+    Answer, Choice, Claim, Envelope, Grant, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
 };
 use leasehold_agreement::Script;
 
@@ -35,7 +35,7 @@ fn ask(script: &mut Script, request: Request) -> Performed {
 
 fn claim(script: &mut Script, strategy: Strategy) -> Grant {
     let choice = Choice::Any { strategy, least: 1, most: 1 };
-    let request = Request::Claim { choice, holder: 1, ttl: 30 * SECOND, max_hold: 0, wait: false };
+    let request = Request::Claim(Claim::new(choice, 1, 30 * SECOND));
     let Reply::Granted(mut grants) = ask(script, request).replies.remove(0) else { panic!("refused") };
     grants.remove(0)
 }

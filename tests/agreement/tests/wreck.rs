@@ -3,7 +3,9 @@
 
 use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
-use leasehold::slots::{Answer, Choice, Envelope, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy};
+use leasehold::slots::{
+    Answer, Choice, Claim, Envelope, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy,
+};
 use leasehold::store::Store;
 use leasehold::store::redis::RedisStore;
 use leasehold::{Micros, SECOND};
@@ -64,7 +66,7 @@ fn define(slots: u64, weight: impl Fn(u64) -> u8) -> Request {
 
 fn any(strategy: Strategy, least: u32, most: u32) -> Request {
     let choice = Choice::Any { strategy, least, most };
-    Request::Claim { choice, holder: 1, ttl: TTL, max_hold: 0, wait: true }
+    Request::Claim(Claim { wait: true, ..Claim::new(choice, 1, TTL) })
 }
 
 fn release(lease: LeaseRef) -> Request {
@@ -101,7 +103,7 @@ fn trace(seed: u64) {
         }
         if random.once_in(4) {
             let choice = Choice::These { slots: vec![id(random.below(slots))], least: 1, most: 1 };
-            requests.push(Request::Claim { choice, holder: 2, ttl: TTL, max_hold: 0, wait: false });
+            requests.push(Request::Claim(Claim::new(choice, 2, TTL)));
         }
         if random.once_in(6) {
             let specs = vec![SlotSpec { slot: id(random.below(slots)), weight: random.of(&[1, 3, 128]) }];

@@ -155,6 +155,7 @@ commands! {
     "ZPOPMAX" -2 First SHRINKS sorted_sets::zpopmax;
     "ZPOPMIN" -2 First SHRINKS sorted_sets::zpopmin;
     "ZRANGE" -4 First READS sorted_sets::zrange;
+    "ZRANGEBYLEX" -4 First READS sorted_sets::zrangebylex;
     "ZRANGEBYSCORE" -4 First READS sorted_sets::zrangebyscore;
     "ZRANK" 3 First READS sorted_sets::zrank;
     "ZREM" -3 First SHRINKS sorted_sets::zrem;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use leasehold::id::{Name, PoolName, SlotId};
 use leasehold::nonce::{NonceRecord, Outcome};
 use leasehold::slots::{
-    Answer, Choice, Envelope, Lane, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
+    Answer, Choice, Claim, Envelope, Lane, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
 };
 use leasehold::store::redis::{NativeTransport, RedisPool, RedisUrl};
 use leasehold::store::{RedisStore, Store, StorePool};
@@ -106,7 +106,7 @@ const REPEATS: usize = 10;
 
 fn claim() -> Request {
     let choice = Choice::Any { strategy: Strategy::Random, least: 1, most: 1 };
-    Request::Claim { choice, holder: 1 << 120, ttl: 5 * SECOND, max_hold: 600 * SECOND, wait: false }
+    Request::Claim(Claim { max_hold: 600 * SECOND, ..Claim::new(choice, 1 << 120, 5 * SECOND) })
 }
 
 fn releases_of(performed: Performed) -> Vec<Request> {

@@ -6,7 +6,7 @@ use leasehold::client::native::open;
 use leasehold::client::{AcquireOptions, ReleaseOptions, TokioRuntime, Unit};
 use leasehold::id::{Name, PoolName, SlotId};
 use leasehold::nonce::{NonceRecord, Outcome};
-use leasehold::slots::{Choice, LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec, Strategy};
+use leasehold::slots::{Choice, Claim, LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec, Strategy};
 use leasehold::store::{MemoryStore, Store, StorePool};
 use leasehold::value::Value;
 use leasehold::{SECOND, store::memory::MemoryPool};
@@ -73,7 +73,7 @@ fn store(slots: usize) -> Anyhow<std::sync::Arc<MemoryPool>> {
 /// A claim and a release without anything that a client adds.
 fn store_pair(pool: &std::sync::Arc<MemoryPool>) -> Anyhow<()> {
     let choice = Choice::Any { strategy: Strategy::Random, least: 1, most: 1 };
-    let claim = Request::Claim { choice, holder: 1, ttl: leased::TTL, max_hold: 600 * SECOND, wait: false };
+    let claim = Request::Claim(Claim { max_hold: 600 * SECOND, ..Claim::new(choice, 1, leased::TTL) });
     // The seed is the client's business; here the fence of the last grant will do.
     thread_local!(static SEED: std::cell::Cell<u32> = const { std::cell::Cell::new(1) });
     let seed = SEED.get().wrapping_mul(0x9E37_79B9).wrapping_add(1);

@@ -1,7 +1,7 @@
 //! What a store did, read from the words that travelled: an own reading of the wire, not the library's.
 
 use leasehold::nonce::{NonceRecord, Outcome};
-use leasehold::slots::{Reply, Request, SlotChange};
+use leasehold::slots::{Claim, Reply, Request, SlotChange};
 
 use crate::history::Fact;
 
@@ -18,8 +18,8 @@ pub struct Sent<'a> {
 }
 
 /// Where the lane's key stands in a command, and where the script's arguments begin.
-pub const LANE: usize = 6;
-const ARGUMENTS: usize = 7;
+pub const LANE: usize = 8;
+const ARGUMENTS: usize = 9;
 /// Schema, channel, sequence, last moment, highest fence seen, jumped, seed.
 const HEAD: usize = 7;
 
@@ -38,10 +38,10 @@ impl<'a> Sent<'a> {
         while !rest.is_empty() {
             let count = |at: usize| rest[at].parse::<usize>().unwrap_or(0);
             let length = match rest[0] {
-                "claim" if rest[5] == "any" => 9,
-                "claim" if rest[5] == "named" => 7 + count(6),
-                "claim" => 9 + count(8),
-                "more" => 2,
+                "claim" if rest[7] == "any" => 11,
+                "claim" if rest[7] == "named" => 9 + count(8),
+                "claim" => 11 + count(10),
+                "more" | "withdraw" => 2,
                 "renew" => 4,
                 "release" => 6,
                 "resync" => 6,
@@ -68,10 +68,10 @@ impl<'a> Sent<'a> {
     /// Whether it is one claim and nothing else; the slots that it names, if it names any.
     pub fn only_claim(&self) -> Option<&[&'a str]> {
         match self.requests.as_slice() {
-            [claim] if claim[0] == "claim" => Some(match claim[5] {
+            [claim] if claim[0] == "claim" => Some(match claim[7] {
                 "any" => &[],
-                "named" => &claim[7..],
-                _ => &claim[9..],
+                "named" => &claim[9..],
+                _ => &claim[11..],
             }),
             _ => None,
         }
@@ -127,7 +127,7 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
 /// The same of a store that answers at once.
 pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
     match (request, reply) {
-        (Request::Claim { holder, max_hold, .. }, Reply::Granted(grants)) => grants
+        (Request::Claim(Claim { holder, max_hold, .. }), Reply::Granted(grants)) => grants
             .iter()
             .map(|grant| Fact::Granted {
                 holder: holder.to_string(),
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn an_envelope_and_its_answer_are_read() {
-        let words = "EVALSHA sha 4 m s p lane 1 wake 7 99 0 0 5 \
-                     claim 0a 50 70 1 any random 1 2 release acct 12 3 unknown - more 0b inspect 1 acct";
+        let words = "EVALSHA sha 6 m s p l t lane 1 wake 7 99 0 0 5 \
+                     claim 0a 50 70 1 0 0 any random 1 2 release acct 12 3 unknown - more 0b inspect 1 acct";
         let command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let sent = Sent::read(&command).expect("a script");
         assert_eq!((sent.lane, sent.sequence, sent.not_after), ("lane", "7", Some(99)));

@@ -256,7 +256,7 @@ impl Network {
         let mut state = self.lock();
         let now = self.world.now();
         let reply = state.server.perform(now, command, &self.script, &self.history);
-        for (channel, freed) in state.server.published() {
+        for (channel, calls) in state.server.published() {
             let listeners: Vec<_> = state
                 .listeners
                 .iter()
@@ -265,13 +265,13 @@ impl Network {
                 .collect();
             for (number, process) in listeners {
                 for flight in state.pushes(process, &self.census) {
-                    let network = self.clone();
+                    let (network, calls) = (self.clone(), calls.clone());
                     self.world.spawn(process, async move {
                         network.world.sleep(flight).await;
                         let listener =
                             network.lock().listeners.get(&number).map(|(.., listener)| listener.clone());
                         if let Some(listener) = listener {
-                            listener(freed);
+                            listener(calls.as_ref());
                         }
                     });
                 }

@@ -132,6 +132,7 @@ impl Plan {
             doubt_rest: LONGEST_FLIGHT + LONGEST_LAG + 100_000,
             settle: 6 * SECOND,
             timeout: 3 * SECOND,
+            ageing: *rng.pick(&[0, 0, SECOND]),
         };
         let mut often = |most: u64| if rng.in_thousand(500) { rng.below(most) } else { 0 };
         let odds = Odds {

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use leasehold::store::redis::{Resp, SCRIPT};
+use leasehold::slots::Calls;
+use leasehold::store::redis::{Resp, SCRIPT, heard};
 use leasehold_embedded::{EmbeddedRedis, Fault, Resp as Raw, Snapshot};
 
 use crate::facts::Sent;
@@ -112,10 +113,10 @@ impl Server {
         reply
     }
 
-    /// What has been published, each with the number that it names.
-    pub(crate) fn published(&mut self) -> Vec<(String, u32)> {
-        let number = |text: Vec<u8>| String::from_utf8_lossy(&text).parse().unwrap_or(1);
-        self.redis.published().into_iter().map(|(channel, text)| (channel, number(text))).collect()
+    /// What has been published, each with whom it calls.
+    pub(crate) fn published(&mut self) -> Vec<(String, Option<Calls>)> {
+        let calls = |text: Vec<u8>| heard(&String::from_utf8_lossy(&text));
+        self.redis.published().into_iter().map(|(channel, text)| (channel, calls(text))).collect()
     }
 
     fn note(&mut self, at: Instant, sent: &Sent<'_>, answer: &str, history: &History) {

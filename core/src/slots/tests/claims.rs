@@ -3,7 +3,7 @@
 use super::scene::{START, Scene, TTL, any, change, claim, define_resting, ids, refused, release, these};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Choice, INTEREST, Refusal, Reply, Request, SlotChange, State, Strategy};
+use crate::slots::{Choice, Refusal, Reply, SlotChange, State, Strategy};
 
 #[test]
 fn a_grant_says_what_the_record_says() {
@@ -110,33 +110,4 @@ fn a_slot_in_doubt_rests_first_if_so_defined() {
     assert_eq!(next.nonce, NonceRecord::InDoubt { floor: Some(7) });
     scene.ask(release(&next, Outcome::Rejected { expected: Some(9) }));
     assert_eq!(scene.claim_of("a").nonce, NonceRecord::Known(9), "certain again: no rest");
-}
-
-#[test]
-fn those_who_wait_are_told_of_slots_that_become_ready() {
-    let mut scene = Scene::of(&["a", "b"]);
-    let grants = scene.grants(any(2));
-    assert_eq!(scene.perform(vec![release(&grants[0], Outcome::Unused)]).freed, 0, "nobody waits");
-    let Request::Claim { choice, holder, ttl, max_hold, .. } = any(2) else { unreachable!() };
-    let waiting = Request::Claim { choice, holder, ttl, max_hold, wait: true };
-    assert!(matches!(scene.ask(waiting), Reply::Refused { .. }));
-    let performed = scene.perform(vec![release(&grants[1], Outcome::Unused)]);
-    assert_eq!(performed.freed, 1);
-    let again = scene.grants(any(2));
-    let both = vec![release(&again[0], Outcome::Unused), release(&again[1], Outcome::Unused), any(1)];
-    assert_eq!(scene.perform(both).freed, 1, "the other one is leased again");
-    scene.pass(INTEREST);
-    let last = scene.grants(any(1));
-    assert_eq!(scene.perform(vec![release(&last[0], Outcome::Unused)]).freed, 0, "the interest has ended");
-}
-
-#[test]
-fn a_lease_that_runs_out_is_told_of_too() {
-    let mut scene = Scene::of(&["a"]);
-    scene.claim();
-    scene.pass(SECOND);
-    let Request::Claim { choice, holder, ttl, max_hold, .. } = any(1) else { unreachable!() };
-    scene.ask(Request::Claim { choice, holder, ttl, max_hold, wait: true });
-    scene.pass(TTL - SECOND);
-    assert_eq!(scene.perform(vec![Request::List]).freed, 1);
 }

@@ -1,9 +1,9 @@
 //! Renewals, releases and resyncs; every way in which a lease is lost.
 
-use super::scene::{Scene, TTL, any, change, lease, lost, release, renew, resync};
+use super::scene::{Scene, TTL, any, asking, change, lease, lost, release, renew, resync};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Choice, Grant, LeaseRef, Loss, Reply, Request, SlotChange, State, Strategy};
+use crate::slots::{Choice, Claim, Grant, LeaseRef, Loss, Reply, Request, SlotChange, State, Strategy};
 
 fn everything_of(grant: &Grant) -> Vec<Request> {
     vec![renew(grant), resync(grant, 99), release(grant, Outcome::Used { next: 99 })]
@@ -89,7 +89,7 @@ fn a_renewal_never_shortens() {
 fn renewals_end_at_max_hold() {
     let mut scene = Scene::of(&["a"]);
     let choice = Choice::Any { strategy: Strategy::Random, least: 1, most: 1 };
-    let held = |choice, max_hold| Request::Claim { choice, holder: 1, ttl: TTL, max_hold, wait: false };
+    let held = |choice, max_hold| Request::Claim(Claim { max_hold, ..asking(choice) });
     let grant = scene.grants(held(choice.clone(), 40 * SECOND)).remove(0);
     let end = scene.wall + 40 * SECOND;
     scene.pass(20 * SECOND);

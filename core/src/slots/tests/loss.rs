@@ -3,7 +3,7 @@
 use super::scene::{START, Scene, TTL, any, change, define, lost, refused, release, renew};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Loss, Refusal, Reply, Request, SlotChange};
+use crate::slots::{Claim, Loss, Refusal, Reply, Request, SlotChange};
 
 const QUIET: Refusal = Refusal::Quiet;
 
@@ -35,8 +35,8 @@ fn nothing_is_granted_for_one_longest_time_to_live() {
 #[test]
 fn the_longest_time_to_live_ever_asked_for_counts() {
     let mut scene = Scene::of(&["a", "b"]);
-    let Request::Claim { choice, holder, max_hold, wait, .. } = any(1) else { unreachable!() };
-    let grant = scene.grants(Request::Claim { choice, holder, ttl: 2 * TTL, max_hold, wait }).remove(0);
+    let Request::Claim(claim) = any(1) else { unreachable!() };
+    let grant = scene.grants(Request::Claim(Claim { ttl: 2 * TTL, ..claim })).remove(0);
     scene.ask(Request::Renew { lease: super::scene::lease(&grant), ttl: 3 * TTL });
     scene.incarnation = "b".to_owned();
     assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 3 * TTL)));

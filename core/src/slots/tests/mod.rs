@@ -10,6 +10,8 @@ mod model;
 mod named;
 mod oracle;
 mod properties;
+mod queue;
 mod roster;
 mod scene;
 mod times;
+mod waiting;

@@ -4,12 +4,13 @@
 //! the rules leave a choice free (a random slot, how much larger a fence is), the model checks that the
 //! machine's choice is allowed and follows it.
 
+use super::queue::Queue;
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{Nonce, NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Choice, Envelope, Grant, INTEREST, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, Performed,
-    Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Grant, INTEREST, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment,
+    OFFER, Performed, Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, Strategy,
 };
 
 /// A pool by the rules.
@@ -30,7 +31,7 @@ pub struct Model {
     accounts: Vec<Account>,
     arrivals: u64,
     became_ready: u32,
-    passed: u32,
+    queue: Queue,
     kept: Vec<(Lane, Performed, Micros)>,
 }
 
@@ -82,6 +83,11 @@ impl Account {
         self.nonce = nonce;
     }
 
+    /// Whether something happens to it in time.
+    fn is_timed(&self) -> bool {
+        matches!(self.state, State::Leased | State::Offered | State::Cooling)
+    }
+
     fn in_doubt(&self) -> bool {
         matches!(self.nonce, NonceRecord::InDoubt { .. })
     }
@@ -108,7 +114,15 @@ fn unsettled(nonce: NonceRecord) -> NonceRecord {
 
 impl Model {
     /// What the answer must be. `given` is what the machine said; only where a choice is free is it followed.
-    pub fn answer(&mut self, moment: Moment<'_>, envelope: &Envelope, given: &Answer) -> Answer {
+    ///
+    /// `offered` tells what the machine chose to offer to a ticket.
+    pub fn answer(
+        &mut self,
+        moment: Moment<'_>,
+        envelope: &Envelope,
+        given: &Answer,
+        offered: impl Fn(u128) -> Vec<SlotId>,
+    ) -> Answer {
         let now = self.latest.max(moment.wall + self.ahead);
         if let Some(lane) = envelope.lane {
             let same = |kept: &&(Lane, Performed, Micros)| {
@@ -128,10 +142,10 @@ impl Model {
         let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));
         if !self.defined && !defines {
             let replies = vec![Reply::Undefined; envelope.requests.len()];
-            return Answer::Performed(Performed { now, top: 0, freed: 0, replies });
+            return Answer::Performed(Performed { now, top: 0, calls: Calls::default(), replies });
         }
         (self.latest, self.ahead) = (now, now - moment.wall);
-        (self.became_ready, self.passed) = (0, 0);
+        self.became_ready = 0;
         if self.defined {
             if self.incarnation != moment.incarnation || envelope.seen > self.top || envelope.jumped {
                 self.lost(now, moment, envelope.seen);
@@ -146,9 +160,11 @@ impl Model {
             };
             replies.push(self.reply(now, moment, envelope.seen, request, hint));
         }
+        let tickets = self.serve(now, offered);
         let ready = self.in_state(State::Ready);
-        let freed = if self.interest_ends > now { self.became_ready.min(ready) + self.passed } else { 0 };
-        let performed = Performed { now, top: self.top, freed, replies };
+        let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
+        let tickets = in_order_of(given, tickets);
+        let performed = Performed { now, top: self.top, calls: Calls { freed, tickets }, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
             self.kept.push((lane, performed.clone(), until));
@@ -161,6 +177,65 @@ impl Model {
         self.lost_at = Some(now);
         self.incarnation = moment.incarnation.to_owned();
         self.top = self.top.max(seen);
+        self.queue.clear();
+    }
+
+    /// Offers what is there to those whose turn it is; they are called.
+    fn serve(&mut self, now: Micros, offered: impl Fn(u128) -> Vec<SlotId>) -> Vec<u128> {
+        let mut called = Vec::new();
+        loop {
+            let is_free = |name: &SlotId| {
+                let account = self.accounts.iter().find(|account| account.id == *name);
+                account.is_none_or(|account| account.state == State::Ready)
+            };
+            let ready = self.in_state(State::Ready) as usize;
+            let Some(waiter) = self.queue.next(is_free, ready) else { return called };
+            let (holder, names, count) = (waiter.holder, waiter.names.clone(), waiter.count);
+            let slots = if names.is_empty() { offered(holder) } else { names };
+            assert!(count == 0 || slots.len() == count, "{slots:?} is offered for {count}");
+            for id in &slots {
+                match self.account(id) {
+                    None => self.accounts.push(Account::new(id, 1, Mode::Passing)),
+                    Some(account) => {
+                        assert!(account.state == State::Ready, "{id} is not there to be offered")
+                    }
+                }
+                if let Some(account) = self.account(id) {
+                    (account.state, account.holder, account.until) = (State::Offered, holder, now + OFFER);
+                }
+            }
+            if let Some(waiter) = self.queue.waiters.iter_mut().find(|waiter| waiter.holder == holder) {
+                waiter.offered = slots;
+            }
+            called.push(holder);
+        }
+    }
+
+    /// What is offered to a ticket, which is gone with it; nothing if a part of it is offered no more.
+    fn accept(&mut self, now: Micros, holder: u128) -> Option<Vec<SlotId>> {
+        self.queue.waiters.iter().find(|waiter| waiter.holder == holder && !waiter.offered.is_empty())?;
+        let offered = self.queue.leave(holder)?.offered;
+        let stands = |id: &SlotId| self.is_offered(id, holder, now);
+        if offered.iter().all(stands) {
+            return Some(offered);
+        }
+        self.take_back(holder, offered);
+        None
+    }
+
+    fn is_offered(&self, id: &SlotId, holder: u128, now: Micros) -> bool {
+        let kept = |account: &Account| {
+            account.state == State::Offered && account.holder == holder && account.until > now
+        };
+        self.accounts.iter().any(|account| account.id == *id && kept(account))
+    }
+
+    fn take_back(&mut self, holder: u128, offered: Vec<SlotId>) {
+        for id in offered {
+            if self.is_offered(&id, holder, 0) {
+                self.rested(&id);
+            }
+        }
     }
 
     fn in_state(&self, state: State) -> u32 {
@@ -177,7 +252,8 @@ impl Model {
 
     /// Overdue slots, the earliest first, not too many at a time.
     fn put_back(&mut self, now: Micros) {
-        let timed = |account: &&Account| matches!(account.state, State::Leased | State::Cooling);
+        self.queue.forget_the_vanished(now);
+        let timed = |account: &&Account| account.is_timed();
         let mut overdue: Vec<_> =
             self.accounts.iter().filter(timed).filter(|account| account.until <= now).collect();
         overdue.sort_by_key(|account| (account.until, account.id.clone()));
@@ -189,6 +265,10 @@ impl Model {
                 let ended = account.until;
                 self.place(now, &id, ended);
             } else {
+                if account.state == State::Offered {
+                    let holder = account.holder;
+                    self.queue.leave(holder);
+                }
                 self.rested(&id);
             }
         }
@@ -198,7 +278,6 @@ impl Model {
     fn rested(&mut self, id: &SlotId) {
         if self.account(id).is_some_and(|account| account.mode == Mode::Passing) {
             self.accounts.retain(|account| account.id != *id);
-            self.passed += 1;
         } else {
             self.queue(id);
         }
@@ -243,28 +322,12 @@ impl Model {
         hint: Option<&Reply>,
     ) -> Reply {
         match request {
-            Request::Claim { choice, holder, ttl, max_hold, wait } => {
-                self.longest = self.longest.max(*ttl);
-                let chosen = self.chosen(now, choice, hint);
-                if let (Ok(slots), Choice::Named { .. }) = (&chosen, choice) {
-                    for id in slots {
-                        if self.account(id).is_none() {
-                            self.accounts.push(Account::new(id, 1, Mode::Passing));
-                        }
-                    }
+            Request::Claim(claim) => self.claim(now, claim, hint),
+            Request::Withdraw { holder } => {
+                if let Some(waiter) = self.queue.leave(*holder) {
+                    self.take_back(*holder, waiter.offered);
                 }
-                let reply = match chosen {
-                    Ok(slots) => Reply::Granted(
-                        (0..slots.len())
-                            .filter_map(|at| self.grant(now, &slots[at], *holder, *ttl, *max_hold, at, hint))
-                            .collect(),
-                    ),
-                    Err(refusal) => refusal,
-                };
-                if *wait && matches!(reply, Reply::Refused { .. }) {
-                    self.interest_ends = now + INTEREST;
-                }
-                reply
+                Reply::Withdrawn
             }
             Request::Renew { lease, ttl } => {
                 self.longest = self.longest.max(*ttl);
@@ -315,18 +378,46 @@ impl Model {
         }
     }
 
-    fn chosen(&self, now: Micros, choice: &Choice, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
-        let refused = |why, earliest| Err(Reply::Refused { why, earliest });
-        if self.quiet_until() > now {
-            return refused(Refusal::Quiet, Some(self.quiet_until()));
+    fn claim(&mut self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Reply {
+        self.longest = self.longest.max(claim.ttl);
+        let chosen = if self.quiet_until() > now {
+            Err(Reply::Refused { why: Refusal::Quiet, earliest: Some(self.quiet_until()) })
+        } else if let Some(offered) = self.accept(now, claim.holder) {
+            Ok(in_order_of_grants(hint, offered))
+        } else {
+            self.chosen(now, claim, hint)
+        };
+        let slots = match chosen {
+            Ok(slots) => slots,
+            Err(refusal) => {
+                let exhausted = matches!(refusal, Reply::Refused { why: Refusal::Exhausted, .. });
+                match &claim.choice {
+                    _ if !claim.wait => {}
+                    Choice::Any { .. } | Choice::Named { .. } if exhausted => self.queue.enter(now, claim),
+                    _ => self.interest_ends = now + INTEREST,
+                }
+                return refusal;
+            }
+        };
+        self.queue.leave(claim.holder);
+        for id in &slots {
+            if self.account(id).is_none() {
+                self.accounts.push(Account::new(id, 1, Mode::Passing));
+            }
         }
-        let timed = |account: &&Account| matches!(account.state, State::Leased | State::Cooling);
+        let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
+        Reply::Granted(slots.iter().enumerate().filter_map(grant).collect())
+    }
+
+    fn chosen(&self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
+        let refused = |why, earliest| Err(Reply::Refused { why, earliest });
+        let timed = |account: &&Account| account.is_timed();
         let ready = |account: &&Account| account.state == State::Ready;
-        match choice {
+        match &claim.choice {
             Choice::Any { strategy, least, most } => {
                 let mut left: Vec<&Account> = self.accounts.iter().filter(ready).collect();
                 left.sort_by_key(|account| account.arrival);
-                if left.len() < *least as usize {
+                if left.len() < *least as usize || self.queue.overtakes(now, claim, &[]) {
                     let why = if self.accounts.is_empty() { Refusal::NoSlot } else { Refusal::Exhausted };
                     return refused(
                         why,
@@ -373,7 +464,7 @@ impl Model {
             Choice::Named { slots } => {
                 let there: Vec<&Account> =
                     self.accounts.iter().filter(|account| slots.contains(&account.id)).collect();
-                if !there.iter().all(ready) {
+                if !there.iter().all(ready) || self.queue.overtakes(now, claim, slots) {
                     let ends = there.into_iter().filter(timed).map(|account| account.until).min();
                     return refused(Refusal::Exhausted, ends);
                 }
@@ -388,14 +479,11 @@ impl Model {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "a grant is what all of these make")]
     fn grant(
         &mut self,
         now: Micros,
         id: &SlotId,
-        holder: u128,
-        ttl: Micros,
-        max_hold: Micros,
+        claim: &Claim,
         at: usize,
         hint: Option<&Reply>,
     ) -> Option<Grant> {
@@ -410,9 +498,9 @@ impl Model {
             account.trusted = Some(losses);
         }
         account.state = State::Leased;
-        (account.fence, account.holder, account.since) = (fence, holder, now);
-        account.hold_ends = (max_hold > 0).then_some(now + max_hold);
-        account.until = (now + ttl).min(account.hold_ends.unwrap_or(Micros::MAX));
+        (account.fence, account.holder, account.since) = (fence, claim.holder, now);
+        account.hold_ends = (claim.max_hold > 0).then_some(now + claim.max_hold);
+        account.until = (now + claim.ttl).min(account.hold_ends.unwrap_or(Micros::MAX));
         Some(Grant {
             slot: id.clone(),
             fence,
@@ -533,10 +621,26 @@ impl Model {
             total: self.accounts.len() as u32,
             ready: self.in_state(State::Ready),
             in_doubt: in_doubt as u32,
-            due: self.in_state(State::Leased) + self.in_state(State::Cooling),
+            due: self.accounts.iter().filter(|account| account.is_timed()).count() as u32,
             quiet_until: self.quiet_until(),
         }
     }
+}
+
+/// The same tickets, in the order in which the machine happened to call them.
+fn in_order_of(given: &Answer, mut tickets: Vec<u128>) -> Vec<u128> {
+    if let Answer::Performed(performed) = given {
+        let at = |ticket: &u128| performed.calls.tickets.iter().position(|called| called == ticket);
+        tickets.sort_by_key(at);
+    }
+    tickets
+}
+
+fn in_order_of_grants(hint: Option<&Reply>, mut slots: Vec<SlotId>) -> Vec<SlotId> {
+    let granted =
+        |slot: &SlotId| (0..).map_while(|at| grant_of(hint, at)).position(|grant| grant.slot == *slot);
+    slots.sort_by_key(granted);
+    slots
 }
 
 fn grant_of(hint: Option<&Reply>, at: usize) -> Option<&Grant> {

@@ -9,15 +9,6 @@ fn named(texts: &[&str]) -> Request {
     claim(Choice::Named { slots: ids(texts) })
 }
 
-fn waiting(texts: &[&str]) -> Request {
-    match named(texts) {
-        Request::Claim { choice, holder, ttl, max_hold, .. } => {
-            Request::Claim { choice, holder, ttl, max_hold, wait: true }
-        }
-        other => other,
-    }
-}
-
 #[test]
 fn a_name_is_made_by_its_claim_and_forgotten_with_its_lease() {
     let mut scene = Scene::of(&[]);
@@ -46,19 +37,6 @@ fn several_names_are_had_together_or_not_at_all() {
         scene.ask(release(grant, Outcome::Unused));
     }
     assert_eq!(scene.counts(), [1, 1, 0, 0], "what was defined stays");
-}
-
-#[test]
-fn who_waits_for_a_name_is_called_when_it_passes() {
-    let mut scene = Scene::of(&[]);
-    let door = scene.grants(named(&["door"])).remove(0);
-    scene.ask(waiting(&["door"]));
-    assert_eq!(scene.perform(vec![release(&door, Outcome::Unused)]).freed, 1);
-    scene.grants(named(&["door"]));
-    scene.pass(TTL / 2);
-    scene.ask(waiting(&["door"]));
-    scene.pass(TTL / 2);
-    assert_eq!(scene.perform(vec![]).freed, 1, "at the end of its time to live too");
 }
 
 #[test]

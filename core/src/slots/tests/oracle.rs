@@ -33,10 +33,10 @@ impl Oracle {
     /// Hears an envelope that was performed for the first time.
     pub fn hear(&mut self, true_now: Micros, requests: &[Request], performed: &Performed) {
         assert_eq!(performed.replies.len(), requests.len());
-        assert!(performed.freed == 0 || performed.now > 0);
+        assert!(performed.calls.freed == 0 || performed.now > 0);
         for (request, reply) in requests.iter().zip(&performed.replies) {
             match (request, reply) {
-                (Request::Claim { .. }, Reply::Granted(grants)) => {
+                (Request::Claim(_), Reply::Granted(grants)) => {
                     grants.iter().for_each(|grant| self.granted(performed.now, true_now, grant));
                 }
                 (Request::Renew { lease, .. }, Reply::Renewed { deadline }) => {

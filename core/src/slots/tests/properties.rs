@@ -8,7 +8,7 @@ use super::scene::{START, TTL, id};
 use crate::id::SlotId;
 use crate::nonce::Outcome;
 use crate::slots::{
-    Answer, Choice, Envelope, Lane, LeaseRef, Moment, Pool, Reply, Request, SlotChange, SlotSpec,
+    Answer, Choice, Claim, Envelope, Lane, LeaseRef, Moment, Pool, Reply, Request, SlotChange, SlotSpec,
     Strategy as Draws,
 };
 use crate::{Micros, SECOND};
@@ -47,15 +47,25 @@ enum Event {
 
 #[derive(Clone, Debug)]
 enum Ask {
-    Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, wait: bool },
+    Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, who: Who },
     These { slots: Vec<u8>, least: u32, ttl: usize },
-    Named { slots: Vec<u8>, ttl: usize, wait: bool },
+    Named { slots: Vec<u8>, ttl: usize, who: Who },
+    Withdraw { holder: u128 },
     Renew { lease: usize, ttl: usize, tamper: u64 },
     Release { lease: usize, outcome: Ending, cooldown: Micros },
     Resync { lease: usize, chain: Near, rewind: bool, settle: Micros },
     Define { slots: Vec<(u8, u8)>, doubt_rest: Micros },
     Change { slot: u8, change: SlotChange },
     List,
+}
+
+/// Who asks, how urgently, and whether they wait.
+#[derive(Clone, Copy, Debug)]
+struct Who {
+    holder: u128,
+    priority: i16,
+    ageing: Micros,
+    wait: bool,
 }
 
 /// A nonce near the one that the record says, or near a power of two where numbers lose digits.
@@ -81,6 +91,17 @@ fn nonces() -> impl Strategy<Value = Near> {
     ]
 }
 
+fn who() -> impl Strategy<Value = Who> {
+    let ageing = prop::sample::select(vec![0, 0, SECOND]);
+    let priority = prop::sample::select(vec![0, 0, 1, -1, i16::MAX, i16::MIN]);
+    (0..6u128, priority, ageing, prop::bool::weighted(0.7)).prop_map(|(holder, priority, ageing, wait)| Who {
+        holder,
+        priority,
+        ageing,
+        wait,
+    })
+}
+
 fn asks() -> impl Strategy<Value = Ask> {
     let draws = prop::sample::select(vec![Draws::Random, Draws::LeastRecent, Draws::Weighted]);
     let rest = || prop::sample::select(vec![0, 0, SECOND, 7 * SECOND]);
@@ -101,12 +122,13 @@ fn asks() -> impl Strategy<Value = Ask> {
     ];
     let slot = || 0..SLOTS;
     prop_oneof![
-        5 => (draws, 1..4u32, 0..3u32, 0..TTLS.len(), prop::sample::select(vec![0, 0, 10 * SECOND]), any::<bool>())
-            .prop_map(|(draws, least, more, ttl, max_hold, wait)| Ask::Any { draws, least, more, ttl, max_hold, wait }),
+        5 => (draws, 1..4u32, 0..3u32, 0..TTLS.len(), prop::sample::select(vec![0, 0, 10 * SECOND]), who())
+            .prop_map(|(draws, least, more, ttl, max_hold, who)| Ask::Any { draws, least, more, ttl, max_hold, who }),
         2 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len())
             .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
-        2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), any::<bool>())
-            .prop_map(|(slots, ttl, wait)| Ask::Named { slots, ttl, wait }),
+        2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
+            .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
+        1 => (0..6u128).prop_map(|holder| Ask::Withdraw { holder }),
         2 => (0..9usize, 0..TTLS.len(), prop_oneof![9 => Just(0), 1 => 0..5u64])
             .prop_map(|(lease, ttl, tamper)| Ask::Renew { lease, ttl, tamper }),
         5 => (0..9usize, ending, rest())
@@ -162,7 +184,7 @@ impl Pair {
     fn apply(&mut self, moment: Moment<'_>, envelope: &Envelope) -> Answer {
         let answer = self.pool.apply(moment, envelope);
         assert_eq!(
-            self.model.answer(moment, envelope, &answer),
+            self.model.answer(moment, envelope, &answer, |holder| self.pool.offered(holder)),
             answer,
             "the model's answer is the left one"
         );
@@ -204,6 +226,15 @@ fn near(near: Near, record: u64) -> u64 {
     }
 }
 
+fn claim(choice: Choice, who: Who, ttl: usize, max_hold: Micros) -> Request {
+    let Who { holder, priority, ageing, wait } = who;
+    Request::Claim(Claim { choice, holder, ttl: TTLS[ttl], max_hold, wait, priority, ageing })
+}
+
+fn named(numbers: &[u8]) -> Vec<SlotId> {
+    numbers.iter().map(|&number| slot(number)).collect()
+}
+
 impl Trace {
     fn wall(&self) -> Micros {
         (START + self.passed).saturating_add_signed(self.offset)
@@ -217,31 +248,17 @@ impl Trace {
 
     fn request(&self, ask: &Ask) -> Request {
         match ask {
-            &Ask::Any { draws, least, more, ttl, max_hold, wait } => Request::Claim {
-                choice: Choice::Any { strategy: draws, least, most: least + more },
-                holder: 3,
-                ttl: TTLS[ttl],
-                max_hold,
-                wait,
-            },
-            Ask::These { slots, least, ttl } => Request::Claim {
-                choice: Choice::These {
-                    slots: slots.iter().map(|&number| slot(number)).collect(),
-                    least: *least,
-                    most: slots.len() as u32,
-                },
-                holder: 4,
-                ttl: TTLS[*ttl],
-                max_hold: 0,
-                wait: false,
-            },
-            Ask::Named { slots, ttl, wait } => Request::Claim {
-                choice: Choice::Named { slots: slots.iter().map(|&number| slot(number)).collect() },
-                holder: 5,
-                ttl: TTLS[*ttl],
-                max_hold: 0,
-                wait: *wait,
-            },
+            &Ask::Any { draws, least, more, ttl, max_hold, who } => {
+                let choice = Choice::Any { strategy: draws, least, most: least + more };
+                claim(choice, who, ttl, max_hold)
+            }
+            Ask::These { slots, least, ttl } => {
+                let (slots, most): (Vec<_>, _) = (named(slots), slots.len() as u32);
+                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false };
+                claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
+            }
+            Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),
+            &Ask::Withdraw { holder } => Request::Withdraw { holder },
             &Ask::Renew { lease, ttl, tamper } => {
                 let mut lease = self.lease(lease).0;
                 lease.fence += tamper;

@@ -3,7 +3,7 @@
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Choice, Envelope, Grant, LeaseRef, Loss, Moment, Performed, Pool, Refusal, Reply, Request,
+    Answer, Choice, Claim, Envelope, Grant, LeaseRef, Loss, Moment, Performed, Pool, Refusal, Reply, Request,
     SlotChange, SlotSpec, SlotView, Strategy,
 };
 use crate::{Micros, SECOND};
@@ -46,7 +46,12 @@ pub fn these(texts: &[&str]) -> Request {
 
 /// A claim without a bound on renewals, that does not wait.
 pub fn claim(choice: Choice) -> Request {
-    Request::Claim { choice, holder: 7, ttl: TTL, max_hold: 0, wait: false }
+    Request::Claim(asking(choice))
+}
+
+/// The same, to be altered.
+pub fn asking(choice: Choice) -> Claim {
+    Claim::new(choice, 7, TTL)
 }
 
 /// A definition of slots of weight 1.

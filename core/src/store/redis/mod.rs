@@ -13,6 +13,7 @@ mod wire;
 #[cfg(feature = "redis")]
 pub use native::{NativeTransport, RedisUrl};
 pub use transport::{Resp, Transport, TransportError};
+pub use wire::heard;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -93,8 +94,8 @@ impl<T: Transport> RedisStore<T> {
             true => vec!["EVAL".to_owned(), SCRIPT.to_owned()],
             false => vec!["EVALSHA".to_owned(), DIGEST.to_owned()],
         };
-        words.push("4".to_owned());
-        words.extend(["meta", "slots", "places"].map(|part| keys.of(part)));
+        words.push("6".to_owned());
+        words.extend(["meta", "slots", "places", "line", "tickets"].map(|part| keys.of(part)));
         words.push(match envelope.lane {
             Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
             None => keys.of("lane"),

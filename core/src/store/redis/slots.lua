@@ -1,7 +1,7 @@
 -- The machine of slots, second wording; the first is core/src/slots. Equal envelopes at equal moments get
 -- equal answers from both: change neither alone.
 --
--- KEYS  1 meta, 2 slots, 3 places, 4 lane
+-- KEYS  1 meta, 2 slots, 3 places, 4 line, 5 tickets, 6 lane
 -- ARGV  schema, channel, sequence | '-', not_after | '-', seen, jumped, seed, then the requests word by word
 --
 -- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
@@ -12,14 +12,16 @@
 -- that it takes from around it: what is seldom asked for stands in one function for all, and what is often done is
 -- not cut into many.
 
-local SCHEMA = '2'
-local SWEEP, INTEREST, LANE_GRACE = '128', 30000000, 60000000
+local SCHEMA = '3'
+local SWEEP, INTEREST, LANE_GRACE, TICKET_LIFE, OFFER = '128', 30000000, 60000000, 10000000, 1000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
-local WHEN_DUE = 9 * QUEUE -- behind the queues stand the slots that are leased or cool down, by when they come due
-local MAX_SLOTS, DRAWS, CHUNK = 1000000, 32, 1000 -- Lua unpacks some 8000 values at most
-local POOL, SLOT = '<sdddddddddddds', '<c1c1c1dddddddddss' -- see struct.pack
+-- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
+-- tickets, by when they lapse.
+local WHEN_DUE, WHEN_LAPSED = 9 * QUEUE, 20 * QUEUE
+local MAX_SLOTS, MAX_TICKETS, DRAWS, CHUNK = 1000000, 100000, 32, 1000 -- Lua unpacks some 8000 values at most
+local POOL, SLOT = '<sddddddddddddddds', '<c1c1c1dddddddddss' -- see struct.pack
 
-local META, SLOTS, PLACES, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ARGV, call, format, match, floor, max, min = ARGV, redis.call, string.format, string.match, math.floor, math.max,
   math.min
 local pack, unpack_all, concat = struct.pack, struct.unpack, table.concat
@@ -34,6 +36,7 @@ local cursor, words = 7, #ARGV
 -- The pool's own record.
 local defined, last, shift, incarnation, epoch, lost_at = false, 0, 0, '-', 0, 0
 local longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest = 0, 0, 0, 0, 0, 0, 0, 0
+local queued, tickets, namers = 0, 0, 0 -- the last arrival in line; all tickets, and those in the lines of names
 local meta = call('GET', META)
 if meta then
   local schema = match(meta, '^%w*')
@@ -42,7 +45,7 @@ if meta then
   end
   defined = true
   schema, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest,
-    incarnation = unpack_all(POOL, meta)
+    queued, tickets, namers, incarnation = unpack_all(POOL, meta)
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
@@ -63,7 +66,7 @@ if not defined and ARGV[cursor + 1] ~= 'define' then return format('done %d 0 0\
 
 shift = now - wall
 last = now
-local freed, passed = 0, 0
+local freed, called, touched = 0, {}, {} -- touched: names that came free, or whose line moved up
 
 -- The records that this envelope has read, and those of them to be written when it ends.
 local records, changed, changes = {}, {}, 0
@@ -137,6 +140,7 @@ end
 -- Where a slot goes that is leased no more since `ended`: into a queue, to what comes due, or out. One that was made
 -- for its lease (mode p) passes.
 local function forget(s)
+  if namers > 0 then touched[#touched + 1] = s.id end
   arrange()
   call('HDEL', SLOTS, s.id)
   call('ZREM', PLACES, s.id)
@@ -144,10 +148,8 @@ local function forget(s)
   s.mode, s.state = 'r', 'o'
 end
 local function make_ready(s)
-  if s.mode == 'p' then
-    passed = passed + 1
-    return forget(s)
-  end
+  if s.mode == 'p' then return forget(s) end
+  if namers > 0 then touched[#touched + 1] = s.id end
   local queue = 0
   if s.kind == 'd' then
     queue = DOUBT
@@ -235,8 +237,15 @@ local function choose(strategy)
   return id
 end
 
+local function pick(strategy)
+  if certain == 0 then return take(0) end
+  if strategy == 'random' then return take(floor(draw() * certain / 4294967296)) end
+  if strategy == 'recent' and heaviest == 0 then return take(0) end
+  return choose(strategy)
+end
+
 -- What the last claim of any slot asked for: those that follow may ask for the same.
-local ttl, max_hold, wait, strategy, least, most
+local ttl, max_hold, wait, priority, ageing, strategy, least, most
 
 local function grant(line, s, holder)
   leave_queue(s)
@@ -257,8 +266,12 @@ local function grant(line, s, holder)
   save(s)
   return format('%s %s %d %d %s %s', line, s.id, top, ends, s.kind, s.floor)
 end
-local function refuse(why, earliest)
-  if wait then waiters_until = now + INTEREST end
+local line
+-- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
+local function refuse(why, earliest, holder, names)
+  if wait then
+    if names and why == 'exhausted' then line('enter')(holder, names) else waiters_until = now + INTEREST end
+  end
   return 'refused ' .. why .. (earliest and format(' %d', earliest) or ' -')
 end
 local function quiet_until()
@@ -273,7 +286,7 @@ local function count_ready()
 end
 local function mend(id, s)
   arrange()
-  if s and (s.state == 'l' or s.state == 'c') then
+  if s and (s.state == 'l' or s.state == 'h' or s.state == 'c') then
     call('ZADD', PLACES, format('%d', WHEN_DUE + s.ends), id)
   elseif id then
     call('ZREM', PLACES, id)
@@ -285,23 +298,23 @@ end
 local claim
 function claim(holder)
   if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
+  local offered = tickets > 0 and line('accept')(holder)
+  if offered then return offered end
   if certain + doubtful < least then
     arrange()
     if call('ZCOUNT', PLACES, '-inf', format('(%d', WHEN_DUE)) ~= certain + doubtful then count_ready() end
   end
   local ready = certain + doubtful
-  if ready < least then
-    local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
-    return refuse(total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE)
+  if ready < least or tickets > 0 and line('precedes')('%', holder) then
+    arrange()
+    local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED), 'WITHSCORES', 'LIMIT',
+      '0', '1')[2]
+    return refuse(total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE, holder, {})
   end
-  local line, lines, given = 'granted 1', nil, nil
-  if most > 1 and ready > 1 then line, lines, given = 'granted ' .. min(most, ready), {}, {} end
+  local said, lines, given = 'granted 1', nil, nil
+  if most > 1 and ready > 1 then said, lines, given = 'granted ' .. min(most, ready), {}, {} end
   for i = 1, min(most, ready) do
-    local id
-    if certain == 0 then id = take(0)
-    elseif strategy == 'random' then id = take(floor(draw() * certain / 4294967296))
-    elseif strategy == 'recent' and heaviest == 0 then id = take(0)
-    else id = choose(strategy) end
+    local id = pick(strategy)
     local s = id and load(id)
     if not s or s.state ~= 'r' then
       mend(id, s)
@@ -309,10 +322,250 @@ function claim(holder)
       for at = 1, i - 1 do make_ready(given[at]) end
       return claim(holder)
     end
-    line = grant(line, s, holder)
-    if lines then lines[i], given[i], line = line, s, '' end
+    said = grant(said, s, holder)
+    if lines then lines[i], given[i], said = said, s, '' end
   end
-  return lines and concat(lines) or line
+  if tickets > 0 then line('leave')(holder) end
+  return lines and concat(lines) or said
+end
+
+local function grant_all(found, holder)
+  local lines = { 'granted ' .. #found }
+  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
+  return concat(lines)
+end
+local function blank(id, mode, weight)
+  local s = { id = id, mode = mode, state = 'o', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0,
+    ends = 0, hold = 0, rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
+  records[id] = s
+  return s
+end
+
+-- Who waits, and in what order: a line of tickets for any slot (%), one for each name. The functions are made when
+-- somebody waits.
+local queue
+function line(name)
+if queue then return queue[name] end
+queue = {}
+
+-- A ticket is kept as text: when it lapses, its turn, how many slots it wants and how they are chosen, whether it has
+-- an offer, and the names that it waits for or the slots that are offered to it.
+local cards = {}
+local function find(holder)
+  local card = cards[holder]
+  if card ~= nil then return card end
+  local text = call('HGET', TICKETS, holder)
+  if text then
+    local ends, turn, count, how, offered, rest = match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
+    card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, offered = offered == '1', ids = {} }
+    for id in string.gmatch(rest, '%S+') do card.ids[#card.ids + 1] = id end
+  end
+  cards[holder] = card or false
+  return card
+end
+local function keep(holder, card)
+  cards[holder] = card
+  call('HSET', TICKETS, holder, format('%d %s %d %s %d ', card.ends, card.turn, card.count, card.how,
+    card.offered and 1 or 0) .. concat(card.ids, ' '))
+end
+local function lines_of(ids)
+  return ids[1] and ids or { '%' }
+end
+local function stand_aside(holder, card)
+  for _, id in ipairs(lines_of(card.ids)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
+  call('ZREM', PLACES, '%' .. holder)
+  if card.ids[1] then namers = namers - 1 end
+end
+local function drop(holder)
+  call('HDEL', TICKETS, holder)
+  cards[holder] = false
+  tickets = tickets - 1
+end
+local function leave(holder)
+  local card = find(holder)
+  if not card then return nil end
+  drop(holder)
+  if not card.offered then
+    stand_aside(holder, card)
+    for _, id in ipairs(card.ids) do touched[#touched + 1] = id end
+  end
+  return card
+end
+queue.leave = leave
+
+-- Tickets of a pool that nobody asks for long expire uncounted, and so are those that a script made that died.
+local function recount()
+  tickets = call('HLEN', TICKETS)
+  namers = min(namers, tickets)
+end
+function queue.pass(holder)
+  if not leave(holder) then recount() end
+end
+
+-- The first of a line; one whose time has passed is dropped.
+local function head(name)
+  while true do
+    local first = call('ZRANGEBYLEX', LINE, '[' .. name .. ' ', '(' .. name .. '!', 'LIMIT', '0', '1')[1]
+    if not first then return nil end
+    local holder = string.sub(first, -32)
+    local card = find(holder)
+    if card and card.ends > now then return holder, card end
+    if not leave(holder) then call('ZREM', LINE, first) end
+  end
+end
+
+-- Who grows older goes before those of higher priority who came so much later.
+local function next_turn()
+  local rank, arrival = 32767, max(now, queued + 1)
+  if ageing == 0 then
+    rank = rank - priority
+  else
+    arrival = min(max(arrival - priority * ageing, 0), 9007199254740992)
+  end
+  return format('%05d%016d', rank, arrival)
+end
+function queue.precedes(name, holder)
+  local own = find(holder)
+  local turn = own and own.ends > now and own.turn or next_turn()
+  local first, card = head(name)
+  return first and first ~= holder and card.turn < turn
+end
+function queue.enter(holder, names)
+  local card = find(holder)
+  local ends = now + TICKET_LIFE
+  local lapses = format('%d', WHEN_LAPSED + ends)
+  if card and card.ends > now then
+    card.ends = ends
+    keep(holder, card)
+    call('ZADD', PLACES, lapses, '%' .. holder)
+  else
+    leave(holder)
+    if tickets == 0 then
+      namers = MAX_TICKETS
+      recount()
+    end
+    if tickets >= MAX_TICKETS then return end
+    local turn = next_turn()
+    queued = max(now, queued + 1)
+    local any = not names[1]
+    keep(holder, { ends = ends, turn = turn, count = any and least or 0, how = any and strategy or 'random',
+      offered = false, ids = names })
+    for _, id in ipairs(lines_of(names)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
+    call('ZADD', PLACES, lapses, '%' .. holder)
+    tickets = tickets + 1
+    if not any then namers = namers + 1 end
+  end
+  local keep_for = format('%d', (TICKET_LIFE + LANE_GRACE) / 1000)
+  call('PEXPIRE', LINE, keep_for)
+  call('PEXPIRE', TICKETS, keep_for)
+end
+
+local function is_offered(s, holder)
+  return s and s.state == 'h' and s.holder == holder
+end
+local function take_back(holder, ids)
+  for _, id in ipairs(ids) do
+    local s = load(id)
+    if is_offered(s, holder) then
+      make_ready(s)
+      save(s)
+    end
+  end
+end
+function queue.accept(holder)
+  local card = find(holder)
+  if not card or not card.offered then return nil end
+  drop(holder)
+  local found = {}
+  for _, id in ipairs(card.ids) do
+    local s = load(id)
+    if is_offered(s, holder) and s.ends > now then found[#found + 1] = s end
+  end
+  if #found == #card.ids then return grant_all(found, holder) end
+  take_back(holder, card.ids)
+  return nil
+end
+function queue.withdraw(holder)
+  local card = leave(holder)
+  if card and card.offered then take_back(holder, card.ids) end
+  return 'withdrawn'
+end
+function queue.sweep()
+  local lapsed = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), format('%d', WHEN_LAPSED + now), 'LIMIT', '0',
+    SWEEP)
+  for i = 1, #lapsed do
+    if not leave(string.sub(lapsed[i], 2)) then
+      call('ZREM', PLACES, lapsed[i])
+      recount()
+    end
+  end
+end
+function queue.clear()
+  call('DEL', LINE, TICKETS)
+  call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '+inf')
+  cards, tickets, namers = {}, 0, 0
+end
+
+-- What is ready is offered to the first in line.
+local function keep_for(holder, s)
+  leave_queue(s)
+  s.state, s.holder, s.ends = 'h', holder, now + OFFER
+  move(s, format('%d', WHEN_DUE + s.ends))
+  save(s)
+end
+local function offer(holder, card, slots)
+  stand_aside(holder, card)
+  local ids = {}
+  for i = 1, #slots do ids[i] = slots[i].id end
+  card.offered, card.ids = true, ids
+  keep(holder, card)
+  called[#called + 1] = holder
+end
+local function serve_name(name)
+  local holder, card = head(name)
+  if not holder then return end
+  for _, id in ipairs(card.ids) do
+    if head(id) ~= holder then return end
+  end
+  local slots, ids = {}, card.ids
+  for i = 1, #ids do
+    slots[i] = load(ids[i]) or false
+    if slots[i] and slots[i].state ~= 'r' then return end
+  end
+  if total() + #ids > MAX_SLOTS then return end
+  for i = 1, #ids do
+    slots[i] = slots[i] or blank(ids[i], 'p', 1)
+    keep_for(holder, slots[i])
+  end
+  offer(holder, card, slots)
+end
+function queue.serve()
+  local at = 1
+  while touched[at] do
+    serve_name(touched[at])
+    at = at + 1
+  end
+  while certain + doubtful > 0 do
+    local holder, card = head('%')
+    if not holder or certain + doubtful < card.count then return end
+    local slots = {}
+    for i = 1, card.count do
+      local id = pick(card.how)
+      local s = id and load(id)
+      if not s or s.state ~= 'r' then
+        mend(id, s)
+        for at = 1, i - 1 do make_ready(slots[at]) end
+        slots = nil
+        break
+      end
+      keep_for(holder, s)
+      slots[i] = s
+    end
+    if slots then offer(holder, card, slots) end
+  end
+end
+
+return queue[name]
 end
 
 -- The slot of a live lease, or why it is not held.
@@ -368,20 +621,12 @@ local function seldom(name)
 
 local perform = {}
 
-local function grant_all(found, holder)
-  local lines = { 'granted ' .. #found }
-  for i = 1, #found do lines[i + 1] = grant('', found[i], holder) end
-  return concat(lines)
-end
-local function blank(id, mode, weight)
-  return { id = id, mode = mode, state = 'o', weight = weight, epoch = 0, fence = 0, holder = '0', since = 0, ends = 0,
-    hold = 0, rest = 0, barred = 0, kind = 'u', floor = '-', raised = 0 }
-end
-
 function perform.these(holder)
   local count, ids, found, earliest, missing = number(), {}, {}, nil, false
   for i = 1, count do ids[i] = word() end
   if quiet_until() > now then return refuse('quiet', quiet_until()) end
+  local offered = tickets > 0 and line('accept')(holder)
+  if offered then return offered end
   for i = 1, count do
     local s = load(ids[i])
     if not s then
@@ -397,36 +642,44 @@ function perform.these(holder)
   end
   if missing then return refuse('noslot') end
   if #found < least then return refuse('exhausted', earliest) end
+  if tickets > 0 then line('leave')(holder) end
   return grant_all(found, holder)
 end
 
 function perform.named(holder)
-  local ids, found, earliest = {}, {}, nil
-  for i = 1, number() do ids[i] = word() end
+  local ids, found, new, free = {}, {}, 0, true
+  for _ = 1, number() do
+    local id = word()
+    if not found[id] then
+      found[id] = true
+      ids[#ids + 1] = id
+    end
+  end
   if quiet_until() > now then return refuse('quiet', quiet_until()) end
-  local new = 0
+  local offered = tickets > 0 and line('accept')(holder)
+  if offered then return offered end
   for i = 1, #ids do
     local s = load(ids[i])
-    if not s then
-      new = new + 1
-    elseif s.state ~= 'r' then
-      found = nil
-      if s.state ~= 'o' then earliest = min(earliest or s.ends, s.ends) end
-    end
+    if not s then new = new + 1 end
+    free = (not s or s.state == 'r') and not (tickets > 0 and line('precedes')(ids[i], holder))
+    if not free then break end
   end
-  if not found or new > 0 and total() + new > MAX_SLOTS then return refuse('exhausted', earliest) end
-  for i = 1, #ids do
-    local s = load(ids[i])
-    if not s then
-      s = blank(ids[i], 'p', 1)
-      records[s.id] = s
+  if not free or new > 0 and total() + new > MAX_SLOTS then
+    local earliest
+    for i = 1, #ids do
+      local s = load(ids[i])
+      if s and s.state ~= 'r' and s.state ~= 'o' then earliest = min(earliest or s.ends, s.ends) end
     end
-    if not found[s.id] then
-      found[#found + 1] = s
-      found[s.id] = true
-    end
+    return refuse('exhausted', earliest, holder, ids)
   end
+  if tickets > 0 then line('leave')(holder) end
+  for i = 1, #ids do found[i] = load(ids[i]) or blank(ids[i], 'p', 1) end
   return grant_all(found, holder)
+end
+
+function perform.withdraw()
+  local holder = word()
+  return tickets > 0 and line('withdraw')(holder) or 'withdrawn'
 end
 
 function perform.renew()
@@ -462,7 +715,6 @@ local function add(id, weight)
   local s = load(id)
   if not s then
     s = blank(id, 'e', weight)
-    records[id] = s
     make_ready(s)
     return save(s)
   end
@@ -538,7 +790,7 @@ function perform.inspect()
   end
   count_ready()
   return format('inspected %d %d %d %d %d %d', total(), certain + doubtful, doubtful,
-    call('ZCARD', PLACES) - certain - doubtful, quiet_until(), found) .. concat(views)
+    call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED)), quiet_until(), found) .. concat(views)
 end
 
 function perform.list()
@@ -558,7 +810,9 @@ local current = at and match(replication, '^%x+', at + 14) or '-'
 if defined then
   if incarnation ~= current or seen > top or jumped then
     epoch, lost_at, top = max(now, epoch + 1), now, max(top, seen)
+    if tickets > 0 then line('clear')() end
   end
+  if tickets > 0 then line('sweep')() end
   local overdue = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
   for i = 1, #overdue do
     local s = load(overdue[i])
@@ -567,11 +821,14 @@ if defined then
     elseif s.state == 'l' then
       if s.kind ~= 'u' then s.kind = 'd' end
       settle(s, s.ends)
-    elseif s.mode == 'e' or s.mode == 'p' then
-      make_ready(s)
-      save(s)
     else
-      settle(s, s.ends)
+      if s.state == 'h' and tickets > 0 then line('pass')(s.holder) end
+      if s.mode == 'e' or s.mode == 'p' then
+        make_ready(s)
+        save(s)
+      else
+        settle(s, s.ends)
+      end
     end
   end
 end
@@ -592,49 +849,52 @@ end
 
 local lines, said = { '' }, 1
 while cursor < words do
-  local at, name, line = cursor, ARGV[cursor + 1], nil
+  local at, name, answer = cursor, ARGV[cursor + 1], nil
   if name == 'more' then
     cursor = at + 2
-    line = claim(ARGV[at + 2])
+    answer = claim(ARGV[at + 2])
   elseif name == 'release' then
     cursor = at + 6
-    line = release(ARGV[at + 2], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 6])
+    answer = release(ARGV[at + 2], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 6])
   elseif name == 'claim' then
     ttl, max_hold, wait = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5] == '1'
     longest = max(longest, ttl)
-    if ARGV[at + 6] == 'any' then
-      cursor = at + 9
-      strategy, least, most = ARGV[at + 7], tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
-      line = claim(ARGV[at + 2])
-    elseif ARGV[at + 6] == 'these' then
-      cursor = at + 8
-      least, most = tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8])
-      line = seldom('these')(ARGV[at + 2])
+    priority, ageing = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
+    if ARGV[at + 8] == 'any' then
+      cursor = at + 11
+      strategy, least, most = ARGV[at + 9], tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
+      answer = claim(ARGV[at + 2])
+    elseif ARGV[at + 8] == 'these' then
+      cursor = at + 10
+      least, most = tonumber(ARGV[at + 9]), tonumber(ARGV[at + 10])
+      answer = seldom('these')(ARGV[at + 2])
     else
-      cursor = at + 6
-      line = seldom('named')(ARGV[at + 2])
+      cursor = at + 8
+      answer = seldom('named')(ARGV[at + 2])
     end
   else
     cursor = at + 1
-    line = seldom(name)()
+    answer = seldom(name)()
   end
   said = said + 1
-  lines[said] = line
+  lines[said] = answer
 end
 
+if tickets > 0 then line('serve')() end
 arrange()
 flush()
-freed = max(min(freed, certain + doubtful), 0) + passed
+freed = max(min(freed, certain + doubtful), 0)
 if waiters_until <= now then freed = 0 end
-lines[1] = format('done %d %d %d', now, top, freed)
+local calls = concat({ format('%d', freed), unpack(called) }, ' ')
+lines[1] = format('done %d %d ', now, top) .. calls
 local answer = concat(lines, '\n')
 call('SET', META, pack(POOL, SCHEMA, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived,
-  certain, doubtful, heaviest, incarnation))
+  certain, doubtful, heaviest, queued, tickets, namers, incarnation))
 if sequence ~= '-' then
   local keep_until = (not_after == '-' and now or tonumber(not_after)) + LANE_GRACE
   local milliseconds = format('%d', math.ceil((keep_until - now) / 1000))
   call('SET', LANE, format('%s %d\n', sequence, keep_until) .. answer, 'PX', milliseconds)
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if freed > 0 then redis.pcall('PUBLISH', channel, format('%d', freed)) end
+if freed > 0 or called[1] then redis.pcall('PUBLISH', channel, calls) end
 return answer

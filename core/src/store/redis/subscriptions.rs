@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::native::{RedisUrl, describe};
 use super::transport::TransportError;
+use super::wire::heard;
 use crate::client::BoxedFuture;
 use crate::store::{Listener, Watch};
 
@@ -102,19 +103,19 @@ impl Shared {
     }
 
     fn tell(&self, message: &Msg) {
-        let freed = message.get_payload::<u32>().unwrap_or(1);
+        let calls = heard(&message.get_payload::<String>().unwrap_or_default());
         let listeners: Vec<Listener> = {
             let channels = unpoisoned(&self.channels);
             let listeners = channels.get(message.get_channel_name()).into_iter().flatten();
             listeners.map(|(_, listener)| listener.clone()).collect()
         };
-        listeners.iter().for_each(|listener| listener(freed));
+        listeners.iter().for_each(|listener| listener(calls.as_ref()));
     }
 
     fn tell_all(&self) {
         let listeners: Vec<Listener> =
             unpoisoned(&self.channels).values().flatten().map(|(_, listener)| listener.clone()).collect();
-        listeners.iter().for_each(|listener| listener(1));
+        listeners.iter().for_each(|listener| listener(None));
     }
 }
 

@@ -6,12 +6,12 @@ use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Choice, Envelope, Grant, LeaseRef, Loss, Mode, Performed, Refusal, Reply, Request, SlotChange,
-    SlotView, State, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Grant, LeaseRef, Loss, Mode, Performed, Refusal, Reply, Request,
+    SlotChange, SlotView, State, Strategy,
 };
 
 /// The schema of keys and words; a script refuses any other.
-pub(crate) const SCHEMA: &str = "2";
+pub(crate) const SCHEMA: &str = "3";
 
 /// The words of an envelope, as the script's ARGV.
 pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
@@ -21,10 +21,10 @@ pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
     words.number(envelope.seen).flag(envelope.jumped).number(u64::from(envelope.seed));
     let mut last = None;
     for request in &envelope.requests {
-        if let Request::Claim { holder, .. } = request {
-            let asked = Asked::of(request);
+        if let Request::Claim(claim) = request {
+            let asked = Asked::of(claim);
             if asked.is_some() && asked == last {
-                words.text("more").holder(*holder);
+                words.text("more").holder(claim.holder);
                 continue;
             }
             last = asked;
@@ -44,7 +44,7 @@ pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
     match head.word()? {
         "stale" => Ok(Answer::Stale { now: head.number()? }),
         "done" => {
-            let (now, top, freed) = (head.number()?, head.number()?, head.number()?);
+            let (now, top, calls) = (head.number()?, head.number()?, head.calls()?);
             let mut replies = lines.map(|line| Reader::new(line).reply()).collect::<Result<Vec<_>>>()?;
             if matches!(replies[..], [Reply::Undefined]) {
                 replies.resize(requests, Reply::Undefined);
@@ -52,10 +52,15 @@ pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
             if replies.len() != requests {
                 return Err(garbled(text));
             }
-            Ok(Answer::Performed(Performed { now, top, freed, replies }))
+            Ok(Answer::Performed(Performed { now, top, calls, replies }))
         }
         _ => Err(garbled(text)),
     }
+}
+
+/// What a message of the script says; nothing if it makes no sense.
+pub fn heard(message: &str) -> Option<Calls> {
+    Reader::new(message).calls().ok()
 }
 
 /// What a claim of any slot asks for. One that asks for the same as the last claim says so in a word.
@@ -65,16 +70,22 @@ struct Asked<'a> {
     ttl: u64,
     max_hold: u64,
     wait: bool,
+    priority: i16,
+    ageing: u64,
 }
 
 impl<'a> Asked<'a> {
-    fn of(request: &'a Request) -> Option<Self> {
-        match request {
-            Request::Claim { choice: choice @ Choice::Any { .. }, ttl, max_hold, wait, .. } => {
-                Some(Asked { choice, ttl: *ttl, max_hold: *max_hold, wait: *wait })
-            }
-            _ => None,
-        }
+    fn of(claim: &'a Claim) -> Option<Self> {
+        let Claim { choice, holder: _, ttl, max_hold, wait, priority, ageing } = claim;
+        let any = matches!(choice, Choice::Any { .. });
+        any.then_some(Asked {
+            choice,
+            ttl: *ttl,
+            max_hold: *max_hold,
+            wait: *wait,
+            priority: *priority,
+            ageing: *ageing,
+        })
     }
 }
 
@@ -113,9 +124,9 @@ impl Words {
 
     fn request(&mut self, request: &Request) {
         match request {
-            Request::Claim { choice, holder, ttl, max_hold, wait } => {
-                self.text("claim").holder(*holder).number(*ttl).number(*max_hold).flag(*wait);
-                self.choice(choice);
+            Request::Claim(claim) => self.claim(claim),
+            Request::Withdraw { holder } => {
+                self.text("withdraw").holder(*holder);
             }
             Request::Renew { lease, ttl } => {
                 self.text("renew").lease(lease).number(*ttl);
@@ -157,6 +168,12 @@ impl Words {
                 self.text("list");
             }
         }
+    }
+
+    fn claim(&mut self, claim: &Claim) {
+        self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold).flag(claim.wait);
+        self.text(&claim.priority.to_string()).number(claim.ageing);
+        self.choice(&claim.choice);
     }
 
     fn choice(&mut self, choice: &Choice) {
@@ -225,6 +242,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn holder(&mut self) -> Result<u128> {
+        u128::from_str_radix(self.word()?, 16).map_err(|_| garbled(self.line))
+    }
+
+    /// Who is called: all that is left of the line.
+    fn calls(mut self) -> Result<Calls> {
+        let freed = self.number()?;
+        let mut tickets = Vec::new();
+        while let Some(ticket) = self.words.next() {
+            tickets.push(u128::from_str_radix(ticket, 16).map_err(|_| garbled(self.line))?);
+        }
+        Ok(Calls { freed, tickets })
+    }
+
     fn many<T>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let count: usize = self.number()?;
         (0..count).map(|_| read(self)).collect()
@@ -247,6 +278,7 @@ impl<'a> Reader<'a> {
             }
             "renewed" => Reply::Renewed { deadline: self.number()? },
             "released" => Reply::Released,
+            "withdrawn" => Reply::Withdrawn,
             "resynced" => Reply::Resynced { next: self.number()? },
             "behind" => Reply::Behind { floor: self.number()?, until: self.number()? },
             "backwards" => Reply::backwards(self.nonce()?),
@@ -289,13 +321,14 @@ impl<'a> Reader<'a> {
             state: match self.word()? {
                 "r" => State::Ready,
                 "l" => State::Leased,
+                "h" => State::Offered,
                 "c" => State::Cooling,
                 "o" => State::Out,
                 _ => return Err(garbled(self.line)),
             },
             weight: self.number()?,
             fence: self.number()?,
-            holder: u128::from_str_radix(self.word()?, 16).map_err(|_| garbled(self.line))?,
+            holder: self.holder()?,
             since: self.number()?,
             until: self.number()?,
             nonce: self.nonce()?,

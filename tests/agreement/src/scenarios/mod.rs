@@ -2,6 +2,7 @@
 
 mod accounts;
 mod holding;
+mod line;
 mod scenario;
 mod server;
 
@@ -16,6 +17,8 @@ pub fn all() -> Vec<Scenario> {
         holding::refusals(),
         holding::waiting(),
         holding::names(),
+        line::line(),
+        line::lines_of_names(),
         accounts::nonces(),
         accounts::digits(),
         accounts::doubt(),

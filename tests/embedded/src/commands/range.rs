@@ -21,6 +21,42 @@ enum By {
     Score(ScoreBound, ScoreBound),
 }
 
+/// One end of a range of members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LexBound<'a> {
+    Lowest,
+    Highest,
+    Member { member: &'a [u8], exclusive: bool },
+}
+
+impl<'a> LexBound<'a> {
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, ErrorReply> {
+        match text {
+            b"-" => Ok(LexBound::Lowest),
+            b"+" => Ok(LexBound::Highest),
+            [b'[', member @ ..] => Ok(LexBound::Member { member, exclusive: false }),
+            [b'(', member @ ..] => Ok(LexBound::Member { member, exclusive: true }),
+            _ => Err(ErrorReply::fixed("ERR min or max not valid string range item")),
+        }
+    }
+
+    pub(crate) fn is_below(self, other: &[u8]) -> bool {
+        match self {
+            LexBound::Lowest => true,
+            LexBound::Highest => false,
+            LexBound::Member { member, exclusive } => member < other || (member == other && !exclusive),
+        }
+    }
+
+    pub(crate) fn is_above(self, other: &[u8]) -> bool {
+        match self {
+            LexBound::Lowest => false,
+            LexBound::Highest => true,
+            LexBound::Member { member, exclusive } => other < member || (member == other && !exclusive),
+        }
+    }
+}
+
 /// Reads one end of a range of scores.
 pub(crate) fn score_bound(text: &[u8]) -> Result<ScoreBound, ErrorReply> {
     let (exclusive, number) = text.strip_prefix(b"(").map_or((false, text), |number| (true, number));

@@ -1,8 +1,8 @@
 //! Commands on sorted sets; the ranges are in `range`.
 
-use super::count;
-use super::range::{Range, score_bound};
+use super::range::{LexBound, Range, score_bound};
 use super::span::Span;
+use super::{count, integer};
 use crate::Resp;
 use crate::error_reply::{Answer, ErrorReply};
 use crate::number::{format_double, parse_double};
@@ -110,6 +110,23 @@ pub(crate) fn zrange(server: &mut Server, args: &[&[u8]]) -> Answer {
 
 pub(crate) fn zrevrange(server: &mut Server, args: &[&[u8]]) -> Answer {
     select(server, args[1], &Range::parse_by_index(&args[2..], true)?)
+}
+
+/// For a set whose scores are all the same; what a server gives for another one is not defined.
+pub(crate) fn zrangebylex(server: &mut Server, args: &[&[u8]]) -> Answer {
+    let (low, high) = (LexBound::parse(args[2])?, LexBound::parse(args[3])?);
+    let (offset, limit) = match &args[4..] {
+        [] => (0, usize::MAX),
+        [word, offset, count] if word.eq_ignore_ascii_case(b"LIMIT") => {
+            let limit = usize::try_from(integer(count)?).unwrap_or(usize::MAX);
+            (usize::try_from(integer(offset)?).unwrap_or(usize::MAX), limit)
+        }
+        _ => return Err(ErrorReply::SYNTAX),
+    };
+    let set = server.keyspace.read::<SortedSet>(args[1])?;
+    let members = set.into_iter().flat_map(SortedSet::iter).map(|(member, _)| member);
+    let within = members.filter(|member| low.is_below(member) && high.is_above(member));
+    Ok(Resp::Array(within.skip(offset).take(limit).map(Resp::bulk).collect()))
 }
 
 pub(crate) fn zrangebyscore(server: &mut Server, args: &[&[u8]]) -> Answer {

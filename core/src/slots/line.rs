@@ -1,0 +1,191 @@
+//! Who waits for a pool's slots, and in what order.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
+use crate::Micros;
+use crate::id::SlotId;
+
+/// The rank of priority 0, and of all who grow older: a lower rank goes first.
+const MIDDLE: i32 = 32_767;
+
+/// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    tickets: FxHashMap<u128, Ticket>,
+    /// Those that stand in a line, line after line; the line of any slot has no name.
+    order: BTreeSet<(Option<SlotId>, Turn, u128)>,
+    /// The same by when they lapse.
+    lapses: BTreeSet<(Micros, u128)>,
+    /// The latest arrival: no two are the same.
+    last: Micros,
+    /// Names that came free or whose line moved up, in the order in which they did.
+    pub touched: Vec<SlotId>,
+}
+
+/// Rank and arrival: the lower goes first.
+pub(super) type Turn = (u16, Micros);
+
+/// A place in line, or what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Ticket {
+    /// The names it waits for, all of them; none if any slot will do.
+    pub names: Vec<SlotId>,
+    /// How many slots, where any will do, and how to choose them.
+    pub count: u32,
+    pub strategy: Strategy,
+    turn: Turn,
+    /// It lapses then.
+    until: Micros,
+    /// The slots that are offered to it; it stands in no line then.
+    pub offered: Vec<u32>,
+}
+
+impl Line {
+    pub fn is_empty(&self) -> bool {
+        self.tickets.is_empty()
+    }
+
+    /// Drops tickets whose time has passed.
+    pub fn sweep(&mut self, now: Micros) {
+        for _ in 0..SWEEP {
+            match self.lapses.first() {
+                Some(&(until, holder)) if until <= now => drop(self.leave(holder)),
+                _ => return,
+            }
+        }
+    }
+
+    /// Drops all tickets: who still waits asks again.
+    pub fn clear(&mut self) {
+        *self = Line { last: self.last, ..Line::default() };
+    }
+
+    /// A name came free.
+    pub fn freed(&mut self, name: &SlotId) {
+        if !self.tickets.is_empty() {
+            self.touched.push(name.clone());
+        }
+    }
+
+    /// The first ticket of a line. One whose time has passed is dropped.
+    pub fn head(&mut self, name: Option<&SlotId>, now: Micros) -> Option<(u128, &Ticket)> {
+        loop {
+            let first = (name.cloned(), Turn::default(), 0);
+            let (_, _, holder) =
+                self.order.range(first..).next().filter(|(line, ..)| line.as_ref() == name)?;
+            let holder = *holder;
+            if self.tickets.get(&holder).is_some_and(|ticket| ticket.until > now) {
+                return self.tickets.get(&holder).map(|ticket| (holder, ticket));
+            }
+            self.leave(holder);
+        }
+    }
+
+    /// Whether somebody stands before this claim in the line.
+    pub fn precedes(&mut self, name: Option<&SlotId>, now: Micros, claim: &Claim) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let own = match self.tickets.get(&claim.holder) {
+            Some(ticket) if ticket.until > now => ticket.turn,
+            _ => self.turn(now, claim),
+        };
+        self.head(name, now).is_some_and(|(holder, ticket)| holder != claim.holder && ticket.turn < own)
+    }
+
+    /// Gives a refused claim a place in its line, or longer life to the ticket that it has.
+    pub fn enter(&mut self, now: Micros, claim: &Claim) {
+        let (names, count, strategy) = match &claim.choice {
+            Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
+            Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
+            Choice::These { .. } => return,
+        };
+        let until = now + TICKET_LIFE;
+        if let Some(ticket) = self.tickets.get_mut(&claim.holder).filter(|ticket| ticket.until > now) {
+            self.lapses.remove(&(ticket.until, claim.holder));
+            self.lapses.insert((until, claim.holder));
+            ticket.until = until;
+            return;
+        }
+        self.leave(claim.holder);
+        if self.tickets.len() >= MAX_TICKETS {
+            return;
+        }
+        let turn = self.turn(now, claim);
+        self.last = self.last.max(now - 1) + 1;
+        let ticket = Ticket { names, count, strategy, turn, until, offered: Vec::new() };
+        self.order.extend(ticket.lines().map(|name| (name, turn, claim.holder)));
+        self.lapses.insert((until, claim.holder));
+        self.tickets.insert(claim.holder, ticket);
+    }
+
+    /// Takes a ticket out of its lines and drops it.
+    pub fn leave(&mut self, holder: u128) -> Option<Ticket> {
+        let ticket = self.tickets.remove(&holder)?;
+        if ticket.offered.is_empty() {
+            self.stand_aside(holder, &ticket);
+            self.touched.extend(ticket.names.iter().cloned());
+        }
+        Some(ticket)
+    }
+
+    /// Notes what is offered to a ticket, which stands in line no more.
+    pub fn offer(&mut self, holder: u128, places: Vec<u32>) {
+        let Some(mut ticket) = self.tickets.remove(&holder) else { return };
+        self.stand_aside(holder, &ticket);
+        ticket.offered = places;
+        self.tickets.insert(holder, ticket);
+    }
+
+    /// What is offered to a ticket, which is dropped; `None` if it has no offer.
+    pub fn take_offer(&mut self, holder: u128) -> Option<Vec<u32>> {
+        self.tickets.get(&holder).filter(|ticket| !ticket.offered.is_empty())?;
+        self.tickets.remove(&holder).map(|ticket| ticket.offered)
+    }
+
+    fn stand_aside(&mut self, holder: u128, ticket: &Ticket) {
+        for name in ticket.lines() {
+            self.order.remove(&(name, ticket.turn, holder));
+        }
+        self.lapses.remove(&(ticket.until, holder));
+    }
+
+    /// Who grows older goes before those of higher priority who came so much later: its arrival is put back by
+    /// priority, once and for all.
+    fn turn(&self, now: Micros, claim: &Claim) -> Turn {
+        let arrival = self.last.max(now - 1) + 1;
+        let priority = i32::from(claim.priority);
+        if claim.ageing == 0 {
+            return ((MIDDLE - priority) as u16, arrival);
+        }
+        let ahead = claim.ageing.saturating_mul(u64::from(priority.unsigned_abs()));
+        let arrival =
+            if priority < 0 { arrival.saturating_add(ahead) } else { arrival.saturating_sub(ahead) };
+        (MIDDLE as u16, arrival.min(LATEST))
+    }
+}
+
+impl Ticket {
+    /// The lines it stands in.
+    fn lines(&self) -> impl Iterator<Item = Option<SlotId>> {
+        let any = self.names.is_empty().then_some(None);
+        any.into_iter().chain(self.names.iter().cloned().map(Some))
+    }
+}
+
+/// The latest time that a turn tells: 2^53.
+const LATEST: Micros = 9_007_199_254_740_992;
+
+/// One that is there twice counts once.
+fn distinct(names: &[SlotId]) -> Vec<SlotId> {
+    let mut once: Vec<SlotId> = Vec::with_capacity(names.len());
+    for name in names {
+        if !once.contains(name) {
+            once.push(name.clone());
+        }
+    }
+    once
+}

@@ -1,0 +1,113 @@
+//! Offering slots to those who wait, one after the other.
+
+use super::draw::Draw;
+use super::pool::Pool;
+use super::slot::{Slot, State};
+use super::{Claim, Grant, MAX_SLOTS, OFFER, Reply};
+use crate::Micros;
+use crate::id::SlotId;
+
+impl Pool {
+    /// Offers what is ready to the first in line.
+    pub(super) fn serve(&mut self, now: Micros, draw: &mut Draw) {
+        if self.line.is_empty() {
+            return self.line.touched.clear();
+        }
+        let mut at = 0;
+        while let Some(name) = self.line.touched.get(at).cloned() {
+            self.serve_name(now, &name);
+            at += 1;
+        }
+        self.line.touched.clear();
+        while self.count_ready() > 0 {
+            let Some((holder, ticket)) = self.line.head(None, now) else { break };
+            let (count, strategy) = (ticket.count, ticket.strategy);
+            if self.count_ready() < count {
+                break;
+            }
+            let mut places = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                let Some(place) = self.choose(draw, strategy) else { break };
+                self.keep_for(now, holder, place);
+                places.push(place);
+            }
+            self.call(holder, places);
+        }
+    }
+
+    /// Offers a name to the first in its line, together with the others that it wants, if it is first for all and all
+    /// are free. Nobody goes before it meanwhile: what is first in one line and is not in another stands there behind
+    /// one that came earlier, and so on to one that is first everywhere.
+    fn serve_name(&mut self, now: Micros, name: &SlotId) {
+        let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
+        let names = ticket.names.clone();
+        let first = |name| self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder);
+        if !names.iter().all(first) || !names.iter().all(|name| self.is_free(name)) {
+            return;
+        }
+        if self.total() + names.len() > MAX_SLOTS {
+            return;
+        }
+        let places: Vec<u32> = names.into_iter().map(|name| self.place_of_name(&name)).collect();
+        places.iter().for_each(|&place| self.keep_for(now, holder, place));
+        self.call(holder, places);
+    }
+
+    fn keep_for(&mut self, now: Micros, holder: u128, place: u32) {
+        self.take_out(place);
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        (slot.state, slot.holder, slot.until) = (State::Offered, holder, now + OFFER);
+        self.due.insert(slot.until, place, &mut self.positions);
+    }
+
+    fn call(&mut self, holder: u128, places: Vec<u32>) {
+        self.line.offer(holder, places);
+        self.called.push(holder);
+    }
+
+    /// What is offered to a ticket.
+    #[cfg(test)]
+    pub(super) fn offered(&self, holder: u128) -> Vec<SlotId> {
+        let kept = |slot: &&Slot| slot.state == State::Offered && slot.holder == holder;
+        let mut slots: Vec<_> = self.slots.iter().filter(kept).collect();
+        slots.sort_by_key(|slot| slot.until);
+        slots.into_iter().map(|slot| slot.id.clone()).collect()
+    }
+
+    /// Grants what was offered to this claim, if all of it still is.
+    pub(super) fn accept(&mut self, now: Micros, claim: &Claim) -> Option<Vec<Grant>> {
+        let places = self.line.take_offer(claim.holder)?;
+        if places.iter().all(|&place| self.is_offered(place, claim.holder, now)) {
+            return Some(places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect());
+        }
+        self.take_back(claim.holder, places);
+        None
+    }
+
+    pub(super) fn withdraw(&mut self, holder: u128) -> Reply {
+        if let Some(ticket) = self.line.leave(holder) {
+            self.take_back(holder, ticket.offered);
+        }
+        Reply::Withdrawn
+    }
+
+    fn take_back(&mut self, holder: u128, places: Vec<u32>) {
+        for place in places {
+            if self.is_offered(place, holder, 0) {
+                self.due.remove(place, &mut self.positions);
+                self.hand_in(place);
+            }
+        }
+    }
+
+    fn is_offered(&self, place: u32, holder: u128, now: Micros) -> bool {
+        let offered = |slot: &Slot| slot.state == State::Offered && slot.holder == holder && slot.until > now;
+        self.slots.get(place as usize).is_some_and(offered)
+    }
+
+    /// Whether nobody has the name.
+    fn is_free(&self, name: &SlotId) -> bool {
+        let slot = self.find(name).and_then(|place| self.slots.get(place as usize));
+        slot.is_none_or(|slot| slot.state == State::Ready)
+    }
+}

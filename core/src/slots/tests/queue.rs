@@ -1,0 +1,105 @@
+//! The rules of waiting once more, as plainly as they can be said. See [`super::model`].
+
+use crate::Micros;
+use crate::id::SlotId;
+use crate::slots::{Choice, Claim, TICKET_LIFE};
+
+/// Everybody who waits, in no order.
+#[derive(Clone, Default)]
+pub struct Queue {
+    pub waiters: Vec<Waiter>,
+    arrived: Micros,
+}
+
+#[derive(Clone)]
+pub struct Waiter {
+    pub holder: u128,
+    /// What it wants: all of these names, or so many of any slots.
+    pub names: Vec<SlotId>,
+    pub count: usize,
+    turn: (i64, i128),
+    lapses: Micros,
+    /// What is kept for it; it waits no more then.
+    pub offered: Vec<SlotId>,
+}
+
+impl Queue {
+    pub fn forget_the_vanished(&mut self, now: Micros) {
+        self.waiters.retain(|waiter| !waiter.offered.is_empty() || waiter.lapses > now);
+    }
+
+    /// Drops all who wait; an arrival is never repeated.
+    pub fn clear(&mut self) {
+        self.waiters.clear();
+    }
+
+    /// Whether a claim would overtake somebody.
+    pub fn overtakes(&self, now: Micros, claim: &Claim, wants: &[SlotId]) -> bool {
+        let own = match self.find(claim.holder).filter(|waiter| waiter.lapses > now) {
+            Some(waiter) => waiter.turn,
+            None => self.turn(now, claim),
+        };
+        let same_line = |waiter: &&Waiter| match wants {
+            [] => waiter.names.is_empty(),
+            names => waiter.names.iter().any(|name| names.contains(name)),
+        };
+        self.standing().filter(same_line).any(|waiter| waiter.holder != claim.holder && waiter.turn < own)
+    }
+
+    pub fn enter(&mut self, now: Micros, claim: &Claim) {
+        let lapses = now + TICKET_LIFE;
+        if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.holder == claim.holder) {
+            waiter.lapses = lapses;
+            return;
+        }
+        let (mut names, count) = match &claim.choice {
+            Choice::Any { least, .. } => (Vec::new(), *least as usize),
+            Choice::Named { slots } => (slots.clone(), 0),
+            Choice::These { .. } => return,
+        };
+        names.sort();
+        names.dedup();
+        let turn = self.turn(now, claim);
+        self.arrived = now.max(self.arrived + 1);
+        self.waiters.push(Waiter { holder: claim.holder, names, count, turn, lapses, offered: Vec::new() });
+    }
+
+    pub fn leave(&mut self, holder: u128) -> Option<Waiter> {
+        let at = self.waiters.iter().position(|waiter| waiter.holder == holder)?;
+        Some(self.waiters.remove(at))
+    }
+
+    /// The next to be served: one for names that are all free and for none of which anybody comes before it, or else
+    /// the first who takes any slot, if there are enough.
+    pub fn next(&self, is_free: impl Fn(&SlotId) -> bool, ready: usize) -> Option<&Waiter> {
+        let first = |waiter: &&Waiter| {
+            let before = |other: &Waiter| (other.turn, other.holder) < (waiter.turn, waiter.holder);
+            let rivals = |other: &&Waiter| other.names.iter().any(|name| waiter.names.contains(name));
+            !self.standing().filter(rivals).any(before)
+        };
+        let named = self.standing().filter(|waiter| !waiter.names.is_empty());
+        let mut served = named.filter(first).filter(|waiter| waiter.names.iter().all(&is_free));
+        let any = || {
+            let any = self.standing().filter(|waiter| waiter.names.is_empty());
+            any.min_by_key(|waiter| (waiter.turn, waiter.holder))
+                .filter(|waiter| waiter.count <= ready && ready > 0)
+        };
+        served.next().or_else(any)
+    }
+
+    fn find(&self, holder: u128) -> Option<&Waiter> {
+        self.waiters.iter().find(|waiter| waiter.holder == holder)
+    }
+
+    fn standing(&self) -> impl Iterator<Item = &Waiter> {
+        self.waiters.iter().filter(|waiter| waiter.offered.is_empty())
+    }
+
+    fn turn(&self, now: Micros, claim: &Claim) -> (i64, i128) {
+        let arrival = i128::from(now.max(self.arrived + 1));
+        match claim.ageing {
+            0 => (-i64::from(claim.priority), arrival),
+            ageing => (0, (arrival - i128::from(claim.priority) * i128::from(ageing)).clamp(0, 1 << 53)),
+        }
+    }
+}

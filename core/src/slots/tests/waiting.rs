@@ -1,0 +1,263 @@
+//! Who waits is served by priority, then in the order of arrival, and nobody stands in the way who has gone.
+
+use super::scene::{START, Scene, TTL, any, asking, change, define, ids, refused, release, these};
+use crate::SECOND;
+use crate::nonce::{NonceRecord, Outcome};
+use crate::slots::{
+    Choice, Claim, Grant, INTEREST, OFFER, Refusal, Reply, Request, SlotChange, State, Strategy, TICKET_LIFE,
+};
+
+/// A claim of any slots with a ticket.
+fn queue(holder: u128, count: u32) -> Claim {
+    let choice = Choice::Any { strategy: Strategy::LeastRecent, least: count, most: count };
+    Claim { holder, wait: true, ..asking(choice) }
+}
+
+/// A claim of names with a ticket.
+fn queue_for(holder: u128, names: &[&str]) -> Claim {
+    Claim { holder, wait: true, ..asking(Choice::Named { slots: ids(names) }) }
+}
+
+impl Scene {
+    /// Asks for what is not there to be had.
+    fn wait(&mut self, claim: Claim) {
+        let reply = self.ask(Request::Claim(claim));
+        assert!(matches!(reply, Reply::Refused { why: Refusal::Exhausted, .. }), "{reply:?}");
+    }
+
+    fn get(&mut self, claim: Claim) -> Grant {
+        self.grants(Request::Claim(claim)).remove(0)
+    }
+
+    /// Gives a lease back, and tells who is called.
+    fn give_back(&mut self, grant: &Grant) -> Vec<u128> {
+        self.perform(vec![release(grant, Outcome::Unused)]).calls.tickets
+    }
+}
+
+#[test]
+fn a_release_is_for_the_first_who_came() {
+    let mut scene = Scene::of(&["a"]);
+    let mut held = scene.claim();
+    for holder in 1..=3 {
+        scene.wait(queue(holder, 1));
+    }
+    for holder in 1..=3 {
+        assert_eq!(scene.give_back(&held), [holder]);
+        assert_eq!(scene.view("a").state, State::Offered);
+        assert_eq!(scene.ask(any(1)), refused(Refusal::Exhausted, Some(START + OFFER)), "nobody overtakes");
+        assert_eq!(scene.ask(these(&["a"])), refused(Refusal::Exhausted, Some(START + OFFER)), "nor by name");
+        let next = scene.get(queue(holder, 1));
+        assert!(next.fence > held.fence);
+        assert_eq!(next.deadline, START + TTL, "a whole lease, whenever it was offered");
+        held = next;
+    }
+    assert_eq!(scene.give_back(&held), [0; 0]);
+    assert_eq!(scene.counts(), [1, 1, 0, 0]);
+}
+
+#[test]
+fn the_higher_priority_goes_first_and_the_lowest_last() {
+    let mut scene = Scene::of(&["a"]);
+    let mut held = scene.claim();
+    let priorities = [0, i16::MIN, 1, i16::MAX, -1, 1];
+    for (holder, priority) in (1..).zip(priorities) {
+        scene.wait(Claim { priority, ..queue(holder, 1) });
+    }
+    for holder in [4, 3, 6, 1, 5, 2] {
+        assert_eq!(scene.give_back(&held), [holder]);
+        held = scene.get(queue(holder, 1));
+    }
+}
+
+#[test]
+fn ageing_lifts_those_who_wait_long() {
+    let mut scene = Scene::of(&["a"]);
+    let mut held = scene.claim();
+    let ageing = 10 * SECOND;
+    scene.wait(Claim { ageing, ..queue(1, 1) });
+    scene.pass(5 * SECOND);
+    scene.wait(Claim { ageing, priority: 1, ..queue(2, 1) });
+    scene.pass(3 * SECOND);
+    scene.wait(Claim { ageing, ..queue(1, 1) });
+    scene.pass(3 * SECOND);
+    scene.wait(Claim { ageing, priority: 1, ..queue(3, 1) });
+    for holder in [2, 1, 3] {
+        assert_eq!(scene.give_back(&held), [holder], "10 s are worth one step of priority");
+        held = scene.get(queue(holder, 1));
+    }
+}
+
+#[test]
+fn a_slot_that_nobody_fetches_goes_to_the_next() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.synced("a", 7);
+    scene.wait(queue(1, 1));
+    scene.wait(queue(2, 1));
+    assert_eq!(scene.give_back(&held), [1]);
+    scene.pass(OFFER - 1);
+    scene.wait(queue(2, 1));
+    scene.pass(1);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+    scene.wait(queue(1, 1));
+    assert_eq!(scene.get(queue(2, 1)).nonce, NonceRecord::Known(7), "nobody was told of the nonce meanwhile");
+}
+
+#[test]
+fn a_ticket_that_nobody_asks_with_lapses() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    scene.wait(queue(1, 1));
+    scene.pass(TICKET_LIFE - SECOND);
+    scene.wait(queue(2, 1));
+    scene.pass(SECOND);
+    assert_eq!(scene.give_back(&held), [2]);
+    // The first one comes back, to the end of the line.
+    scene.wait(queue(1, 1));
+}
+
+#[test]
+fn asking_again_keeps_the_place_in_line() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    for _ in 0..3 {
+        scene.wait(queue(1, 1));
+        scene.wait(queue(2, 1));
+        scene.pass(TICKET_LIFE / 2);
+    }
+    assert_eq!(scene.give_back(&held), [1]);
+}
+
+#[test]
+fn a_withdrawn_ticket_passes_on_what_it_was_offered() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    for holder in 1..=3 {
+        scene.wait(queue(holder, 1));
+    }
+    assert_eq!(scene.ask(Request::Withdraw { holder: 2 }), Reply::Withdrawn);
+    assert_eq!(scene.give_back(&held), [1]);
+    let performed = scene.perform(vec![Request::Withdraw { holder: 1 }, Request::Withdraw { holder: 1 }]);
+    assert_eq!((performed.calls.tickets, performed.replies), (vec![3], vec![Reply::Withdrawn; 2]));
+}
+
+#[test]
+fn who_wants_many_is_not_overtaken_by_those_who_want_few() {
+    let mut scene = Scene::of(&["a", "b"]);
+    let (a, b) = (scene.claim(), scene.claim());
+    scene.wait(queue(1, 2));
+    scene.wait(queue(2, 1));
+    assert_eq!(scene.give_back(&a), [0; 0]);
+    scene.wait(queue(2, 1));
+    assert_eq!(scene.give_back(&b), [1]);
+    assert_eq!(scene.grants(Request::Claim(queue(1, 2))).len(), 2);
+}
+
+#[test]
+fn a_higher_priority_takes_what_is_ready_and_a_lower_one_waits_behind_the_line() {
+    let mut scene = Scene::of(&["a", "b"]);
+    let (a, _b) = (scene.claim(), scene.claim());
+    scene.wait(queue(1, 2));
+    assert_eq!(scene.give_back(&a), [0; 0]);
+    scene.wait(Claim { priority: -1, ..queue(2, 1) });
+    scene.get(Claim { priority: 1, ..queue(3, 1) });
+}
+
+#[test]
+fn a_name_goes_to_the_first_who_waits_for_it() {
+    let mut scene = Scene::of(&[]);
+    let door = scene.get(queue_for(9, &["door"]));
+    let gate = scene.get(queue_for(9, &["gate"]));
+    scene.wait(queue_for(1, &["gate"]));
+    scene.wait(queue_for(2, &["door"]));
+    assert_eq!(scene.give_back(&door), [2]);
+    scene.get(queue_for(2, &["door"]));
+    scene.pass(TTL);
+    scene.get(queue_for(3, &["door"]));
+    assert_eq!(scene.counts(), [1, 0, 0, 1], "the other one ran out, and nobody stood in line any more");
+    assert_eq!(scene.give_back(&gate), [0; 0]);
+}
+
+#[test]
+fn several_names_are_waited_for_in_any_order_without_deadlock() {
+    let mut scene = Scene::of(&[]);
+    let (a, b) = (scene.get(queue_for(8, &["a"])), scene.get(queue_for(9, &["b"])));
+    scene.wait(queue_for(1, &["a", "b"]));
+    scene.wait(queue_for(2, &["b", "a"]));
+    scene.wait(queue_for(3, &["a"]));
+    assert_eq!(scene.give_back(&a), [0; 0], "the first needs both");
+    scene.wait(queue_for(3, &["a"]));
+    assert_eq!(scene.give_back(&b), [1]);
+    let both = scene.grants(Request::Claim(queue_for(1, &["a", "b"])));
+    let back = both.iter().map(|grant| release(grant, Outcome::Unused)).collect();
+    assert_eq!(scene.perform(back).calls.tickets, [2]);
+    scene.ask(Request::Withdraw { holder: 2 });
+    scene.get(queue_for(3, &["a"]));
+    scene.ask(Request::Withdraw { holder: 3 });
+}
+
+#[test]
+fn one_that_vanished_from_the_head_of_two_lines_holds_up_neither() {
+    let mut scene = Scene::of(&[]);
+    let b = scene.get(queue_for(9, &["b"]));
+    scene.wait(queue_for(1, &["a", "b"]));
+    scene.pass(TICKET_LIFE / 2);
+    scene.wait(queue_for(2, &["a"]));
+    scene.pass(TICKET_LIFE / 2);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+    drop(b);
+}
+
+#[test]
+fn a_slot_that_an_administrator_takes_is_offered_no_more() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    scene.wait(queue(1, 1));
+    assert_eq!(scene.give_back(&held), [1]);
+    scene.ask(change("a", SlotChange::Disable));
+    scene.wait(queue(1, 1));
+    assert_eq!(scene.perform(vec![change("a", SlotChange::Enable)]).calls.tickets, [1]);
+    scene.ask(change("a", SlotChange::Remove));
+    assert_eq!(scene.ask(Request::Claim(queue(1, 1))), refused(Refusal::NoSlot, None));
+    assert_eq!(scene.perform(vec![define(&["a"])]).calls.tickets, [0; 0]);
+}
+
+#[test]
+fn a_lost_memory_forgets_who_waited_and_no_offer_outlives_it() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    scene.wait(queue(1, 1));
+    assert_eq!(scene.give_back(&held), [1]);
+    scene.incarnation = "b".to_owned();
+    let quiet = refused(Refusal::Quiet, Some(START + TTL));
+    assert_eq!(scene.ask(Request::Claim(queue(1, 1))), quiet);
+    scene.pass(TTL);
+    scene.get(queue(2, 1));
+}
+
+#[test]
+fn those_who_wait_for_slots_of_their_choice_are_told_of_each_that_becomes_ready() {
+    let mut scene = Scene::of(&["a", "b"]);
+    let grants = scene.grants(any(2));
+    let freed = |scene: &mut Scene, requests| scene.perform(requests).calls.freed;
+    assert_eq!(freed(&mut scene, vec![release(&grants[0], Outcome::Unused)]), 0, "nobody waits");
+    let Request::Claim(claim) = these(&["a", "b"]) else { unreachable!() };
+    assert!(matches!(scene.ask(Request::Claim(Claim { wait: true, ..claim })), Reply::Refused { .. }));
+    assert_eq!(freed(&mut scene, vec![release(&grants[1], Outcome::Unused)]), 1);
+    let again = scene.grants(any(2));
+    let both = vec![release(&again[0], Outcome::Unused), release(&again[1], Outcome::Unused), any(1)];
+    assert_eq!(freed(&mut scene, both), 1, "the other one is leased again");
+    scene.pass(INTEREST);
+    let last = scene.grants(any(1));
+    assert_eq!(freed(&mut scene, vec![release(&last[0], Outcome::Unused)]), 0, "the interest has ended");
+}
+
+#[test]
+fn a_lease_that_runs_out_is_for_the_first_in_line_too() {
+    let mut scene = Scene::of(&["a"]);
+    scene.claim();
+    scene.pass(TTL - SECOND);
+    scene.wait(queue(1, 1));
+    scene.pass(SECOND);
+    assert_eq!(scene.perform(vec![Request::List]).calls.tickets, [1]);
+}
