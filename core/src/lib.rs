@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod error;
+pub mod handshake;
 pub mod id;
 pub mod nonce;
 pub mod slots;
