@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod error;
+pub mod fence;
 pub mod handshake;
 pub mod id;
 pub mod nonce;
