@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
-use super::waiting::{Call, Place, closed};
+use super::waiting::{Call, Place, Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -21,6 +21,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 const RECHECK: Micros = 5 * SECOND;
 /// The same over a store that cannot call.
 const POLL: Micros = SECOND / 4;
+/// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
+const STEP: Micros = 5 * MILLISECOND;
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
 
@@ -50,6 +52,7 @@ pub(super) struct Want {
     interval: Micros,
     slots: Option<Vec<SlotId>>,
     strategy: Strategy,
+    began: Micros,
     deadline: Micros,
     patient: bool,
     /// Whether the store has answered a claim of this acquisition.
@@ -64,15 +67,23 @@ enum Judged {
     Foreign,
 }
 
-/// A ticket that may stand in the store's line: dropped, it is given up.
-struct Standing<'a, S: Store, R: Runtime> {
+/// A caller that waits: dropped, it gives up its seat, and its ticket.
+struct Waiter<'a, S: Store, R: Runtime> {
     core: &'a PoolCore<S, R>,
     want: &'a Want,
+    seat: Seat,
+    /// Whether it may have a ticket.
+    has_ticket: bool,
+    /// Whether it has asked the store since it came.
+    asked: bool,
 }
 
-impl<S: Store, R: Runtime> Drop for Standing<'_, S, R> {
+impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
     fn drop(&mut self) {
-        self.core.courier.withdraw(self.core.holder(self.want));
+        if self.has_ticket {
+            self.core.courier.withdraw(self.core.holder(self.want));
+        }
+        self.core.set_moved_up();
     }
 }
 
@@ -104,6 +115,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             interval: self.interval(options.keepalive, ttl)?,
             slots: options.slots,
             strategy: options.strategy.unwrap_or(self.options.strategy),
+            began: now,
             deadline: now + timeout,
             patient: timeout > 0,
             answered: AtomicBool::new(false),
@@ -169,21 +181,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
-        let mut seat = self.room.enter(place)?;
+        let seat = self.room.enter(place)?;
+        let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
-        // Who has no ticket yet gets one by asking; who will have none waits for those who came before.
-        let mut call = (!crowded || place != Place::Any).then_some(Call::Ready);
-        let mut standing = None;
+        // Behind others of this process there is time for that.
+        let mut call = (!crowded).then_some(Call::Ready);
         loop {
             if call.is_some() {
-                if matches!(place, Place::Ticket(..)) {
-                    standing.get_or_insert_with(|| Standing { core: self, want });
-                }
+                waiter.has_ticket = place.is_in_line();
                 match self.attempt(want, true).await? {
                     Ok(leases) => {
-                        std::mem::forget(standing);
-                        seat.leave();
+                        waiter.has_ticket = false;
+                        waiter.seat.leave();
                         // The alarm rings for one; there may be more that came due.
                         if call == Some(Call::Alarm) {
                             self.room.pass_alarm();
@@ -192,22 +202,35 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     }
                     Err(no) => refused = no,
                 }
+                waiter.asked = true;
                 self.give_up_on(&refused, want)?;
             }
-            seat.stay(self.place(want));
-            let now = self.runtime.now();
-            self.room.set_recheck(&self.runtime, now + self.runtime.jitter(fallback));
-            if let Some(earliest) = refused.earliest {
-                // A moment later, so that what is due has come about.
-                self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
-            }
-            call = seat.called(&self.runtime, want.deadline).await;
+            waiter.seat.stay(self.place(want), waiter.asked);
+            self.set_alarms(&refused, waiter.asked.then_some(fallback));
+            call = waiter.seat.called(&self.runtime, want.deadline).await;
             match call {
                 None => return Err(self.late(&refused, want)),
                 Some(Call::Closed) => return Err(closed()),
                 Some(Call::Ready | Call::Alarm) => {}
             }
         }
+    }
+
+    /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
+    fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
+        let now = self.runtime.now();
+        match recheck {
+            Some(recheck) => self.room.set_recheck(&self.runtime, now + self.runtime.jitter(recheck)),
+            None => self.set_moved_up(),
+        }
+        if let Some(earliest) = refused.earliest {
+            // A moment later, so that what is due has come about.
+            self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
+        }
+    }
+
+    fn set_moved_up(&self) {
+        self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
     }
 
     /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
@@ -386,6 +409,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             wait,
             priority: want.priority,
             ageing: self.options.ageing,
+            waited: if wait { self.runtime.now().saturating_sub(want.began) } else { 0 },
         };
         (Request::Claim(claim), (mixed >> 32) as u32)
     }

@@ -1,10 +1,13 @@
 //! The waiting room of one pool in one process: who tries next, and when.
 //!
-//! The store keeps the line of those who have tickets, and calls them by name. Who has none waits behind those of this
-//! process who came before: a slot that becomes ready calls the first of them; those who wait for slots of their own
-//! choice are called every time. Nobody polls: besides the calls there are two alarms. One calls the first at the
-//! earliest time at which asking again can help; the other calls all together now and then, because a message may have
-//! been lost, and because a ticket lapses with which nobody asks.
+//! The store keeps the line of all processes, and calls those who have tickets by name. Of the callers of this process
+//! only the first few have tickets, as those behind them are mostly served by slots that this process gives back: who
+//! moves up asks for a ticket, and the time that was waited here counts. Who can have none waits behind those who came
+//! before, and those who wait for slots of their own choice are called every time.
+//!
+//! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which asking again can
+//! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
+//! have been lost, and because a ticket lapses with which nobody asks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +21,8 @@ use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
+/// How many of them have tickets.
+const FRONT: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
@@ -29,6 +34,7 @@ struct Room {
     seats: VecDeque<Chair>,
     next: u64,
     due: Option<Micros>,
+    moved_up: Option<Micros>,
     recheck: Option<Micros>,
     closed: bool,
 }
@@ -37,6 +43,8 @@ struct Room {
 struct Chair {
     number: u64,
     place: Place,
+    /// Whether it has asked the store, and so may have a ticket.
+    asked: bool,
     /// Taken by the call that wakes the caller; `None` while the caller tries.
     bell: Option<oneshot::Sender<Call>>,
     /// Whether there was a call while the caller tried: what it saw may be out of date.
@@ -103,7 +111,7 @@ impl WaitingRoom {
         let (_, bell) = oneshot::channel();
         let before = |chair: &Chair| chair.place.priority() >= place.priority();
         let at = room.seats.iter().rposition(before).map_or(0, |last| last + 1);
-        room.seats.insert(at, Chair { number, place, bell: None, again: false });
+        room.seats.insert(at, Chair { number, place, asked: false, bell: None, again: false });
         Ok(Seat { room: self.clone(), number, bell })
     }
 
@@ -113,36 +121,42 @@ impl WaitingRoom {
         if calls.is_empty() {
             return;
         }
-        let named = |place| matches!(place, Place::Ticket(ticket, _) if calls.tickets.contains(&ticket));
+        let named = |_, chair: &Chair| matches!(chair.place, Place::Ticket(ticket, _) if calls.tickets.contains(&ticket));
         self.call(calls.tickets.len() as u32, Call::Ready, named);
         if calls.freed > 0 {
-            self.call(calls.freed, Call::Ready, |place| !matches!(place, Place::Ticket(..)));
+            self.call(calls.freed, Call::Ready, |_, chair| !chair.place.is_in_line());
         }
     }
 
     fn call_all(&self) {
-        self.call(u32::MAX, Call::Ready, |_| true);
+        self.call(u32::MAX, Call::Ready, |_, chair| chair.asked);
+    }
+
+    fn call_who_moved_up(&self) {
+        self.call(u32::MAX, Call::Ready, |at, chair| at < FRONT && chair.should_ask());
     }
 
     /// Calls the first, whom the store is likely to call next, and those who choose for themselves.
     pub fn call_first(&self) {
-        self.call(1, Call::Ready, |_| true);
+        self.call(1, Call::Ready, |_, _| true);
     }
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        self.call(1, Call::Alarm, |_| true);
+        self.call(1, Call::Alarm, |_, _| true);
     }
 
     /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
-    fn call(&self, count: u32, call: Call, meant: impl Fn(Place) -> bool) {
+    fn call(&self, count: u32, call: Call, meant: impl Fn(usize, &Chair) -> bool) {
         let mut bells = Vec::new();
         let mut room = self.lock();
-        let meant = |chair: &&mut Chair| meant(chair.place);
-        let waiting =
-            room.seats.iter_mut().filter(meant).filter(|chair| chair.waits_in_turn()).count() as u32;
+        let is_waiting = |(at, chair): &(usize, &Chair)| meant(*at, chair) && chair.waits_in_turn();
+        let waiting = room.seats.iter().enumerate().filter(is_waiting).count() as u32;
         let mut left = count;
-        for chair in room.seats.iter_mut().filter(meant) {
+        for (at, chair) in room.seats.iter_mut().enumerate() {
+            if !meant(at, chair) {
+                continue;
+            }
             let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
                 // Who tries now may have asked just before the call.
@@ -178,6 +192,14 @@ impl WaitingRoom {
     /// Calls the first at this time, unless it is to be called earlier.
     pub fn set_due(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
         self.set_alarm(runtime, at, |room| &mut room.due, Self::pass_alarm);
+    }
+
+    /// Calls those at this time who are among the first now and have no ticket, if there are any.
+    pub fn set_moved_up(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
+        // Whoever leaves may still sit there.
+        if self.lock().seats.iter().take(FRONT + 1).any(Chair::should_ask) {
+            self.set_alarm(runtime, at, |room| &mut room.moved_up, Self::call_who_moved_up);
+        }
     }
 
     /// Calls all at this time, unless they are to be called earlier.
@@ -225,7 +247,7 @@ impl Seat {
     }
 
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
-    pub fn stay(&mut self, place: Place) {
+    pub fn stay(&mut self, place: Place, asked: bool) {
         let (sender, bell) = oneshot::channel();
         self.bell = bell;
         let mut room = self.room.lock();
@@ -234,7 +256,7 @@ impl Seat {
             return;
         }
         let Some(chair) = room.seats.iter_mut().find(|chair| chair.number == self.number) else { return };
-        chair.place = place;
+        (chair.place, chair.asked) = (place, asked);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
         } else {
@@ -243,7 +265,7 @@ impl Seat {
     }
 
     /// Leaves with what one came for.
-    pub fn leave(mut self) {
+    pub fn leave(&mut self) {
         if self.remove().is_some_and(|chair| chair.again && !chair.place.is_in_line()) {
             self.room.call_first();
         }
@@ -260,6 +282,10 @@ impl Chair {
     fn waits_in_turn(&self) -> bool {
         self.bell.is_some() && self.place != Place::These
     }
+
+    fn should_ask(&self) -> bool {
+        self.place.is_in_line() && !self.asked
+    }
 }
 
 impl Place {
@@ -270,8 +296,8 @@ impl Place {
         }
     }
 
-    /// Whether the store passes on the calls that this one does not use.
-    fn is_in_line(self) -> bool {
+    /// Whether the store keeps its place, and passes on the calls that it does not use.
+    pub fn is_in_line(self) -> bool {
         matches!(self, Place::Ticket(..))
     }
 }

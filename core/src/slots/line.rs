@@ -19,13 +19,11 @@ pub(super) struct Line {
     order: BTreeSet<(Option<SlotId>, Turn, u128)>,
     /// The same by when they lapse.
     lapses: BTreeSet<(Micros, u128)>,
-    /// The latest arrival: no two are the same.
-    last: Micros,
     /// Names that came free or whose line moved up, in the order in which they did.
     pub touched: Vec<SlotId>,
 }
 
-/// Rank and arrival: the lower goes first.
+/// Rank and arrival: the lower goes first, and of equal ones the lower holder.
 pub(super) type Turn = (u16, Micros);
 
 /// A place in line, or what came of it.
@@ -60,7 +58,7 @@ impl Line {
 
     /// Drops all tickets: who still waits asks again.
     pub fn clear(&mut self) {
-        *self = Line { last: self.last, ..Line::default() };
+        *self = Line::default();
     }
 
     /// A name came free.
@@ -91,9 +89,9 @@ impl Line {
         }
         let own = match self.tickets.get(&claim.holder) {
             Some(ticket) if ticket.until > now => ticket.turn,
-            _ => self.turn(now, claim),
+            _ => turn(now, claim),
         };
-        self.head(name, now).is_some_and(|(holder, ticket)| holder != claim.holder && ticket.turn < own)
+        self.head(name, now).is_some_and(|(holder, ticket)| (ticket.turn, holder) < (own, claim.holder))
     }
 
     /// Gives a refused claim a place in its line, or longer life to the ticket that it has.
@@ -114,8 +112,7 @@ impl Line {
         if self.tickets.len() >= MAX_TICKETS {
             return;
         }
-        let turn = self.turn(now, claim);
-        self.last = self.last.max(now - 1) + 1;
+        let turn = turn(now, claim);
         let ticket = Ticket { names, count, strategy, turn, until, offered: Vec::new() };
         self.order.extend(ticket.lines().map(|name| (name, turn, claim.holder)));
         self.lapses.insert((until, claim.holder));
@@ -152,20 +149,6 @@ impl Line {
         }
         self.lapses.remove(&(ticket.until, holder));
     }
-
-    /// Who grows older goes before those of higher priority who came so much later: its arrival is put back by
-    /// priority, once and for all.
-    fn turn(&self, now: Micros, claim: &Claim) -> Turn {
-        let arrival = self.last.max(now - 1) + 1;
-        let priority = i32::from(claim.priority);
-        if claim.ageing == 0 {
-            return ((MIDDLE - priority) as u16, arrival);
-        }
-        let ahead = claim.ageing.saturating_mul(u64::from(priority.unsigned_abs()));
-        let arrival =
-            if priority < 0 { arrival.saturating_add(ahead) } else { arrival.saturating_sub(ahead) };
-        (MIDDLE as u16, arrival.min(LATEST))
-    }
 }
 
 impl Ticket {
@@ -174,6 +157,19 @@ impl Ticket {
         let any = self.names.is_empty().then_some(None);
         any.into_iter().chain(self.names.iter().cloned().map(Some))
     }
+}
+
+/// Who grows older goes before those of higher priority who came so much later: its arrival is put back by priority,
+/// once and for all.
+fn turn(now: Micros, claim: &Claim) -> Turn {
+    let arrival = now.saturating_sub(claim.waited);
+    let priority = i32::from(claim.priority);
+    if claim.ageing == 0 {
+        return ((MIDDLE - priority) as u16, arrival);
+    }
+    let ahead = claim.ageing.saturating_mul(u64::from(priority.unsigned_abs()));
+    let arrival = if priority < 0 { arrival.saturating_add(ahead) } else { arrival.saturating_sub(ahead) };
+    (MIDDLE as u16, arrival.min(LATEST))
 }
 
 /// The latest time that a turn tells: 2^53.

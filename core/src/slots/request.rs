@@ -84,12 +84,14 @@ pub struct Claim {
     pub priority: i16,
     /// The time of waiting that outweighs one step of priority; 0 if none does.
     pub ageing: Micros,
+    /// How long it has waited elsewhere, which counts for its place in line.
+    pub waited: Micros,
 }
 
 impl Claim {
     /// One that neither waits nor has a bound on its renewals.
     pub fn new(choice: Choice, holder: u128, ttl: Micros) -> Self {
-        Claim { choice, holder, ttl, max_hold: 0, wait: false, priority: 0, ageing: 0 }
+        Claim { choice, holder, ttl, max_hold: 0, wait: false, priority: 0, ageing: 0, waited: 0 }
     }
 }
 

@@ -105,6 +105,7 @@ fn request(value: &Value) -> Result<Request> {
             wait: keys.take("wait", Value::as_bool)?.unwrap_or(false),
             priority: keys.take("priority", number)?.unwrap_or(0),
             ageing: keys.take("ageing", number)?.unwrap_or(0),
+            waited: keys.take("waited", number)?.unwrap_or(0),
         }),
         "withdraw" => Request::Withdraw { holder: needed(keys.take("holder", number)?, "holder")? },
         "renew" => {

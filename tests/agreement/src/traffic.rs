@@ -214,6 +214,7 @@ impl Traffic {
             wait: self.random.once_in(2),
             priority: self.random.of(&[0, 0, 0, 1, -1, i16::MAX, i16::MIN]),
             ageing: self.random.of(&[0, 0, self.scale.unit]),
+            waited: self.random.of(&[0, 0, 1, self.scale.unit]),
             ..Claim::new(choice, self.holder(), self.ttl())
         })
     }

@@ -66,6 +66,7 @@ struct Who {
     priority: i16,
     ageing: Micros,
     wait: bool,
+    waited: Micros,
 }
 
 /// A nonce near the one that the record says, or near a power of two where numbers lose digits.
@@ -94,12 +95,9 @@ fn nonces() -> impl Strategy<Value = Near> {
 fn who() -> impl Strategy<Value = Who> {
     let ageing = prop::sample::select(vec![0, 0, SECOND]);
     let priority = prop::sample::select(vec![0, 0, 1, -1, i16::MAX, i16::MIN]);
-    (0..6u128, priority, ageing, prop::bool::weighted(0.7)).prop_map(|(holder, priority, ageing, wait)| Who {
-        holder,
-        priority,
-        ageing,
-        wait,
-    })
+    let waited = prop::sample::select(vec![0, 0, 1, 3 * SECOND]);
+    (0..6u128, priority, ageing, prop::bool::weighted(0.7), waited)
+        .prop_map(|(holder, priority, ageing, wait, waited)| Who { holder, priority, ageing, wait, waited })
 }
 
 fn asks() -> impl Strategy<Value = Ask> {
@@ -227,8 +225,8 @@ fn near(near: Near, record: u64) -> u64 {
 }
 
 fn claim(choice: Choice, who: Who, ttl: usize, max_hold: Micros) -> Request {
-    let Who { holder, priority, ageing, wait } = who;
-    Request::Claim(Claim { choice, holder, ttl: TTLS[ttl], max_hold, wait, priority, ageing })
+    let Who { holder, priority, ageing, wait, waited } = who;
+    Request::Claim(Claim { choice, holder, ttl: TTLS[ttl], max_hold, wait, priority, ageing, waited })
 }
 
 fn named(numbers: &[u8]) -> Vec<SlotId> {
@@ -254,7 +252,7 @@ impl Trace {
             }
             Ask::These { slots, least, ttl } => {
                 let (slots, most): (Vec<_>, _) = (named(slots), slots.len() as u32);
-                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false };
+                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0 };
                 claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
             Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),

@@ -8,7 +8,6 @@ use crate::slots::{Choice, Claim, TICKET_LIFE};
 #[derive(Clone, Default)]
 pub struct Queue {
     pub waiters: Vec<Waiter>,
-    arrived: Micros,
 }
 
 #[derive(Clone)]
@@ -28,7 +27,7 @@ impl Queue {
         self.waiters.retain(|waiter| !waiter.offered.is_empty() || waiter.lapses > now);
     }
 
-    /// Drops all who wait; an arrival is never repeated.
+    /// Drops all who wait.
     pub fn clear(&mut self) {
         self.waiters.clear();
     }
@@ -37,13 +36,13 @@ impl Queue {
     pub fn overtakes(&self, now: Micros, claim: &Claim, wants: &[SlotId]) -> bool {
         let own = match self.find(claim.holder).filter(|waiter| waiter.lapses > now) {
             Some(waiter) => waiter.turn,
-            None => self.turn(now, claim),
+            None => turn(now, claim),
         };
         let same_line = |waiter: &&Waiter| match wants {
             [] => waiter.names.is_empty(),
             names => waiter.names.iter().any(|name| names.contains(name)),
         };
-        self.standing().filter(same_line).any(|waiter| waiter.holder != claim.holder && waiter.turn < own)
+        self.standing().filter(same_line).any(|waiter| (waiter.turn, waiter.holder) < (own, claim.holder))
     }
 
     pub fn enter(&mut self, now: Micros, claim: &Claim) {
@@ -59,8 +58,7 @@ impl Queue {
         };
         names.sort();
         names.dedup();
-        let turn = self.turn(now, claim);
-        self.arrived = now.max(self.arrived + 1);
+        let turn = turn(now, claim);
         self.waiters.push(Waiter { holder: claim.holder, names, count, turn, lapses, offered: Vec::new() });
     }
 
@@ -94,12 +92,12 @@ impl Queue {
     fn standing(&self) -> impl Iterator<Item = &Waiter> {
         self.waiters.iter().filter(|waiter| waiter.offered.is_empty())
     }
+}
 
-    fn turn(&self, now: Micros, claim: &Claim) -> (i64, i128) {
-        let arrival = i128::from(now.max(self.arrived + 1));
-        match claim.ageing {
-            0 => (-i64::from(claim.priority), arrival),
-            ageing => (0, (arrival - i128::from(claim.priority) * i128::from(ageing)).clamp(0, 1 << 53)),
-        }
+fn turn(now: Micros, claim: &Claim) -> (i64, i128) {
+    let arrival = i128::from(now.saturating_sub(claim.waited));
+    match claim.ageing {
+        0 => (-i64::from(claim.priority), arrival),
+        ageing => (0, (arrival - i128::from(claim.priority) * i128::from(ageing)).clamp(0, 1 << 53)),
     }
 }

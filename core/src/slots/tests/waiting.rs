@@ -261,3 +261,25 @@ fn a_lease_that_runs_out_is_for_the_first_in_line_too() {
     scene.pass(SECOND);
     assert_eq!(scene.perform(vec![Request::List]).calls.tickets, [1]);
 }
+
+#[test]
+fn the_time_that_was_waited_elsewhere_counts() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    scene.wait(queue(1, 1));
+    scene.pass(SECOND);
+    scene.wait(Claim { waited: 2 * SECOND, ..queue(2, 1) });
+    assert_eq!(scene.give_back(&held), [2]);
+    let next = scene.get(queue(2, 1));
+    let back_and_on = vec![release(&next, Outcome::Unused), Request::Claim(queue(0, 1))];
+    assert!(matches!(scene.perform(back_and_on).replies[1], Reply::Refused { .. }), "it came later");
+    scene.ask(Request::Withdraw { holder: 1 });
+    let next = scene.get(queue(0, 1));
+    scene.wait(queue(1, 1));
+    let first = Claim { waited: SECOND, wait: false, ..queue(3, 1) };
+    let back_and_on = vec![release(&next, Outcome::Unused), Request::Claim(first)];
+    assert!(
+        matches!(scene.perform(back_and_on).replies[1], Reply::Granted(_)),
+        "it came before, without a ticket"
+    );
+}

@@ -19,7 +19,7 @@ local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scor
 -- tickets, by when they lapse.
 local WHEN_DUE, WHEN_LAPSED = 9 * QUEUE, 20 * QUEUE
 local MAX_SLOTS, MAX_TICKETS, DRAWS, CHUNK = 1000000, 100000, 32, 1000 -- Lua unpacks some 8000 values at most
-local POOL, SLOT = '<sddddddddddddddds', '<c1c1c1dddddddddss' -- see struct.pack
+local POOL, SLOT = '<sdddddddddddddds', '<c1c1c1dddddddddss' -- see struct.pack
 
 local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ARGV, call, format, match, floor, max, min = ARGV, redis.call, string.format, string.match, math.floor, math.max,
@@ -36,7 +36,7 @@ local cursor, words = 7, #ARGV
 -- The pool's own record.
 local defined, last, shift, incarnation, epoch, lost_at = false, 0, 0, '-', 0, 0
 local longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest = 0, 0, 0, 0, 0, 0, 0, 0
-local queued, tickets, namers = 0, 0, 0 -- the last arrival in line; all tickets, and those in the lines of names
+local tickets, namers = 0, 0 -- all tickets, and those in the lines of names
 local meta = call('GET', META)
 if meta then
   local schema = match(meta, '^%w*')
@@ -45,7 +45,7 @@ if meta then
   end
   defined = true
   schema, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived, certain, doubtful, heaviest,
-    queued, tickets, namers, incarnation = unpack_all(POOL, meta)
+    tickets, namers, incarnation = unpack_all(POOL, meta)
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
@@ -245,7 +245,7 @@ local function pick(strategy)
 end
 
 -- What the last claim of any slot asked for: those that follow may ask for the same.
-local ttl, max_hold, wait, priority, ageing, strategy, least, most
+local ttl, max_hold, wait, priority, ageing, waited, strategy, least, most
 
 local function grant(line, s, holder)
   leave_queue(s)
@@ -416,7 +416,7 @@ end
 
 -- Who grows older goes before those of higher priority who came so much later.
 local function next_turn()
-  local rank, arrival = 32767, max(now, queued + 1)
+  local rank, arrival = 32767, max(now - waited, 0)
   if ageing == 0 then
     rank = rank - priority
   else
@@ -428,7 +428,7 @@ function queue.precedes(name, holder)
   local own = find(holder)
   local turn = own and own.ends > now and own.turn or next_turn()
   local first, card = head(name)
-  return first and first ~= holder and card.turn < turn
+  return first and card.turn .. first < turn .. holder
 end
 function queue.enter(holder, names)
   local card = find(holder)
@@ -446,7 +446,6 @@ function queue.enter(holder, names)
     end
     if tickets >= MAX_TICKETS then return end
     local turn = next_turn()
-    queued = max(now, queued + 1)
     local any = not names[1]
     keep(holder, { ends = ends, turn = turn, count = any and least or 0, how = any and strategy or 'random',
       offered = false, ids = names })
@@ -851,7 +850,8 @@ local lines, said = { '' }, 1
 while cursor < words do
   local at, name, answer = cursor, ARGV[cursor + 1], nil
   if name == 'more' then
-    cursor = at + 2
+    cursor = at + 3
+    waited = tonumber(ARGV[at + 3])
     answer = claim(ARGV[at + 2])
   elseif name == 'release' then
     cursor = at + 6
@@ -859,17 +859,17 @@ while cursor < words do
   elseif name == 'claim' then
     ttl, max_hold, wait = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5] == '1'
     longest = max(longest, ttl)
-    priority, ageing = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
-    if ARGV[at + 8] == 'any' then
-      cursor = at + 11
-      strategy, least, most = ARGV[at + 9], tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
+    priority, ageing, waited = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8])
+    if ARGV[at + 9] == 'any' then
+      cursor = at + 12
+      strategy, least, most = ARGV[at + 10], tonumber(ARGV[at + 11]), tonumber(ARGV[at + 12])
       answer = claim(ARGV[at + 2])
-    elseif ARGV[at + 8] == 'these' then
-      cursor = at + 10
-      least, most = tonumber(ARGV[at + 9]), tonumber(ARGV[at + 10])
+    elseif ARGV[at + 9] == 'these' then
+      cursor = at + 11
+      least, most = tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
       answer = seldom('these')(ARGV[at + 2])
     else
-      cursor = at + 8
+      cursor = at + 9
       answer = seldom('named')(ARGV[at + 2])
     end
   else
@@ -889,7 +889,7 @@ local calls = concat({ format('%d', freed), unpack(called) }, ' ')
 lines[1] = format('done %d %d ', now, top) .. calls
 local answer = concat(lines, '\n')
 call('SET', META, pack(POOL, SCHEMA, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived,
-  certain, doubtful, heaviest, queued, tickets, namers, incarnation))
+  certain, doubtful, heaviest, tickets, namers, incarnation))
 if sequence ~= '-' then
   local keep_until = (not_after == '-' and now or tonumber(not_after)) + LANE_GRACE
   local milliseconds = format('%d', math.ceil((keep_until - now) / 1000))

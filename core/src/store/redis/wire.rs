@@ -24,7 +24,7 @@ pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
         if let Request::Claim(claim) = request {
             let asked = Asked::of(claim);
             if asked.is_some() && asked == last {
-                words.text("more").holder(claim.holder);
+                words.text("more").holder(claim.holder).number(claim.waited);
                 continue;
             }
             last = asked;
@@ -76,7 +76,7 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn of(claim: &'a Claim) -> Option<Self> {
-        let Claim { choice, holder: _, ttl, max_hold, wait, priority, ageing } = claim;
+        let Claim { choice, holder: _, ttl, max_hold, wait, priority, ageing, waited: _ } = claim;
         let any = matches!(choice, Choice::Any { .. });
         any.then_some(Asked {
             choice,
@@ -172,7 +172,7 @@ impl Words {
 
     fn claim(&mut self, claim: &Claim) {
         self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold).flag(claim.wait);
-        self.text(&claim.priority.to_string()).number(claim.ageing);
+        self.text(&claim.priority.to_string()).number(claim.ageing).number(claim.waited);
         self.choice(&claim.choice);
     }
 
