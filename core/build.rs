@@ -1,17 +1,20 @@
-//! Prepares the script of the store in Redis: leaves out its comments and indents, and finds the name that Redis
-//! gives it.
+//! Prepares the script of the store in Redis: puts it together, leaves out its comments and indents, and finds the name
+//! that Redis gives it.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
 
 use sha1_smol::Sha1;
 
-const SOURCE: &str = "src/store/redis/slots.lua";
+const FOLDER: &str = "src/store/redis/slots";
+/// The parts of the script, each of which knows those before it.
+const PARTS: [&str; 9] = ["pool", "slot", "places", "draw", "claim", "line", "lease", "seldom", "envelope"];
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed={SOURCE}");
-    let source = fs::read_to_string(SOURCE)?;
-    // Every line stays, if only as an empty one, so that what the server says of a line is true of the source.
+    println!("cargo::rerun-if-changed={FOLDER}");
+    let parts = PARTS.map(|part| fs::read_to_string(format!("{FOLDER}/{part}.lua")));
+    let source = parts.into_iter().collect::<io::Result<String>>()?;
+    // Every line stays, if only as an empty one, so that what the server says of a line can be found in the source.
     let lines = source.lines().map(|line| {
         let line = line.trim_start();
         let end = if line.starts_with("--") { Some(0) } else { line.find(" -- ") };

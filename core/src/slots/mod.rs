@@ -1,7 +1,7 @@
 //! The machine of slots: which are ready, leased, cooling or in doubt, and what a request changes.
 //!
 //! One [`Pool`] takes an [`Envelope`] of requests at a [`Moment`] and gives an [`Answer`]; nothing else
-//! happens. The Redis script `store/redis/slots.lua` is the same machine in a second wording: equal
+//! happens. The Redis script `store/redis/slots` is the same machine in a second wording: equal
 //! envelopes at equal moments get equal answers from both.
 //!
 //! A slot is in exactly one place: *ready* (in a queue, in the order in which slots became ready), *due*

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::id::PoolName;
 use crate::slots::{Answer, Envelope, Reply, Request};
 
-/// The script: the machine of slots in a second wording; `slots.lua` without its comments.
+/// The script: the machine of slots in a second wording; `slots/` in one piece, without its comments.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.lua"));
 /// The name that Redis gives it.
 const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.sha1"));

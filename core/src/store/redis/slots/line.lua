@@ -1,0 +1,225 @@
+-- Who waits, and in what order: a line of tickets for any slot (%), one for each name. The functions are made when
+-- somebody waits.
+local queue
+function line(name)
+if queue then return queue[name] end
+queue = {}
+
+-- A ticket is kept as text: when it lapses, its turn, how many slots it wants and how they are chosen, whether it has
+-- an offer, and the names that it waits for or the slots that are offered to it.
+local cards = {}
+local function find(holder)
+  local card = cards[holder]
+  if card ~= nil then return card end
+  local text = call('HGET', TICKETS, holder)
+  if text then
+    local ends, turn, count, how, offered, rest = match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
+    card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, offered = offered == '1', ids = {} }
+    for id in string.gmatch(rest, '%S+') do card.ids[#card.ids + 1] = id end
+  end
+  cards[holder] = card or false
+  return card
+end
+local function keep(holder, card)
+  cards[holder] = card
+  call('HSET', TICKETS, holder, format('%d %s %d %s %d ', card.ends, card.turn, card.count, card.how,
+    card.offered and 1 or 0) .. concat(card.ids, ' '))
+end
+local function lines_of(ids)
+  return ids[1] and ids or { '%' }
+end
+local function stand_aside(holder, card)
+  for _, id in ipairs(lines_of(card.ids)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
+  call('ZREM', PLACES, '%' .. holder)
+  if card.ids[1] then namers = namers - 1 end
+end
+local function drop(holder)
+  call('HDEL', TICKETS, holder)
+  cards[holder] = false
+  tickets = tickets - 1
+end
+local function leave(holder)
+  local card = find(holder)
+  if not card then return nil end
+  drop(holder)
+  if not card.offered then
+    stand_aside(holder, card)
+    for _, id in ipairs(card.ids) do touched[#touched + 1] = id end
+  end
+  return card
+end
+queue.leave = leave
+
+-- Tickets of a pool that nobody asks for long expire uncounted, and so are those that a script made that died.
+local function recount()
+  tickets = call('HLEN', TICKETS)
+  namers = min(namers, tickets)
+end
+function queue.pass(holder)
+  if not leave(holder) then recount() end
+end
+
+-- The first of a line; one whose time has passed is dropped.
+local function head(name)
+  while true do
+    local first = call('ZRANGEBYLEX', LINE, '[' .. name .. ' ', '(' .. name .. '!', 'LIMIT', '0', '1')[1]
+    if not first then return nil end
+    local holder = string.sub(first, -32)
+    local card = find(holder)
+    if card and card.ends > now then return holder, card end
+    if not leave(holder) then call('ZREM', LINE, first) end
+  end
+end
+
+-- Who grows older goes before those of higher priority who came so much later.
+local function next_turn()
+  local rank, arrival = 32767, max(now - waited, 0)
+  if ageing == 0 then
+    rank = rank - priority
+  else
+    arrival = min(max(arrival - priority * ageing, 0), 9007199254740992)
+  end
+  return format('%05d%016d', rank, arrival)
+end
+function queue.precedes(name, holder)
+  local own = find(holder)
+  local turn = own and own.ends > now and own.turn or next_turn()
+  local first, card = head(name)
+  return first and card.turn .. first < turn .. holder
+end
+function queue.enter(holder, names)
+  local card = find(holder)
+  local ends = now + TICKET_LIFE
+  local lapses = format('%d', WHEN_LAPSED + ends)
+  if card and card.ends > now then
+    card.ends = ends
+    keep(holder, card)
+    call('ZADD', PLACES, lapses, '%' .. holder)
+  else
+    leave(holder)
+    if tickets == 0 then
+      namers = MAX_TICKETS
+      recount()
+    end
+    if tickets >= MAX_TICKETS then return end
+    local turn = next_turn()
+    local any = not names[1]
+    keep(holder, { ends = ends, turn = turn, count = any and least or 0, how = any and strategy or 'random',
+      offered = false, ids = names })
+    for _, id in ipairs(lines_of(names)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
+    call('ZADD', PLACES, lapses, '%' .. holder)
+    tickets = tickets + 1
+    if not any then namers = namers + 1 end
+  end
+  local keep_for = format('%d', (TICKET_LIFE + LANE_GRACE) / 1000)
+  call('PEXPIRE', LINE, keep_for)
+  call('PEXPIRE', TICKETS, keep_for)
+end
+
+local function is_offered(s, holder)
+  return s and s.state == 'h' and s.holder == holder
+end
+local function take_back(holder, ids)
+  for _, id in ipairs(ids) do
+    local s = load(id)
+    if is_offered(s, holder) then
+      make_ready(s)
+      save(s)
+    end
+  end
+end
+function queue.accept(holder)
+  local card = find(holder)
+  if not card or not card.offered then return nil end
+  drop(holder)
+  local found = {}
+  for _, id in ipairs(card.ids) do
+    local s = load(id)
+    if is_offered(s, holder) and s.ends > now then found[#found + 1] = s end
+  end
+  if #found == #card.ids then return grant_all(found, holder) end
+  take_back(holder, card.ids)
+  return nil
+end
+function queue.withdraw(holder)
+  local card = leave(holder)
+  if card and card.offered then take_back(holder, card.ids) end
+  return 'withdrawn'
+end
+function queue.sweep()
+  local lapsed = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), format('%d', WHEN_LAPSED + now), 'LIMIT', '0',
+    SWEEP)
+  for i = 1, #lapsed do
+    if not leave(string.sub(lapsed[i], 2)) then
+      call('ZREM', PLACES, lapsed[i])
+      recount()
+    end
+  end
+end
+function queue.clear()
+  call('DEL', LINE, TICKETS)
+  call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '+inf')
+  cards, tickets, namers = {}, 0, 0
+end
+
+-- What is ready is offered to the first in line.
+local function keep_for(holder, s)
+  leave_queue(s)
+  s.state, s.holder, s.ends = 'h', holder, now + OFFER
+  move(s, format('%d', WHEN_DUE + s.ends))
+  save(s)
+end
+local function offer(holder, card, slots)
+  stand_aside(holder, card)
+  local ids = {}
+  for i = 1, #slots do ids[i] = slots[i].id end
+  card.offered, card.ids = true, ids
+  keep(holder, card)
+  called[#called + 1] = holder
+end
+local function serve_name(name)
+  local holder, card = head(name)
+  if not holder then return end
+  for _, id in ipairs(card.ids) do
+    if head(id) ~= holder then return end
+  end
+  local slots, ids = {}, card.ids
+  for i = 1, #ids do
+    slots[i] = load(ids[i]) or false
+    if slots[i] and slots[i].state ~= 'r' then return end
+  end
+  if total() + #ids > MAX_SLOTS then return end
+  for i = 1, #ids do
+    slots[i] = slots[i] or blank(ids[i], 'p', 1)
+    keep_for(holder, slots[i])
+  end
+  offer(holder, card, slots)
+end
+function queue.serve()
+  local at = 1
+  while touched[at] do
+    serve_name(touched[at])
+    at = at + 1
+  end
+  while certain + doubtful > 0 do
+    local holder, card = head('%')
+    if not holder or certain + doubtful < card.count then return end
+    local slots = {}
+    for i = 1, card.count do
+      local id = pick(card.how)
+      local s = id and load(id)
+      if not s or s.state ~= 'r' then
+        mend(id, s)
+        for at = 1, i - 1 do make_ready(slots[at]) end
+        slots = nil
+        break
+      end
+      keep_for(holder, s)
+      slots[i] = s
+    end
+    if slots then offer(holder, card, slots) end
+  end
+end
+
+return queue[name]
+end
