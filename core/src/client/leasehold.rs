@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::lock::lock_pool;
-use super::options::{Unit, rest};
+use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 use crate::error::{Code, Error, Result};
@@ -33,6 +33,10 @@ pub struct OpenOptions {
     pub namespace: Name,
     /// How long one reply of the store may take: 2 s by default.
     pub response_timeout: Micros,
+    /// The longest time to live of this handle's locks, and their default: 1 ms to 7 days, 60 s by default. The same in
+    /// every process that locks in the namespace: it is how long a store that lost its memory, or was started a moment
+    /// ago, grants no lock.
+    pub lock_ttl: Micros,
     /// The defaults of this handle's pools.
     pub pool: PoolOptions,
 }
@@ -41,7 +45,12 @@ impl Default for OpenOptions {
     fn default() -> Self {
         // The name is a constant that is allowed.
         let namespace = Name::new("leasehold").unwrap_or_else(|_| unreachable!());
-        OpenOptions { namespace, response_timeout: 2 * SECOND, pool: PoolOptions::default() }
+        OpenOptions {
+            namespace,
+            response_timeout: 2 * SECOND,
+            lock_ttl: LOCK_TTL,
+            pool: PoolOptions::default(),
+        }
     }
 }
 
@@ -57,6 +66,9 @@ impl OpenOptions {
         }
         if let Some(time) = options.take("response_timeout", |value| response_timeout(value, unit))? {
             self.response_timeout = time;
+        }
+        if let Some(time) = options.take("lock_ttl", |value| ttl(value, unit))? {
+            self.lock_ttl = time;
         }
         options.end()?;
         Ok(self)
@@ -105,20 +117,36 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
     pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
+        let names = Value::List(names.iter().map(|&name| name.into()).collect());
+        Lock::new(self.locks()?, lock_names(&names)?, options)
+    }
+
+    /// The same of what a language gives: one name or a list of them, and options over the defaults.
+    ///
+    /// # Errors
+    /// As [`Self::lock`].
+    pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
+        let (names, options) = (lock_names(names)?, self.lock_defaults().read(options, unit)?);
+        Lock::new(self.locks()?, names, options)
+    }
+
+    /// The defaults of this handle's locks.
+    pub fn lock_defaults(&self) -> LockOptions {
+        LockOptions { ttl: self.options.lock_ttl, ..LockOptions::default() }
+    }
+
+    /// The pool of this handle's locks.
+    fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let core = match &*locks {
-            Some(core) => core.clone(),
-            None => {
-                let name = PoolName { namespace: self.options.namespace.clone(), pool: Name::of_locks() };
-                let timeout = self.options.response_timeout;
-                let pool = Pool::new(&self.store, self.runtime.clone(), name, lock_pool(), None, timeout);
-                self.enroll(&pool.core)?;
-                *locks = Some(pool.core.clone());
-                pool.core
-            }
-        };
-        drop(locks);
-        Lock::new(core, names, options)
+        if let Some(core) = &*locks {
+            return Ok(core.clone());
+        }
+        let OpenOptions { namespace, response_timeout, lock_ttl, .. } = &self.options;
+        let name = PoolName { namespace: namespace.clone(), pool: Name::of_locks() };
+        let (runtime, options) = (self.runtime.clone(), lock_pool(*lock_ttl));
+        let pool = Pool::new(&self.store, runtime, name, options, None, *response_timeout);
+        self.enroll(&pool.core)?;
+        Ok(locks.insert(pool.core).clone())
     }
 
     /// Closes the pool when this handle is closed.

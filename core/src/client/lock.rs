@@ -1,47 +1,37 @@
 //! Named locks: leases of names that nobody has to define.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 
 use super::pool::PoolCore;
-use super::{AcquireOptions, Keepalive, Lease, PoolOptions, ReleaseOptions, Runtime};
+use super::{AcquireOptions, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
-use crate::slots::MAX_PER_REQUEST;
 use crate::store::Store;
-use crate::{Code, MILLISECOND, Micros, SECOND};
-
-/// The longest time to live of a lock, and the default: what keeps a lock longer is that it is renewed.
-pub const LOCK_TTL: Micros = 60 * SECOND;
+use crate::value::Value;
+use crate::{Code, MILLISECOND, Micros};
 
 /// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
 pub struct Lock<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
-    names: Vec<SlotId>,
+    names: Arc<[SlotId]>,
     options: LockOptions,
-}
-
-/// How a lock is held. The defaults are those of a lock that lasts as long as its holder does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockOptions {
-    /// Time to live without a renewal: 1 ms to [`LOCK_TTL`], which is the default.
-    pub ttl: Micros,
-    /// Whether the lock is renewed while it is held: yes, at a third of its time to live.
-    pub keepalive: Keepalive,
-    /// How long an acquisition waits: 5 s by default, 0 for one attempt.
-    pub timeout: Micros,
-}
-
-impl Default for LockOptions {
-    fn default() -> Self {
-        LockOptions { ttl: LOCK_TTL, keepalive: Keepalive::Third, timeout: 5 * SECOND }
-    }
+    /// What was had last, for as long as anybody has it, if it may be joined.
+    last: Mutex<Weak<Holding<S, R>>>,
 }
 
 /// A lock that is held. Dropped, it is given back.
 pub struct Locked<S: Store, R: Runtime> {
+    names: Arc<[SlotId]>,
+    fence: u64,
+    /// Nothing once it was given back.
+    holding: Mutex<Option<Arc<Holding<S, R>>>>,
+}
+
+/// The leases of a lock's names. Those who share it are counted by its pointers.
+struct Holding<S: Store, R: Runtime> {
     leases: Vec<Lease<S, R>>,
 }
 
@@ -59,39 +49,18 @@ pub enum RunError<T> {
     },
 }
 
-/// What the pool of a handle's locks is: every name is made by whoever asks for it.
-pub(super) fn lock_pool() -> PoolOptions {
-    let LockOptions { ttl, keepalive, timeout } = LockOptions::default();
+/// What the pool of a handle's locks is: every name is made by whoever asks for it, and none is held for longer
+/// than `ttl` without a renewal.
+pub(super) fn lock_pool(ttl: Micros) -> PoolOptions {
+    let LockOptions { keepalive, timeout, .. } = LockOptions::default();
     PoolOptions { ttl, keepalive, timeout, max_hold: 0, ..PoolOptions::default() }
 }
 
 impl<S: Store, R: Runtime> Lock<S, R> {
-    pub(super) fn new(core: Arc<PoolCore<S, R>>, names: &[&str], options: LockOptions) -> Result<Self> {
-        if names.is_empty() || names.len() > MAX_PER_REQUEST {
-            return Err(Error::invalid(
-                "names",
-                format_args!("{} names; 1 to {MAX_PER_REQUEST} are allowed", names.len()),
-            ));
-        }
-        let mut distinct: Vec<SlotId> = Vec::with_capacity(names.len());
-        for (name, at) in names.iter().zip(0..) {
-            let name = SlotId::name(name).map_err(|error| error.within(&format!("names[{at}]")))?;
-            if distinct.contains(&name) {
-                return Err(Error::invalid(
-                    format!("names[{at}]"),
-                    format_args!("\"{name}\" is there twice"),
-                ));
-            }
-            distinct.push(name);
-        }
-        if !(MILLISECOND..=LOCK_TTL).contains(&options.ttl) {
-            return Err(Error::invalid(
-                "ttl",
-                "is out of range; 1 ms to a minute, and keepalive for longer locks",
-            ));
-        }
-        core.interval(Some(options.keepalive), options.ttl)?;
-        Ok(Lock { core, names: distinct, options })
+    pub(super) fn new(core: Arc<PoolCore<S, R>>, names: Vec<SlotId>, options: LockOptions) -> Result<Self> {
+        let lock = Lock { core, names: names.into(), options, last: Mutex::default() };
+        lock.check(&lock.options)?;
+        Ok(lock)
     }
 
     /// Locks all of its names, waiting until the timeout.
@@ -100,18 +69,52 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// `timed_out`, or `exhausted` with a timeout of 0; `store_unavailable` with the cause; `cancelled` if the handle
     /// was closed.
     pub async fn acquire(&self) -> Result<Locked<S, R>> {
-        let LockOptions { ttl, keepalive, timeout } = self.options.clone();
+        self.acquire_with(self.options.clone()).await
+    }
+
+    /// The same by other options than the lock's own.
+    ///
+    /// # Errors
+    /// As [`Self::acquire`]; `invalid_argument` naming the option.
+    pub async fn acquire_with(&self, options: LockOptions) -> Result<Locked<S, R>> {
+        self.check(&options)?;
+        let LockOptions { ttl, keepalive, timeout, reentrant } = options;
+        if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
+            return Ok(self.locked(holding));
+        }
         let options = AcquireOptions {
             timeout: Some(timeout),
             ttl: Some(ttl),
             keepalive: Some(keepalive),
             count: Some(self.names.len() as u32),
-            slots: Some(self.names.clone()),
+            slots: Some(self.names.to_vec()),
             strategy: None,
             priority: None,
         };
-        let leases = self.core.acquire_counted(options).await?;
-        Ok(Locked { leases })
+        let holding = Arc::new(Holding { leases: self.core.acquire_counted(options).await? });
+        if reentrant {
+            *self.last() = Arc::downgrade(&holding);
+        }
+        Ok(self.locked(holding))
+    }
+
+    /// The same by options as a language gives them, over the lock's own.
+    ///
+    /// # Errors
+    /// As [`Self::acquire_with`].
+    pub async fn acquire_by(&self, options: &Value, unit: Unit) -> Result<Locked<S, R>> {
+        self.acquire_with(self.options.clone().read(options, unit)?).await
+    }
+
+    /// The same for a body that the language itself runs: nothing if it is to run without the lock, because `if` is
+    /// false or `unless` is true. At its end the lock is to be given back by [`Locked::conclude`].
+    ///
+    /// # Errors
+    /// As [`Self::acquire_with`].
+    pub async fn enter(&self, options: &Value, unit: Unit) -> Result<Option<Locked<S, R>>> {
+        let (options, wanted) = self.options.clone().read_run(options, unit)?;
+        self.check(&options)?;
+        if wanted { self.acquire_with(options).await.map(Some) } else { Ok(None) }
     }
 
     /// Runs `body` under the lock and gives what it gives. The body sees the lock, to ask whether it is still held.
@@ -121,25 +124,46 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&Locked<S, R>) -> T) -> Result<T, RunError<T>> {
         let locked = self.acquire().await.map_err(RunError::NotAcquired)?;
         let output = body(&locked).await;
-        let lost = if locked.is_held() { None } else { locked.lost().await };
-        match (lost, locked.release().await) {
-            (Some(error), _) => Err(RunError::Lost { error, output }),
-            (None, Err(error)) if error.code() == Code::Lost => Err(RunError::Lost { error, output }),
-            // It was held to the end, whether or not the store could be told of that.
-            _ => Ok(output),
+        match locked.conclude().await {
+            Ok(()) => Ok(output),
+            Err(error) => Err(RunError::Lost { error, output }),
         }
+    }
+
+    fn check(&self, options: &LockOptions) -> Result<()> {
+        if !(MILLISECOND..=self.core.options.ttl).contains(&options.ttl) {
+            return Err(Error::invalid(
+                "ttl",
+                "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
+            ));
+        }
+        self.core.interval(Some(options.keepalive), options.ttl).map(drop)
+    }
+
+    fn locked(&self, holding: Arc<Holding<S, R>>) -> Locked<S, R> {
+        let fence = holding.leases.iter().map(Lease::fence).max().unwrap_or_default();
+        Locked { names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Weak<Holding<S, R>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<S: Store, R: Runtime> Locked<S, R> {
+    /// Its names, as the caller spelled them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(SlotId::as_str)
+    }
+
     /// Larger than that of any lock before: what a resource checks to refuse a late holder.
     pub fn fence(&self) -> u64 {
-        self.leases.iter().map(Lease::fence).max().unwrap_or_default()
+        self.fence
     }
 
     /// How long the lock can still be relied on; 0 when it cannot.
     pub fn remaining(&self) -> Micros {
-        self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
+        self.holding().as_ref().map_or(0, |holding| holding.remaining())
     }
 
     /// Whether the lock can still be relied on.
@@ -150,17 +174,65 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// Ends when one of its names can no longer be relied on, with the reason; with nothing if it was given back in
     /// time. See [`Lease::lost`].
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost())).collect();
+        self.lost_within(None)
+    }
+
+    /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let lost = self.holding().as_ref().map(|holding| holding.lost_within(time));
+        async move { lost?.await }
+    }
+
+    /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder
+    /// does not release is given back when it is dropped.
+    ///
+    /// # Errors
+    /// `lost` if it had ended before, at once where that is known here; `store_unavailable` if the store did not answer
+    /// in time, which goes on trying.
+    pub async fn release(&self) -> Result<()> {
+        let Some(holding) = self.holding().take() else { return Ok(()) };
+        // What is left of it is given back in the background.
+        if holding.remaining() == 0
+            && let Some(error) = holding.lost_within(None).await
+        {
+            return Err(error);
+        }
+        match Arc::into_inner(holding) {
+            Some(holding) => holding.release().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives it back at the end of a body that ran under it, and says whether it lasted as long.
+    ///
+    /// # Errors
+    /// `lost` if it did not, and no other: it was held to the end, whether or not the store could be told of that.
+    pub async fn conclude(&self) -> Result<()> {
+        match self.release().await {
+            Err(error) if error.code() == Code::Lost => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn holding(&self) -> MutexGuard<'_, Option<Arc<Holding<S, R>>>> {
+        self.holding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store, R: Runtime> Holding<S, R> {
+    fn remaining(&self) -> Micros {
+        self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
+    }
+
+    /// Of several names the first that is lost ends it.
+    fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost_within(time))).collect();
         async move { select_all(ends).await.0 }
     }
 
-    /// Gives it back. What a holder does not release is given back when it is dropped.
-    ///
-    /// # Errors
-    /// `lost` if it had ended before; `store_unavailable` if the store did not answer in time, which goes on trying.
-    pub async fn release(self) -> Result<()> {
+    async fn release(self) -> Result<()> {
         let releases = self.leases.iter().map(|lease| Box::pin(lease.release(ReleaseOptions::default())));
-        let outcomes = futures_util::future::join_all(releases).await;
+        let outcomes = join_all(releases).await;
         // That a part of it was lost outweighs that the store could not be told of another.
         match outcomes.into_iter().filter_map(Result::err).max_by_key(|error| error.code() == Code::Lost) {
             Some(error) => Err(error),
@@ -187,6 +259,164 @@ impl<S: Store, R: Runtime> fmt::Debug for Lock<S, R> {
 
 impl<S: Store, R: Runtime> fmt::Debug for Locked<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Locked {{ leases: {:?} }}", self.leases)
+        write!(f, "Locked {{ names: {:?}, fence: {} }}", self.names, self.fence)
+    }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+    use crate::client::Keepalive;
+    use crate::client::native::{NativeLeasehold, connect};
+
+    fn opened(store: &str) -> Result<NativeLeasehold> {
+        connect(&format!("memory:{store}"), "test")
+    }
+
+    fn at_once() -> LockOptions {
+        LockOptions { timeout: 0, ..LockOptions::default() }
+    }
+
+    fn shared() -> LockOptions {
+        LockOptions { reentrant: true, ..at_once() }
+    }
+
+    /// A lock that ends soon, and has ended.
+    async fn ended(lock: &Lock<impl Store, impl Runtime>) {
+        while lock.last().upgrade().is_some_and(|holding| holding.remaining() > 0) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    // In priority-redlock the first of two releases freed the lock.
+    #[tokio::test]
+    async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {
+        let (handle, other) = (opened("reentrant").unwrap(), opened("reentrant").unwrap());
+        let lock = handle.lock(&["a", "b"], shared()).unwrap();
+        let another = other.lock(&["b"], shared()).unwrap();
+        let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+        assert_eq!(inner.fence(), outer.fence());
+        outer.release().await.unwrap();
+        // Its own part has ended, and ends once.
+        outer.release().await.unwrap();
+        assert!(!outer.is_held() && inner.is_held());
+        assert!(outer.lost().await.is_none());
+        assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+        let joined = lock.acquire().await.unwrap();
+        drop(inner);
+        assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+        joined.release().await.unwrap();
+        let had = another.acquire().await.unwrap();
+        assert!(had.fence() > joined.fence());
+        // It is another's now.
+        assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
+    }
+
+    #[tokio::test]
+    async fn only_who_asked_to_share_does() {
+        let handle = opened("asked").unwrap();
+        let lock = handle.lock(&["a"], at_once()).unwrap();
+        let held = lock.acquire().await.unwrap();
+        for options in [at_once(), shared()] {
+            assert_eq!(lock.acquire_with(options).await.unwrap_err().code(), Code::Exhausted);
+        }
+        held.release().await.unwrap();
+        let held = lock.acquire_with(shared()).await.unwrap();
+        assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
+        // The owner is the lock, not its names.
+        let twin = handle.lock(&["a"], shared()).unwrap();
+        assert_eq!(twin.acquire().await.unwrap_err().code(), Code::Exhausted);
+        assert_eq!(lock.acquire_with(shared()).await.unwrap().fence(), held.fence());
+    }
+
+    #[tokio::test]
+    async fn what_was_lost_is_not_joined() {
+        let handle = opened("lost").unwrap();
+        let brief = LockOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+        let lock = handle.lock(&["a"], brief).unwrap();
+        let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+        ended(&lock).await;
+        let anew = lock.acquire_with(shared()).await.unwrap();
+        assert!(anew.fence() > outer.fence());
+        // Both who shared it are told, whoever is the last.
+        for lost in [outer, inner] {
+            assert_eq!(lost.release().await.unwrap_err().code(), Code::Lost);
+        }
+        assert!(anew.is_held());
+        anew.release().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_body_is_told_that_it_outlived_its_lock() {
+        let brief = LockOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+        let lock = opened("outlived").unwrap().lock(&["a"], brief).unwrap();
+        let body = async |_: &_| {
+            ended(&lock).await;
+            "what it gave"
+        };
+        match lock.run(body).await {
+            Err(RunError::Lost { error, output }) => {
+                assert_eq!((error.code(), output), (Code::Lost, "what it gave"));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(lock.run(async |locked| locked.is_held()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn the_handle_bounds_how_long_its_locks_live() {
+        let options = Value::map([("lock_ttl", Value::Number(1_000.0))]);
+        let handle = tokio::runtime::Handle::current();
+        let open = |options: &Value| {
+            crate::client::native::open(&"memory:".into(), options, Unit::Milliseconds, handle.clone())
+        };
+        let handle = open(&options).unwrap();
+        assert_eq!(handle.lock_defaults().ttl, 1_000 * MILLISECOND);
+        let lock = |ttl: f64| {
+            let options = Value::map([("ttl", Value::Number(ttl))]);
+            handle.lock_by(&"a".into(), &options, Unit::Milliseconds)
+        };
+        lock(1_000.0).unwrap();
+        assert_eq!(lock(1_001.0).unwrap_err().field(), Some("ttl"));
+        let lock = handle.lock_by(&"a".into(), &Value::Null, Unit::Milliseconds).unwrap();
+        let long = Value::map([("ttl", Value::Number(1_001.0))]);
+        for field in [
+            lock.acquire_by(&long, Unit::Milliseconds).await.unwrap_err(),
+            lock.enter(&long, Unit::Milliseconds).await.unwrap_err(),
+        ] {
+            assert_eq!(field.field(), Some("ttl"));
+        }
+        for wrong in [0.0, 8.0 * 86_400_000.0] {
+            let options = Value::map([("lock_ttl", Value::Number(wrong))]);
+            assert_eq!(open(&options).unwrap_err().field(), Some("lock_ttl"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_not_to_be_locked_is_not() {
+        let lock = opened("unlocked").unwrap().lock(&["a"], at_once()).unwrap();
+        let enter = |options: Value, unit| {
+            let lock = &lock;
+            async move { lock.enter(&options, unit).await }
+        };
+        let held = lock.acquire().await.unwrap();
+        for (condition, unit) in [("if", Unit::Milliseconds), ("if_", Unit::Seconds)] {
+            for (key, value) in [(condition, false), ("unless", true)] {
+                let options = Value::map([(key, Value::Bool(value))]);
+                assert!(enter(options, unit).await.unwrap().is_none(), "{key}");
+                // What else it says is looked at all the same.
+                let wrong = Value::map([(key, Value::Bool(value)), ("ttl", Value::Number(-1.0))]);
+                assert_eq!(enter(wrong, unit).await.unwrap_err().field(), Some("ttl"));
+                let options = Value::map([(key, Value::Bool(!value))]);
+                assert_eq!(enter(options, unit).await.unwrap_err().code(), Code::Exhausted);
+                let wrong = Value::map([(key, Value::Number(1.0))]);
+                assert_eq!(enter(wrong, unit).await.unwrap_err().field(), Some(key));
+            }
+        }
+        held.release().await.unwrap();
+        assert!(enter(Value::Null, Unit::Seconds).await.unwrap().unwrap().is_held());
+        // An acquisition has no body that could go without.
+        let options = Value::map([("unless", Value::Bool(true))]);
+        assert_eq!(lock.acquire_by(&options, Unit::Seconds).await.unwrap_err().field(), Some("unless"));
     }
 }

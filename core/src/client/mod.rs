@@ -27,11 +27,11 @@ pub use admin::{Census, SlotState};
 pub use calls::{Begun, Calls, holding, let_go};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
-pub use lock::{LOCK_TTL, Lock, LockOptions, Locked, RunError};
+pub use lock::{Lock, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
 pub use options::{
-    AcquireOptions, Keepalive, PoolOptions, ReleaseOptions, Unit, read_rewind, read_slots, read_ttl,
-    read_wait,
+    AcquireOptions, Keepalive, LOCK_TTL, LockOptions, PoolOptions, ReleaseOptions, Unit, read_rewind,
+    read_slots, read_ttl, read_wait,
 };
 pub use pool::Pool;
 pub use runtime::Runtime;
