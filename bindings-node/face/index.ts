@@ -3,6 +3,7 @@
 export { type Code, LeaseholdError } from "./errors.js";
 export type { Lease, ReleaseOptions } from "./lease.js";
 export { type Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./lock.js";
 export type {
   AcquireManyOptions,
   AcquireOptions,

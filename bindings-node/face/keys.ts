@@ -49,4 +49,4 @@ export function spoken(message: string): string {
 }
 
 const names =
-  /\b(response_timeout|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;
+  /\b(response_timeout|lock_ttl|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;

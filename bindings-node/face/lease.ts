@@ -66,7 +66,8 @@ export class Lease {
    * alive, nor the lease: one that is collected is given back.
    */
   get lost(): AbortSignal {
-    this.#lost ??= this.#owned ? whenLost(this.#owned.number) : new AbortController();
+    const number = this.#number;
+    this.#lost ??= number ? whenLost(() => native.leaseLost(number)) : new AbortController();
     return this.#lost.signal;
   }
 
@@ -98,6 +99,7 @@ export class Lease {
   async release(options?: ReleaseOptions): Promise<void> {
     if (!this.#owned || this.#releaseNow(options)) return;
     await ended(() => native.leaseRelease(this.#number, toCore(options)));
+    this.#owned?.end();
     this.#ended();
   }
 

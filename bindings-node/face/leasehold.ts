@@ -1,6 +1,7 @@
 import { guarded, settled } from "./calls.js";
 import { invalid } from "./errors.js";
 import { taken, toCore } from "./keys.js";
+import { Lock, type LockOptions } from "./lock.js";
 import { native } from "./native.js";
 import { Owned } from "./owned.js";
 import { Pool, type PoolOptions } from "./pool.js";
@@ -11,6 +12,11 @@ export interface OpenOptions {
   namespace?: string | undefined;
   /** How long one reply of the store may take, in milliseconds: 2 s if not given. */
   responseTimeout?: number | undefined;
+  /**
+   * The longest time to live of this handle's locks, and their default, in milliseconds: a minute if not given. The same
+   * in every process: it is how long a store that lost its memory, or was started a moment ago, grants no lock.
+   */
+  lockTtl?: number | undefined;
 }
 
 /** The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds. */
@@ -44,6 +50,12 @@ export class Leasehold {
     const asker = readNonce === undefined || readNonce === null ? undefined : asking(readNonce);
     const number = await settled(() => native.leaseholdPool(this.#owned.number, name, toCore(rest), asker));
     return new Pool(number, name);
+  }
+
+  /** A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet. */
+  lock(names: string | readonly string[], options?: LockOptions): Lock {
+    const number = guarded(() => native.leaseholdLock(this.#owned.number, names, toCore(options)));
+    return new Lock(number, typeof names === "string" ? [names] : [...names]);
   }
 
   /**

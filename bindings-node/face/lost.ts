@@ -1,14 +1,11 @@
 import { failing } from "./calls.js";
-import { native } from "./native.js";
+import type { Soon } from "./native.js";
 
-/** Its signal is aborted when the lease of this number is lost. */
-export function whenLost(number: number): AbortController {
+/** Its signal is aborted when the call fails, which says that something is lost. What the call refers to is held as long. */
+export function whenLost(lost: () => Soon<null>): AbortController {
   const controller = new AbortController();
   // Held from here, it would hold what listens to it, and that often has the lease: which could never be collected.
   const held = new WeakRef(controller);
-  failing(
-    () => native.leaseLost(number),
-    (failure) => held.deref()?.abort(failure),
-  );
+  failing(lost, (failure) => held.deref()?.abort(failure));
   return controller;
 }

@@ -11,6 +11,7 @@ export interface Native {
     options: unknown,
     readNonce: ((slot: string) => Promise<unknown>) | undefined,
   ): Promise<Answer<number>>;
+  leaseholdLock(leasehold: number, names: unknown, options: unknown): Answer<number>;
   leaseholdClose(leasehold: number): Answer<void>;
   leaseholdForget(leasehold: number): void;
   attend(bell: () => void): void;
@@ -41,6 +42,14 @@ export interface Native {
   leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
   leaseReadNonce(lease: number): Promise<Answer<Shown>>;
   leaseForget(lease: number): void;
+  lockAcquire(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock>;
+  lockEnter(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock | null>;
+  lockForget(lock: number): void;
+  lockedRemaining(locked: number): number;
+  lockedLost(locked: number): Soon<null>;
+  lockedRelease(locked: number): Soon<null>;
+  lockedConclude(locked: number): Soon<null>;
+  lockedForget(locked: number): void;
 }
 
 /** A wish to stop waiting; see `abortable`. */
@@ -62,6 +71,9 @@ export interface Grant extends Shown {
 
 /** Of each lease its number, slot, fence, nonce, and whether that is in doubt. */
 export type Granted = (number | string | bigint | boolean | null)[];
+
+/** Of a lock that was granted its number and its fence. */
+export type GrantedLock = [number: number, fence: bigint];
 
 /** A failure comes as data; see `answered`. */
 export type Answer<T> = T | Failure;

@@ -1,3 +1,4 @@
+import { guarded } from "./calls.js";
 import { native } from "./native.js";
 
 /**
@@ -20,6 +21,13 @@ export class Owned {
 
   set number(number: number) {
     this.#cell.number = number;
+  }
+
+  /** Has the addon forget the thing now. */
+  end(): void {
+    const { number, forget } = this.#cell;
+    this.number = 0;
+    guarded(() => forget(number));
   }
 }
 

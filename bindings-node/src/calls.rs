@@ -44,7 +44,7 @@ impl<T: ToNapiValue> ToNapiValue for Soon<T> {
     }
 }
 
-/// The calls of an environment. What a call gives, if not nothing, is leases.
+/// The calls of an environment. What a call gives, if not nothing, was granted.
 struct Desk {
     calls: Calls<CoreResult<Option<Granted>>>,
     bell: Arc<Bell>,

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::answer::Answer;
 use crate::hit;
 use crate::nonce_source::{Asker, HostNonces};
-use crate::table::{Fresh, NativePool, Numbered};
+use crate::table::{Fresh, NativeLock, NativePool, Numbered};
 use crate::value::Arg;
 
 /// JavaScript's durations.
@@ -49,6 +49,18 @@ pub async fn leasehold_pool(
         leasehold.pool(&name, options, source).await
     };
     Answer(open.await.map(Fresh))
+}
+
+/// A lock of one name or several.
+#[napi(catch_unwind)]
+pub fn leasehold_lock(
+    leasehold: Numbered<NativeLeasehold>,
+    names: Arg,
+    options: Arg,
+) -> Answer<Fresh<NativeLock>> {
+    hit("leasehold_lock");
+    let lock = || leasehold.get()?.lock_by(&names.named("names")?, &options.options()?, UNIT).map(Fresh);
+    Answer(lock())
 }
 
 /// Opens no more pools, and ends acquisitions that wait for a slot.

@@ -14,6 +14,7 @@ mod cancel;
 mod kept;
 mod lease;
 mod leasehold;
+mod lock;
 mod nonce_source;
 mod pool;
 mod registers;

@@ -15,23 +15,36 @@ use crate::cancel::{Cancel, guarded};
 use crate::hit;
 use crate::leasehold::UNIT;
 use crate::registers;
-use crate::table::{NativeLease, NativePool, Numbered, number};
+use crate::table::{NativeLease, NativeLocked, NativePool, Numbered, number};
 use crate::value::{Arg, Out};
 
-/// Leases that were granted: of each its number, slot, fence, nonce, and whether that is in doubt.
-pub struct Granted(Vec<NativeLease>);
+/// What was granted.
+pub enum Granted {
+    /// Of each lease its number, slot, fence, nonce, and whether that is in doubt.
+    Leases(Vec<NativeLease>),
+    /// Of a lock its number and its fence.
+    Lock(NativeLocked),
+}
 
 #[allow(unsafe_code, reason = "napi declares this conversion unsafe; only its own functions are called here")]
 impl ToNapiValue for Granted {
     unsafe fn to_napi_value(env: sys::napi_env, granted: Self) -> Result<sys::napi_value> {
         let wrapped = Env::from_raw(env);
-        let mut words = wrapped.create_array(WORDS * granted.0.len() as u32)?;
-        for (lease, at) in granted.0.into_iter().zip((0..).step_by(WORDS as usize)) {
-            words.set(at + 1, lease.slot())?;
-            words.set(at + 2, BigInt::from(lease.fence()))?;
-            words.set(at + 3, lease.nonce().map(BigInt::from))?;
-            words.set(at + 4, lease.in_doubt())?;
-            words.set(at, number(Arc::new(lease)))?;
+        let mut words = wrapped.create_array(0)?;
+        match granted {
+            Granted::Leases(leases) => {
+                for (lease, at) in leases.into_iter().zip((0..).step_by(WORDS)) {
+                    words.set(at + 1, lease.slot())?;
+                    words.set(at + 2, BigInt::from(lease.fence()))?;
+                    words.set(at + 3, lease.nonce().map(BigInt::from))?;
+                    words.set(at + 4, lease.in_doubt())?;
+                    words.set(at, number(Arc::new(lease)))?;
+                }
+            }
+            Granted::Lock(locked) => {
+                words.set(1, BigInt::from(locked.fence()))?;
+                words.set(0, number(Arc::new(locked)))?;
+            }
         }
         // SAFETY: the value is made in the environment of this call.
         unsafe { Array::to_napi_value(env, words) }
@@ -39,7 +52,7 @@ impl ToNapiValue for Granted {
 }
 
 /// How many say what a lease is.
-const WORDS: u32 = 5;
+const WORDS: usize = 5;
 
 /// Leases one slot, waiting for it.
 #[napi(catch_unwind)]
@@ -53,7 +66,7 @@ pub fn pool_acquire(
     // In a box: the core's future is large, and would be moved more often than it is polled.
     let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        Ok(Some(Granted(vec![pool.get()?.acquire(options).await?])))
+        Ok(Some(Granted::Leases(vec![pool.get()?.acquire(options).await?])))
     });
     begin(env, guarded(cancel, call))
 }
@@ -69,7 +82,7 @@ pub fn pool_acquire_many(
     hit("pool_acquire_many");
     let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        Ok(Some(Granted(pool.get()?.acquire_many(options).await?)))
+        Ok(Some(Granted::Leases(pool.get()?.acquire_many(options).await?)))
     });
     begin(env, guarded(cancel, call))
 }

@@ -19,12 +19,16 @@ use crate::kept::Kept;
 
 pub type NativePool = leasehold::Pool<NativeStore, TokioRuntime>;
 pub type NativeLease = leasehold::Lease<NativeStore, TokioRuntime>;
+pub type NativeLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
+pub type NativeLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
 
 #[derive(Default)]
 struct Tables {
     leaseholds: Table<NativeLeasehold>,
     pools: Table<NativePool>,
     leases: Table<NativeLease>,
+    locks: Table<NativeLock>,
+    locked: Table<NativeLocked>,
 }
 
 impl Drop for Tables {
@@ -98,6 +102,8 @@ macro_rules! tabled {
 tabled!(NativeLeasehold, leaseholds, misused("no such handle"));
 tabled!(NativePool, pools, misused("no such pool"));
 tabled!(NativeLease, leases, Error::new(Code::Lost, "the lease was given back already; acquire anew"));
+tabled!(NativeLock, locks, misused("no such lock"));
+tabled!(NativeLocked, locked, Error::new(Code::Lost, "the lock was given back already; acquire anew"));
 
 /// An argument: a thing by its number.
 pub struct Numbered<T> {

@@ -8,6 +8,7 @@ type Loose = Record<string, (...wrong: unknown[]) => unknown>;
 const lh = await open("memory:arguments");
 const pool = await lh.pool("p", { slots: ["a", "b"] });
 const lease = await pool.acquire();
+const lock = lh.lock("a");
 const loose = (thing: object) => thing as unknown as Loose;
 const sparse = (...wrong: unknown[]) => open(...(wrong as [string]));
 
@@ -32,7 +33,18 @@ for (const wrong of [5, NaN, true, Symbol("x"), () => 1, 5n, [1], new Date()]) {
   refuses(`giveBack(${shown})`, "options", () => loose(lease)["giveBack"]!(wrong));
   refuses(`resync(1, ${shown})`, "options", () => loose(lease)["resync"]!(1, wrong));
   refuses(`signal: ${shown}`, "signal", () => loose(pool)["acquire"]!({ signal: wrong }));
+  refuses(`lock(_, ${shown})`, "options", () => loose(lh)["lock"]!("a", wrong));
+  refuses(`lock.acquire(${shown})`, "options", () => loose(lock)["acquire"]!(wrong));
+  refuses(`lock.run(_, ${shown})`, "options", () => loose(lock)["run"]!(() => 1, wrong));
+  refuses(`lock.run(_, { signal: ${shown} })`, "signal", () => loose(lock)["run"]!(() => 1, { signal: wrong }));
+  if (!Array.isArray(wrong)) refuses(`lock(${shown})`, "names", () => loose(lh)["lock"]!(wrong));
+  if (wrong !== true) {
+    for (const option of ["if", "unless", "reentrant"]) {
+      refuses(`${option}: ${shown}`, option, () => loose(lock)["run"]!(() => 1, { [option]: wrong }));
+    }
+  }
   if (typeof wrong !== "function") {
+    refuses(`lock.run(${shown})`, "body", () => loose(lock)["run"]!(wrong));
     refuses(`readNonce: ${shown}`, "readNonce", () => loose(lh)["pool"]!("q", { readNonce: wrong }));
   }
 }
@@ -81,6 +93,26 @@ refuses("a slot twice", "slots[1]", () => lh.pool("q", { slots: ["0xab", "0xAB"]
 refuses("a name that forms another key", "name", () => lh.pool("a{b"));
 refuses("a namespace that forms another key", "namespace", () => open("memory:", { namespace: "a b" }));
 
+for (const [names, field] of [
+  [[], "names"],
+  ["", "names"],
+  ["a b", "names"],
+  [["a", "b", "a"], "names[2]"],
+  [["a", "{"], "names[1]"],
+  [["a", 5], "names[1]"],
+  [Array.from({ length: 1_001 }, (_, at) => `${at}`), "names"],
+] as [string[], string][]) {
+  refuses(`the names ${JSON.stringify(names).slice(0, 20)}`, field, () => lh.lock(names));
+}
+for (const ttl of [0, -1, NaN, 60_001, "1"] as number[]) {
+  refuses(`a lock's ttl of ${ttl}`, "ttl", () => lh.lock("a", { ttl }));
+  refuses(`an acquisition's ttl of ${ttl}`, "ttl", () => lock.acquire({ ttl }));
+}
+refuses("lockTtl: 0", "lockTtl", () => open("memory:", { lockTtl: 0 }));
+refuses("lock({ timeOut })", "timeOut", () => loose(lh)["lock"]!("a", { timeOut: 1 }));
+refuses("lock({ if })", "if", () => loose(lh)["lock"]!("a", { if: true }));
+refuses("lock.acquire({ unless })", "unless", () => loose(lock)["acquire"]!({ unless: true }));
+
 for (const [name, field, call] of wrongs) {
   test(`refused: ${name}`, async () => {
     await assert.rejects(async () => call(), failure("invalid_argument", field));
@@ -96,6 +128,7 @@ test("nothing that was refused has changed anything", async () => {
 test("messages name things as they are written here", async () => {
   await assert.rejects(loose(lh)["pool"]!("q", { maxHold: -1 }) as Promise<unknown>, /^LeaseholdError: maxHold: /);
   await assert.rejects(loose(lh)["pool"]!("q", { max: -1 }) as Promise<unknown>, /maxHold, keepalive, doubtRest/);
+  assert.throws(() => lh.lock("a", { ttl: 60_001 }), /the handle's lockTtl/);
 });
 
 test("what a getter of the caller throws comes through as it is", async () => {

@@ -1,10 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { open, type Pool } from "../face/index.js";
-import { collected } from "./support.js";
+import { native } from "../face/native.js";
+import { startRedis } from "./redis.js";
+import { collected, granting } from "./support.js";
 
 const lh = await open();
 const idle = async (pool: Pool) => pool.statistics().leased === 0;
+
+test("what was given back over Redis is kept nowhere", async () => {
+  const redis = await startRedis();
+  const far = await open(redis.url, { responseTimeout: 1_000, lockTtl: 2_000 });
+  const pool = await granting(await far.pool("p", { slots: ["a"], ttl: 2_000 }));
+  const lock = far.lock("a");
+  for (let round = 0; round < 20; round++) {
+    await (await pool.acquire()).release();
+    await lock.run(() => {});
+  }
+  // The first number that there is, given again.
+  const [lease, locked] = [await pool.acquire(), await lock.acquire()];
+  assert.ok(native.leaseRemaining(1) > 0 && native.lockedRemaining(1) > 0);
+  await Promise.all([lease.release(), locked.release()]);
+  await far.close();
+  await redis.stop();
+});
 
 test("a lease that is collected is given back", async () => {
   const pool = await lh.pool("leases", { slots: ["a", "b"], ttl: 600_000 });

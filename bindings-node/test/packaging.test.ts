@@ -48,7 +48,7 @@ for (const module of ["NodeNext", "ESNext"]) {
   test(`a consumer's code is checked against its types, as ${module}`, () => {
     writeFileSync(
       join(consumer, "consumer.ts"),
-      `import { type Code, type Lease, LeaseholdError, open, type Pool, version } from "leasehold";
+      `import { type Code, type Lease, LeaseholdError, type Lock, type Locked, open, type Pool, version } from "leasehold";
        export const text: string = version();
        export const code: Code = new LeaseholdError("lost", "acquire again").code;
        // @ts-expect-error a version is no number
@@ -57,6 +57,12 @@ for (const module of ["NodeNext", "ESNext"]) {
        const lease: Lease = await pool.acquire({ timeout: 0, signal: undefined, keepalive: true });
        export const signal: AbortSignal = lease.lost;
        export const next: bigint = (lease.nonce ?? 0n) + lease.fence;
+       const lock: Lock = (await open()).lock(["a", "b"], { ttl: 1_000, keepalive: false, reentrant: true });
+       const locked: Locked = await lock.acquire({ timeout: 0, signal: lease.lost });
+       export const fence: Promise<bigint> = lock.run((it) => it.fence);
+       export const maybe: Promise<bigint | undefined> = lock.run((it) => it?.fence, { unless: locked.held });
+       // @ts-expect-error it may run without the lock
+       export const sure: Promise<bigint> = lock.run((it) => it.fence, { unless: locked.held });
        // @ts-expect-error a misspelled option
        await pool.acquire({ timeOut: 0 });
        // @ts-expect-error it may be null

@@ -11,12 +11,15 @@ const lh = await open();
 const pool = await lh.pool("p", { slots: ["a", "b"], ttl: 600_000, readNonce: () => 7n });
 const far = await lh.pool("far", { slots: ["a"] });
 const lease = await pool.acquire({ slots: ["b"] });
+const lock = lh.lock("shared", { reentrant: true });
+const locked = await lock.acquire();
 
 /** How each export is called through the face. */
 const calls: Record<string, () => unknown> = {
   version: () => version(),
   open: () => open(),
   leasehold_pool: () => lh.pool("q", { slots: ["a"] }),
+  leasehold_lock: () => lh.lock("another"),
   leasehold_close: () => lh.close(),
   pool_acquire: () => pool.acquire(),
   pool_acquire_many: () => pool.acquireMany({ count: 1 }),
@@ -41,6 +44,12 @@ const calls: Record<string, () => unknown> = {
   lease_renew: () => lease.renew(),
   lease_resync: () => lease.resync(7),
   lease_read_nonce: () => lease.readNonce(),
+  lock_acquire: () => lock.acquire(),
+  lock_enter: () => lock.run(() => 1),
+  locked_remaining: () => locked.remaining,
+  locked_lost: () => locked.lost,
+  locked_release: () => locked.release(),
+  locked_conclude: () => lock.run(() => 1),
   new: () => pool.acquire({ signal: new AbortController().signal }),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend(() => {})),
@@ -48,7 +57,7 @@ const calls: Record<string, () => unknown> = {
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
-const silent = ["cancel", "turn", "leasehold_forget", "pool_forget", "lease_forget"];
+const silent = ["cancel", "turn", "leasehold_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"];
 
 /** All still works. */
 async function works() {
@@ -56,7 +65,8 @@ async function works() {
   const taken = far.tryAcquire() as Lease;
   taken.giveBack();
   await (await pool.acquire({ slots: ["a"], timeout: 1_000 })).release();
-  assert.ok(lease.held);
+  assert.equal(await lock.run(({ fence }) => fence), locked.fence);
+  assert.ok(lease.held && locked.held);
 }
 
 test("no export is forgotten", () => {
@@ -100,6 +110,8 @@ for (const [name, leave] of Object.entries<() => Promise<unknown>>({
   lease_forget: async () => {
     (await lh.pool("collected", { slots: ["a"] })).tryAcquire({ ttl: 50 });
   },
+  lock_forget: async () => lh.lock("collected"),
+  locked_forget: () => lh.lock("collected").acquire(),
 })) {
   test(`a panic in ${name}, as garbage is collected, harms nobody`, async () => {
     await leave();

@@ -1,0 +1,163 @@
+import { abortable, ended, guarded } from "./calls.js";
+import { invalid } from "./errors.js";
+import { taken, toCore } from "./keys.js";
+import { whenLost } from "./lost.js";
+import { type Cancel, type GrantedLock, native, type Soon } from "./native.js";
+import { Owned } from "./owned.js";
+
+/** How a lock is held. Durations are in milliseconds. */
+export interface LockOptions {
+  /** Time to live without a renewal: the handle's `lockTtl`, a minute, if not given, and at most that. */
+  ttl?: number | undefined;
+  /**
+   * Whether the lock is renewed while it is held: `true`, at a third of its `ttl`, if not given; a number, every so many
+   * milliseconds. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   */
+  keepalive?: boolean | number | undefined;
+  /** How long an acquisition waits: 5 s if not given, 0 for one attempt. */
+  timeout?: number | undefined;
+  /**
+   * Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once; not if
+   * not given. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
+   */
+  reentrant?: boolean | undefined;
+}
+
+/** What one acquisition wants, where it differs from the lock. */
+export interface LockAcquireOptions extends LockOptions {
+  /** Aborted, the acquisition rejects with its reason and leaves nothing behind. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface RunOptions extends LockAcquireOptions {
+  /** False: the body runs without the lock. */
+  if?: boolean | undefined;
+  /** True: the body runs without the lock. */
+  unless?: boolean | undefined;
+}
+
+/** One name, or several that are held together or not at all. Nothing of them stays behind in the store. */
+export class Lock {
+  /** As the caller spelled them. */
+  readonly names: readonly string[];
+  readonly #owned: Owned;
+
+  /** @internal */
+  constructor(number: number, names: readonly string[]) {
+    this.names = names;
+    this.#owned = new Owned(number, native.lockForget);
+  }
+
+  /** Locks all of its names, waiting until the timeout. */
+  async acquire(options?: LockAcquireOptions): Promise<Locked> {
+    return (await this.#enter(native.lockAcquire, options)) as Locked;
+  }
+
+  /**
+   * Runs `body` under the lock, and gives what it gives. What it throws comes through as it is, after the lock was given
+   * back. If the lock did not last as long as the body, others may have run beside it: then this rejects with `lost`,
+   * with what the body gave as the error's `result`, or what it threw as its `cause`.
+   */
+  run<T>(body: (locked: Locked) => Promise<T> | T, options?: LockAcquireOptions): Promise<T>;
+  /** The same, perhaps without the lock. */
+  run<T>(body: (locked: Locked | undefined) => Promise<T> | T, options: RunOptions): Promise<T>;
+  async run<T>(body: (locked: never) => Promise<T> | T, options?: RunOptions): Promise<T> {
+    if (typeof body !== "function") throw invalid("body", "must be a function");
+    const locked = await this.#enter(native.lockEnter, options);
+    if (!locked) return body(undefined as never);
+    let result: T;
+    try {
+      result = await body(locked as never);
+    } catch (cause) {
+      await locked.conclude({ cause });
+      throw cause;
+    }
+    await locked.conclude({ result });
+    return result;
+  }
+
+  async #enter(
+    call: (lock: number, options: unknown, cancel: Cancel | undefined) => Soon<GrantedLock | null>,
+    wanted: unknown,
+  ): Promise<Locked | undefined> {
+    const [signal, options] = taken(wanted, "signal");
+    const granted = await abortable(signal, (cancel) => call(this.#owned.number, toCore(options), cancel));
+    if (!granted) return undefined;
+    const locked = new Locked(granted, this.names);
+    if (!(signal instanceof AbortSignal && signal.aborted)) return locked;
+    // Granted as the signal was aborted.
+    locked[Symbol.dispose]();
+    throw signal.reason;
+  }
+}
+
+/**
+ * A lock that is held. Give it back: at the end of an `await using` block, or by `release`. One that is collected is
+ * given back too.
+ */
+export class Locked {
+  /** As the caller spelled them. */
+  readonly names: readonly string[];
+  /** Larger than that of any lock before: what a resource checks to refuse a late holder. */
+  readonly fence: bigint;
+  readonly #owned: Owned;
+  #lost: AbortController | undefined;
+
+  /** @internal */
+  constructor([number, fence]: GrantedLock, names: readonly string[]) {
+    this.names = names;
+    this.fence = fence;
+    this.#owned = new Owned(number, native.lockedForget);
+  }
+
+  /** How long the lock can still be relied on, in milliseconds; 0 when it cannot. */
+  get remaining(): number {
+    return guarded(() => native.lockedRemaining(this.#owned.number));
+  }
+
+  /** Whether the lock can still be relied on. */
+  get held(): boolean {
+    return this.remaining > 0;
+  }
+
+  /**
+   * Aborted the moment that the lock can no longer be relied on, with an error whose code is `lost`; never if it was given
+   * back in time. See `Lease.lost`.
+   */
+  get lost(): AbortSignal {
+    const { number } = this.#owned;
+    this.#lost ??= number ? whenLost(() => native.lockedLost(number)) : new AbortController();
+    return this.#lost.signal;
+  }
+
+  /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */
+  async release(): Promise<void> {
+    await this.#end(native.lockedRelease);
+  }
+
+  /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
+  async conclude(body: { result?: unknown; cause?: unknown } = {}): Promise<void> {
+    try {
+      await this.#end(native.lockedConclude);
+    } catch (error) {
+      throw Object.assign(error as Error, body);
+    }
+  }
+
+  /** As `release`, but rejects with no other error than `lost`: the block had the lock to its end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.conclude();
+  }
+
+  /** Gives the lock back in the background; whether that worked is not told. */
+  [Symbol.dispose](): void {
+    this.release().catch(() => {});
+  }
+
+  async #end(call: (locked: number) => Soon<null>): Promise<void> {
+    const { number } = this.#owned;
+    if (!number) return;
+    await ended(() => call(number));
+    this.#owned.end();
+  }
+}
