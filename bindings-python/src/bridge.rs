@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use leasehold::client::Calls;
+use leasehold::client::{Calls, Engine};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::bell::Bell;
-use crate::engine::Engine;
 use crate::errors::Failure;
 use crate::guard::{guard, lock};
 use crate::runtime;

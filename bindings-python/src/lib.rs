@@ -7,7 +7,6 @@ mod bell;
 mod blocking;
 mod bridge;
 mod callback;
-mod engine;
 mod errors;
 mod face;
 mod guard;

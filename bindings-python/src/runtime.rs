@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use leasehold::Code;
+use leasehold::client::Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::engine::Engine;
 use crate::errors::Failure;
 use crate::guard::lock;
 use crate::process;

@@ -8,6 +8,8 @@ mod admin;
 #[cfg(feature = "tokio")]
 mod calls;
 mod courier;
+#[cfg(feature = "tokio")]
+mod engine;
 mod keeper;
 mod lease;
 mod leasehold;
@@ -25,6 +27,8 @@ mod waiting;
 pub use admin::{Census, SlotState};
 #[cfg(feature = "tokio")]
 pub use calls::{Begun, Calls, holding, let_go};
+#[cfg(feature = "tokio")]
+pub use engine::Engine;
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 pub use lock::{Lock, Locked, RunError};

@@ -1,17 +1,17 @@
-//! What runs the library's tasks: the thread that waits for them, or else one that is there for it.
+//! What runs the library's tasks where the host's threads block: the one that waits for them, or else one that is
+//! there for it.
 //!
 //! A thread that waits for an answer of a store drives the tasks itself, so that nothing has to wake it. When no
-//! thread waits, or calls of asyncio are under way, the keeper does: a thread of this library.
+//! thread waits, or calls of an event loop are under way, the keeper does: a thread of this library.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
-
-use crate::guard::lock;
 
 /// The runtime of one process, which lives as long as that does.
 pub struct Engine {
@@ -22,7 +22,7 @@ pub struct Engine {
     /// Threads that wait, and how many there were so far.
     waiting: AtomicUsize,
     waited: AtomicUsize,
-    /// Calls of asyncio that are under way.
+    /// Calls that are under way and for which no thread waits.
     calls: AtomicUsize,
     /// Whether the keeper wants to hear that no thread waits any more.
     listens: AtomicBool,
@@ -32,6 +32,9 @@ pub struct Engine {
 
 impl Engine {
     /// Starts the keeper.
+    ///
+    /// # Errors
+    /// Of the system, which has no thread left.
     pub fn start() -> io::Result<&'static Self> {
         let engine: &'static Self = Box::leak(Box::new(Self {
             tokio: Builder::new_current_thread().enable_all().build()?,
@@ -65,7 +68,7 @@ impl Engine {
         self.tokio.block_on(future)
     }
 
-    /// A call of asyncio begins, for which nobody waits on a thread.
+    /// A call begins for which no thread waits: that of an event loop.
     pub fn begin_call(&self) {
         self.calls.fetch_add(1, SeqCst);
         if !self.keeping.load(SeqCst) && self.waiting.load(SeqCst) == 0 {
@@ -89,7 +92,7 @@ impl Engine {
 
     /// Until no thread has waited for a while, or the keeper is wanted.
     fn rest(&self) {
-        let mut wanted = lock(&self.wanted);
+        let mut wanted = self.wanted();
         let mut before = usize::MAX;
         loop {
             let waited = self.waited.load(SeqCst);
@@ -104,15 +107,19 @@ impl Engine {
             let long = idle && self.waiting.load(SeqCst) > 0;
             let pause = if long { LONG } else { PAUSE };
             let woken = self.call.wait_timeout(wanted, pause);
-            wanted = woken.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            wanted = woken.unwrap_or_else(PoisonError::into_inner).0;
             self.listens.store(false, SeqCst);
         }
     }
 
     /// Has the keeper drive.
     fn fetch(&self) {
-        *lock(&self.wanted) = true;
+        *self.wanted() = true;
         self.call.notify_one();
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, bool> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,5 +136,11 @@ impl Drop for Waiting<'_> {
         if last && (self.0.listens.load(SeqCst) || self.0.calls.load(SeqCst) > 0) {
             self.0.fetch();
         }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Engine {{ keeping: {:?}, waiting: {:?} }}", self.keeping, self.waiting)
     }
 }
