@@ -25,6 +25,12 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
     total: int = census["total"]
     s: Statistics = pool.statistics()
     names: list[str] = pool.list()
+    lock: leasehold.Lock = lh.lock("account:13", ttl=10, keepalive=True, reentrant=True)
+    with lock.acquire(timeout=0) as locked:
+        fence: int = locked.fence
+        held_names: list[str] = locked.names
+    ran: int = lock.run(lambda it: it.fence, timeout=1)
+    perhaps: int | None = lock.run(lambda it: it.fence if it else None, unless=False)
 leasehold.open({"mode": "shared", "retry_timeout": 1, "redis": {"endpoint": "redis://127.0.0.1"}})
 try:
     pass
@@ -41,5 +47,15 @@ async def main() -> None:
         held: aio.Lease = await pool.acquire()
         wait: Awaitable[aio.Lease] = pool.acquire()
         await held.release(cooldown=1)
+        async with lh.lock(["a", "b"]).acquire(timeout=1) as locked:
+            fence: int = locked.fence
+        waits: Awaitable[aio.Locked] = lh.lock("c").acquire()
+        await (await waits).release()
+        later: int = await lh.lock("a").run(fenced)
+        now: int = await lh.lock("a").run(lambda it: it.fence)
+        maybe: int | None = await lh.lock("a").run(lambda it: it.fence if it else None, if_=True)
+
+async def fenced(locked: aio.Locked) -> int:
+    return locked.fence
 
 asyncio.run(main())

@@ -97,6 +97,8 @@ lease.nonce + 1
 lease.used("5")
 lh.pool("p", strategy="best")
 lh.pool("p", read_nonce=5)
+lh.lock("a", timout=1)
+lh.lock("a").run(lambda it: it.fence, if_=True)
 """
 
 
@@ -116,4 +118,4 @@ def test_mistakes_are_found_before_they_run(unpacked, tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--cache-dir", str(tmp_path), str(user)]
     told = subprocess.run(command, env=os.environ | {"MYPYPATH": str(unpacked)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     lines = {int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}
-    assert lines == {3, 4, 5, 7, 8, 9, 10}, told.stdout
+    assert lines == {3, 4, 5, 7, 8, 9, 10, 11, 12}, told.stdout

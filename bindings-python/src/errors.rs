@@ -47,8 +47,8 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// An error that is given and not raised, or None.
-pub struct Told(pub Option<Error>);
+/// An error that is given and not raised.
+pub struct Told(pub Error);
 
 impl<'py> IntoPyObject<'py> for Told {
     type Target = PyAny;
@@ -56,10 +56,7 @@ impl<'py> IntoPyObject<'py> for Told {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        match self.0 {
-            Some(error) => Ok(made(py, &error)?.into_value(py).into_bound(py).into_any()),
-            None => Ok(py.None().into_bound(py)),
-        }
+        Ok(made(py, &self.0)?.into_value(py).into_bound(py).into_any())
     }
 }
 

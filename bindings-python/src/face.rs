@@ -15,6 +15,10 @@ use crate::value::Plain;
 
 /// A pool of the core.
 pub type CorePool = leasehold::Pool<NativeStore, TokioRuntime>;
+/// A lock of the core.
+pub type CoreLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
+/// A lock that is held.
+pub type CoreLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
 /// A lease of the core.
 pub type CoreLease = leasehold::Lease<NativeStore, TokioRuntime>;
 

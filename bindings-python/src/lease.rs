@@ -141,7 +141,7 @@ impl Lease {
         guard(|| {
             let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
             let lost = self.core.get()?.lost_within(timeout);
-            self.face.run(py, async move { Ok(Told(lost.await)) }, Ok)
+            self.face.run(py, async move { Ok(lost.await.map(Told)) }, Ok)
         })
     }
 
@@ -149,8 +149,7 @@ impl Lease {
     #[pyo3(signature = (cooldown=None))]
     fn release(&self, py: Python<'_>, cooldown: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let Some(cooldown) = cooldown else { return self.give_back(py, ReleaseOptions::default()) };
-            let options = Value::map([("cooldown", cooldown.named("cooldown")?)]);
+            let options = Value::map([("cooldown", cooldown.unwrap_or_default().named("cooldown")?)]);
             self.give_back(py, ReleaseOptions::read(&options, Unit::Seconds)?)
         })
     }

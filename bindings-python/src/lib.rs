@@ -11,6 +11,7 @@ mod errors;
 mod face;
 mod guard;
 mod lease;
+mod lock;
 mod opening;
 mod pool;
 mod process;
@@ -30,6 +31,8 @@ mod _leasehold {
     use super::asyncio::Pending;
     #[pymodule_export]
     use super::lease::{Granted, Lease};
+    #[pymodule_export]
+    use super::lock::{Lock, Locked};
     #[pymodule_export]
     use super::opening::{Leasehold, open, open_aio};
     #[pymodule_export]

@@ -12,6 +12,7 @@ use crate::callback::nonce_source;
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
+use crate::lock::Lock;
 use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::runtime;
@@ -67,6 +68,15 @@ impl Leasehold {
             let options = core.pool_defaults().read(&options, Unit::Seconds)?;
             let pool = async move { Ok(Pool::new(core.pool(&name, options, read_nonce).await?, face)) };
             face.run(py, pool, Ok)
+        })
+    }
+
+    /// A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet.
+    #[pyo3(signature = (names, **options))]
+    fn lock(&self, names: Arg, options: Option<Arg>) -> PyResult<Lock> {
+        guard(|| {
+            let (names, options) = (names.named("names")?, options.unwrap_or_default().options()?);
+            Ok(Lock::new(self.core.get()?.lock_by(&names, &options, Unit::Seconds)?, self.face))
         })
     }
 

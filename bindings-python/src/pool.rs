@@ -156,8 +156,5 @@ impl Pool {
 }
 
 fn acquire_options(options: Option<Arg>) -> Result<AcquireOptions, Failure> {
-    match options {
-        Some(options) => Ok(AcquireOptions::read(&options.options()?, Unit::Seconds)?),
-        None => Ok(AcquireOptions::default()),
-    }
+    Ok(AcquireOptions::read(&options.unwrap_or_default().options()?, Unit::Seconds)?)
 }

@@ -53,6 +53,12 @@ class Redis:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
+    def command(self, *words: str) -> None:
+        """Has the server do something behind the library's back."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(" ".join(words).encode() + b"\r\n")
+            assert connection.recv(64).startswith(b"+OK")
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()

@@ -35,6 +35,19 @@ def fields():
         yield from ((call, "slot", value) for value in [*TEXTS, None])
     yield from (("named", "name", value) for value in [*TEXTS, None])
     yield from (("add", "slots", value) for value in [*LISTS, None])
+    for call in ("lock", "lock.acquire", "lock.run"):
+        yield from ((call, option, value) for option in ("ttl", "timeout") for value in NUMBERS)
+        yield from ((call, "reentrant", value) for value in [0, 1, "yes", [], object()])
+        yield from ((call, option, 1) for option in ("tll", "slots"))
+        yield (call, "ttl", 61)
+    for call in ("lock", "lock.acquire"):
+        yield from ((call, option, True) for option in ("if_", "unless"))
+    yield from (("lock.run", option, value) for option in ("if_", "unless") for value in [0, 1, "yes", [], object()])
+    yield ("lock.run", "if", True)
+    yield from (("lock.run", "body", value) for value in [None, 5, "a", object()])
+    yield from (("locks", "names", value) for value in [*TEXTS[:2], *TEXTS[4:], None, "a b", ["a"] * 2, [1], [None], ["a"] * 1001, {"a"}, iter(["a"])])
+    yield from (("lost", "timeout", value) for value in NUMBERS)
+    yield from (("open", "lock_ttl", value) for value in [0, 7 * 86_400 + 1, *NUMBERS])
     yield from (("inspect", "slots", value) for value in ["a", {"a"}, 5, [1], [None], [""], ["a"] * 1001, iter(["a"])])
 
 
@@ -43,10 +56,16 @@ def test_wrong_arguments_are_named(call, name, value):
     lh = leasehold.open("memory:arguments")
     pool = lh.pool("p", slots=["a"])
     lease = pool.acquire()
+    lock = lh.lock("a", reentrant=True)
     calls = {
         "open": lambda it: leasehold.open(**{name: it}),
         "pool": lambda it: lh.pool("q", **{name: it}),
         "named": lambda it: lh.pool(it),
+        "locks": lambda it: lh.lock(it),
+        "lock": lambda it: lh.lock("a", **{name: it}),
+        "lock.acquire": lambda it: lock.acquire(**{name: it}),
+        "lock.run": lambda it: lock.run(**({"body": print} | {name: it})),
+        "lost": lambda it: lock.acquire().lost(it),
         "quarantine": lambda it: pool.quarantine("a", it),
         "resync": lambda it: lease.resync(**({"nonce": 1} | {name: it})),
         **{method: lambda it, method=method: getattr(lease, method)(it) for method in ("release", "renew", "used", "rejected")},

@@ -17,6 +17,8 @@ SOURCES = Path(__file__).parent.parent / "src"
 LH = leasehold.open("memory:panics")
 POOL = LH.pool("p", slots=[f"s{i}" for i in range(200)], ttl=3600, read_nonce=lambda slot: 7)
 LEASE = POOL.acquire(slots=["s0"])
+LOCK = LH.lock("a", reentrant=True)
+LOCKED = LOCK.acquire()
 
 
 async def granted():
@@ -48,7 +50,21 @@ CALLS = {
     "Leasehold.__exit__": lambda: LH.__exit__(None, None, None),
     "Leasehold.__repr__": LH.__repr__,
     "Leasehold.close": LH.close,
+    "Leasehold.lock": lambda: LH.lock("b"),
     "Leasehold.pool": lambda: LH.pool("p"),
+    "Lock.__repr__": LOCK.__repr__,
+    "Lock._enter": lambda: LOCK._enter(print),
+    "Lock.acquire": LOCK.acquire,
+    "Lock.run": lambda: LOCK.run(print),
+    "Locked.__enter__": LOCKED.__enter__,
+    "Locked.__exit__": lambda: LOCKED.__exit__(None, None, None),
+    "Locked.__repr__": LOCKED.__repr__,
+    "Locked.fence": lambda: LOCKED.fence,
+    "Locked.held": lambda: LOCKED.held,
+    "Locked.lost": lambda: LOCKED.lost(0),
+    "Locked.names": lambda: LOCKED.names,
+    "Locked.release": LOCKED.release,
+    "Locked.remaining": lambda: LOCKED.remaining,
     "Pool.__repr__": POOL.__repr__,
     "Pool.acquire": POOL.acquire,
     "Pool.acquire_many": POOL.acquire_many,
@@ -79,7 +95,7 @@ CALLS = {
     "trial.sleep": lambda: trial.sleep(0),
     "trial.sleep_aio": lambda: trial.sleep_aio(0),
 }
-OURS = {"__enter__", "__exit__", "__repr__", "__call__"}
+OURS = {"__enter__", "__exit__", "__repr__", "__call__", "_enter"}
 
 
 def exports(holder, prefix=""):
@@ -112,6 +128,8 @@ def test_a_panic_in_an_export(name):
         CALLS[name]()
     # The library goes on: neither the slot nor the pool was touched, and no lock is stuck.
     assert LEASE.held
+    assert LOCKED.held
+    assert LOCK.run(lambda locked: locked.fence) == LOCKED.fence
     with POOL.acquire(slots=["s1"]) as lease:
         assert lease.nonce == 7
         lease.unused()

@@ -1,7 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Pool, open, version
+from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, open, version
 from .errors import (
     Busy,
     Cancelled,
@@ -30,6 +30,8 @@ __all__ = [
     "Leasehold",
     "LeaseholdError",
     "Limited",
+    "Lock",
+    "Locked",
     "LockedUntil",
     "Lost",
     "NonceUnavailable",

@@ -2,16 +2,18 @@
 
 import builtins
 import sys
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, final, overload
 
 from .errors import Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
     LockConfig,
+    LockOptions,
     OpenOptions,
     PoolOptions,
+    RunOptions,
     Slot,
     TryAcquireOptions,
 )
@@ -22,7 +24,9 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import Unpack
 
-__all__ = ["Granted", "Lease", "Leasehold", "Pending", "Pool", "open", "open_aio", "version"]
+_T = TypeVar("_T")
+
+__all__ = ["Granted", "Lease", "Leasehold", "Lock", "Locked", "Pending", "Pool", "open", "open_aio", "version"]
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
     """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration."""
@@ -39,6 +43,9 @@ class Leasehold:
 
     def pool(self, name: str, **options: Unpack[PoolOptions]) -> Pool:
         """Opens a pool of slots; makes it if it is not there yet."""
+
+    def lock(self, names: str | Sequence[str], **options: Unpack[LockOptions]) -> Lock:
+        """A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet."""
 
     def close(self) -> None:
         """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
@@ -152,6 +159,53 @@ class Lease:
         """Gives the slot back. A second call does nothing."""
 
     def __enter__(self) -> Lease: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Lock:
+    """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
+
+    def acquire(self, **options: Unpack[LockOptions]) -> Locked:
+        """Locks all of its names; waits for them until the timeout."""
+
+    @overload
+    def run(self, body: Callable[[Locked], _T], **options: Unpack[LockOptions]) -> _T:
+        """Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it:
+        that is `Lost`, with what the body gave as its `result`, or what it raised as its context."""
+
+    @overload
+    def run(self, body: Callable[[Locked | None], _T], **options: Unpack[RunOptions]) -> _T: ...
+    def _enter(self, body: Callable[..., Any], **options: Unpack[RunOptions]) -> Locked | None: ...
+
+@final
+class Locked:
+    """A lock that is held. Use it with `with`: at the end of the block it is given back, and `Lost` is raised if it did not last as
+    long."""
+
+    @property
+    def names(self) -> list[str]:
+        """Its names, as the caller spelled them."""
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lock before: what a resource checks to refuse a late holder."""
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock can still be relied on; 0.0 when it cannot."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock can still be relied on."""
+
+    def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
+
+    def release(self) -> None:
+        """Gives the lock back. A second call does nothing."""
+
+    def __enter__(self) -> Locked: ...
     def __exit__(self, *exception: object) -> None: ...
 
 @final

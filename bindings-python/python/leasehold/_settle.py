@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
-from ._leasehold import Lease, Pending
+from ._leasehold import Lease, Locked, Pending
+from .errors import Lost
 
-__all__ = ["Home", "call", "granted", "settle"]
+__all__ = ["Home", "call", "granted", "outlived", "run", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +39,27 @@ async def granted(started: Any) -> list[Lease]:
     grant and before it runs again, and what nobody took is given back unused."""
     leases: list[Lease] = (await settle(started)).take()
     return leases
+
+
+def run(locked: Locked | None, body: Callable[[Locked | None], T]) -> T:
+    """Runs a body under a lock that was acquired for it, or without."""
+    if locked is None:
+        return body(None)
+    with outlived() as gave, locked:
+        gave.append(result := body(locked))
+    return result
+
+
+@contextmanager
+def outlived() -> Iterator[list[Any]]:
+    """What is put into the list, a body that came to its end gave: if the lock was lost, the error takes it along."""
+    gave: list[Any] = []
+    try:
+        yield gave
+    except Lost as error:
+        if gave:
+            (error.result,) = gave
+        raise
 
 
 class Home:

@@ -11,21 +11,24 @@ A task that is cancelled while it acquires leaves no lease behind.
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from . import _leasehold
-from ._settle import call, granted
+from ._settle import call, granted, outlived
 from .errors import LeaseholdError, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
     AsyncPoolOptions,
     LockConfig,
+    LockOptions,
     OpenOptions,
+    RunOptions,
     Slot,
     TryAcquireOptions,
 )
@@ -37,7 +40,9 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Self, Unpack
 
-__all__ = ["Acquiring", "Lease", "Leasehold", "Pool", "open"]
+__all__ = ["Acquiring", "Lease", "Leasehold", "Lock", "Locked", "Pool", "open"]
+
+T = TypeVar("T")
 
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
@@ -57,6 +62,10 @@ class Leasehold:
     async def pool(self, name: str, **options: Unpack[AsyncPoolOptions]) -> Pool:
         """Opens a pool of slots; makes it if it is not there yet. A coroutine function as `read_nonce` runs on this loop."""
         return Pool(await call(self._core.pool, name, **options))  # type: ignore[arg-type]  # may be a coroutine function
+
+    def lock(self, names: str | Sequence[str], **options: Unpack[LockOptions]) -> Lock:
+        """A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet."""
+        return Lock(self._core.lock(names, **options))
 
     async def close(self) -> None:
         """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
@@ -88,9 +97,14 @@ class Pool:
         """The pool's name."""
         return self._core.name
 
-    def acquire(self, **options: Unpack[AcquireOptions]) -> Acquiring:
+    def acquire(self, **options: Unpack[AcquireOptions]) -> Acquiring[Lease]:
         """Leases one slot; waits for it until the timeout. For `async with`, or to be awaited."""
-        return Acquiring(self._core, options)
+
+        async def acquire() -> Lease:
+            (lease,) = await granted(self._core.acquire(**options))
+            return Lease(lease)
+
+        return Acquiring(acquire)
 
     async def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
         """Leases `count` slots at once: all of them or none."""
@@ -145,32 +159,38 @@ class Pool:
         return repr(self._core)
 
 
-class Acquiring(AbstractAsyncContextManager["Lease", None]):
+class Held(Protocol):
+    """What an acquisition gives: a lease or a lock."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+
+H = TypeVar("H", bound=Held)
+
+
+class Acquiring(AbstractAsyncContextManager[H, None], Generic[H]):
     """An acquisition that begins when it is awaited, or entered with `async with`."""
 
-    __slots__ = ("_core", "_lease", "_options")
+    __slots__ = ("_acquire", "_held")
 
-    def __init__(self, core: _leasehold.Pool, options: AcquireOptions) -> None:
-        self._core = core
-        self._options = options
-        self._lease: Lease | None = None
+    def __init__(self, acquire: Callable[[], Coroutine[Any, Any, H]]) -> None:
+        self._acquire = acquire
+        self._held: H | None = None
 
-    def __await__(self) -> Generator[None, None, Lease]:
+    def __await__(self) -> Generator[Any, Any, H]:
         return self._acquire().__await__()
 
-    async def __aenter__(self) -> Lease:
-        self._lease = await self._acquire()
-        return self._lease
+    async def __aenter__(self) -> H:
+        self._held = await self._acquire()
+        return self._held
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._lease is not None:
-            await self._lease.__aexit__(kind, error, traceback)
-
-    async def _acquire(self) -> Lease:
-        (lease,) = await granted(self._core.acquire(**self._options))
-        return Lease(lease)
+        if self._held is not None:
+            await self._held.__aexit__(kind, error, traceback)
 
 
 class Lease:
@@ -264,3 +284,98 @@ class Lease:
 
     def __repr__(self) -> str:
         return repr(self._core)
+
+
+class Lock:
+    """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Lock) -> None:
+        self._core = core
+
+    def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
+        """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited."""
+
+        async def acquire() -> Locked:
+            return Locked(await call(self._core.acquire, **options))
+
+        return Acquiring(acquire)
+
+    @overload
+    async def run(self, body: Callable[[Locked], Awaitable[T]], **options: Unpack[LockOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked | None], Awaitable[T]], **options: Unpack[RunOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked], T], **options: Unpack[LockOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked | None], T], **options: Unpack[RunOptions]) -> T: ...
+    async def run(self, body: Callable[[Any], Any], **options: Unpack[RunOptions]) -> Any:
+        """Runs the body, a coroutine function or a plain one, under the lock, and gives what it gives. If the lock did not last as
+        long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
+        context."""
+        core = await call(self._core._enter, body, **options)
+        if core is None:
+            return await _ended(body(None))
+        with outlived() as gave:
+            async with Locked(core) as locked:
+                gave.append(await _ended(body(locked)))
+        return gave[0]
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class Locked:
+    """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
+    last as long."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Locked) -> None:
+        self._core = core
+
+    @property
+    def names(self) -> builtins.list[str]:
+        """Its names, as the caller spelled them."""
+        return self._core.names
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lock before: what a resource checks to refuse a late holder."""
+        return self._core.fence
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock can still be relied on; 0.0 when it cannot."""
+        return self._core.remaining
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock can still be relied on."""
+        return self._core.held
+
+    async def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
+        return await call(self._core.lost, timeout)
+
+    async def release(self) -> None:
+        """Gives the lock back. A second call does nothing."""
+        await call(self._core.release)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await call(self._core.__exit__, kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+async def _ended(given: Any) -> Any:
+    """What a body gave: a coroutine is awaited."""
+    return await given if inspect.isawaitable(given) else given

@@ -42,9 +42,11 @@ class Cancelled(LeaseholdError):
 
 
 class Lost(LeaseholdError):
-    """The lease is no longer held. Stop at once: someone else may hold the slot."""
+    """The lease is no longer held. Stop at once: someone else may hold the slot. Where a body outlived its lock, `result` is what
+    it gave."""
 
     code: ClassVar[str] = "lost"
+    result: object = None
 
 
 class StoreUnavailable(LeaseholdError):

@@ -10,9 +10,11 @@ __all__ = [
     "AcquireOptions",
     "AsyncPoolOptions",
     "LockConfig",
+    "LockOptions",
     "OpenOptions",
     "PoolOptions",
     "RedisConfig",
+    "RunOptions",
     "Slot",
     "SlotSpec",
     "TryAcquireOptions",
@@ -56,6 +58,33 @@ class OpenOptions(TypedDict, total=False):
     namespace: str | None
     # How long one reply of the store may take: 2 by default.
     response_timeout: float | None
+    # The longest time to live of this handle's locks, and their default: 60 by default. The same in every process: it is how long a
+    # store that lost its memory, or was started a moment ago, grants no lock.
+    lock_ttl: float | None
+
+
+class LockOptions(TypedDict, total=False):
+    """How a lock is held."""
+
+    # Time to live without a renewal: by default `lock_ttl`, and at most that.
+    ttl: float | None
+    # Whether the lock is renewed while it is held: True (at a third of `ttl`), the default, an interval, or False. Needs a `ttl`
+    # that is longer than the interval and `response_timeout` together.
+    keepalive: bool | float | None
+    # How long an acquisition waits: 5 by default, 0 for one attempt.
+    timeout: float | None
+    # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
+    # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
+    reentrant: bool | None
+
+
+class RunOptions(LockOptions, total=False):
+    """How a body is run under a lock, where that differs from the lock's options."""
+
+    # False: the body runs without the lock, and gets None.
+    if_: bool | None
+    # True: the same.
+    unless: bool | None
 
 
 class _PoolOptions(TypedDict, total=False):

@@ -1,0 +1,151 @@
+//! Named locks.
+
+use std::sync::Arc;
+
+use leasehold::client::{Unit, read_wait};
+use leasehold::{Code, Error};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::Told;
+use crate::face::{CoreLock, CoreLocked, Face};
+use crate::guard::guard;
+use crate::process::Homebound;
+use crate::value::Arg;
+
+/// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
+#[pyclass(frozen, module = "leasehold")]
+pub struct Lock {
+    core: Homebound<Arc<CoreLock>>,
+    face: Face,
+}
+
+impl Lock {
+    /// A lock of this process.
+    pub fn new(core: CoreLock, face: Face) -> Self {
+        Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "lock"), face }
+    }
+}
+
+#[pymethods]
+impl Lock {
+    /// Locks all of its names; waits for them until the timeout.
+    #[pyo3(signature = (**options))]
+    fn acquire(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let (core, face) = (self.core.get()?.clone(), self.face);
+            let options = options.unwrap_or_default().options()?;
+            // In a box: the core's future is large.
+            let call = Box::pin(async move { core.acquire_by(&options, Unit::Seconds).await });
+            face.run(py, async move { Ok(Locked::new(call.await?, face)) }, Ok)
+        })
+    }
+
+    /// Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
+    /// is `Lost`, with what the body gave as its `result`, or what it raised as its context.
+    #[pyo3(signature = (body, **options))]
+    fn run(&self, py: Python<'_>, body: &Bound<'_, PyAny>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let locked = self._enter(py, body, options)?;
+            Ok(py.import("leasehold._settle")?.call_method1("run", (locked, body))?.unbind())
+        })
+    }
+
+    /// Locks for a body; gives None if it is to run without the lock.
+    #[pyo3(signature = (body, **options))]
+    fn _enter(&self, py: Python<'_>, body: &Bound<'_, PyAny>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            if !body.is_callable() {
+                return Err(Error::invalid("body", "must be a function that takes the lock").into());
+            }
+            let (core, face) = (self.core.get()?.clone(), self.face);
+            let options = options.unwrap_or_default().options()?;
+            let call = Box::pin(async move { core.enter(&options, Unit::Seconds).await });
+            face.run(py, async move { Ok(call.await?.map(|locked| Locked::new(locked, face))) }, Ok)
+        })
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        guard(|| Ok(self.core.shown("leasehold Lock")))
+    }
+}
+
+/// A lock that is held. Use it with `with`: at the end of the block it is given back, and `Lost` is raised if it did not last as
+/// long.
+#[pyclass(frozen, module = "leasehold")]
+pub struct Locked {
+    core: Homebound<Arc<CoreLocked>>,
+    face: Face,
+}
+
+impl Locked {
+    fn new(core: CoreLocked, face: Face) -> Self {
+        Self { core: Homebound::new(Arc::new(core), Code::Lost, "lock"), face }
+    }
+}
+
+#[pymethods]
+impl Locked {
+    /// Its names, as the caller spelled them.
+    #[getter]
+    fn names(&self) -> PyResult<Vec<&str>> {
+        guard(|| Ok(self.core.get()?.names().collect()))
+    }
+
+    /// Larger than that of any lock before: what a resource checks to refuse a late holder.
+    #[getter]
+    fn fence(&self) -> PyResult<u64> {
+        guard(|| Ok(self.core.get()?.fence()))
+    }
+
+    /// For how many seconds the lock can still be relied on; 0.0 when it cannot.
+    #[getter]
+    fn remaining(&self) -> PyResult<f64> {
+        guard(|| Ok(self.core.get()?.remaining() as f64 / leasehold::SECOND as f64))
+    }
+
+    /// Whether the lock can still be relied on.
+    #[getter]
+    fn held(&self) -> PyResult<bool> {
+        guard(|| Ok(self.core.get()?.is_held()))
+    }
+
+    /// Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in time,
+    /// or if `timeout` seconds have passed.
+    #[pyo3(signature = (timeout=None))]
+    fn lost(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
+            let lost = self.core.get()?.lost_within(timeout);
+            self.face.run(py, async move { Ok(lost.await.map(Told)) }, Ok)
+        })
+    }
+
+    /// Gives the lock back. A second call does nothing.
+    fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let core = self.core.get()?.clone();
+            self.face.value(py, async move { core.release().await })
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        guard(|| Ok(this))
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let core = self.core.get()?.clone();
+            self.face.value(py, async move { core.conclude().await })
+        })
+        .inspect_err(|lost| {
+            // What Python itself does only for errors of its own functions.
+            let _ = exception.get_item(1).map(|error| lost.value(py).setattr("__context__", error));
+        })
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        guard(|| Ok(self.core.shown("leasehold Locked")))
+    }
+}
