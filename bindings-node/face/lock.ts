@@ -38,13 +38,12 @@ export interface RunOptions extends LockAcquireOptions {
 
 /** One name, or several that are held together or not at all. Nothing of them stays behind in the store. */
 export class Lock {
-  /** As the caller spelled them. */
-  readonly names: readonly string[];
+  readonly #names: readonly string[];
   readonly #owned: Owned;
 
   /** @internal */
   constructor(number: number, names: readonly string[]) {
-    this.names = names;
+    this.#names = names;
     this.#owned = new Owned(number, native.lockForget);
   }
 
@@ -83,7 +82,7 @@ export class Lock {
     const [signal, options] = taken(wanted, "signal");
     const granted = await abortable(signal, (cancel) => call(this.#owned.number, toCore(options), cancel));
     if (!granted) return undefined;
-    const locked = new Locked(granted, this.names);
+    const locked = new Locked(granted, this.#names);
     if (!(signal instanceof AbortSignal && signal.aborted)) return locked;
     // Granted as the signal was aborted.
     locked[Symbol.dispose]();
