@@ -3,6 +3,7 @@
 export { type Code, LeaseholdError } from "./errors.js";
 export { Lease, type ReleaseOptions } from "./lease.js";
 export { Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./lock.js";
 export {
   type AcquireManyOptions,
   type AcquireOptions,

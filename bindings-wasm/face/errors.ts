@@ -20,6 +20,8 @@ export class LeaseholdError extends Error {
   readonly code: Code;
   /** The argument that was refused, with `invalid_argument`. */
   declare readonly field?: string;
+  /** What a body gave that outlived its lock, with `lost`; what it threw is the `cause`. */
+  declare readonly result?: unknown;
 
   constructor(code: Code, message: string, options?: ErrorOptions & { field?: string | undefined }) {
     const { field, ...rest } = options ?? {};

@@ -51,4 +51,4 @@ const LARGE: ReadonlySet<string> = new Set(["fence", "nonce"]);
 const SEEDS: ReadonlySet<string> = new Set(["retry_timeout"]);
 
 /** The rest of a message may be the user's. */
-const NAMES = /\b(response_timeout|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;
+const NAMES = /\b(response_timeout|lock_ttl|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;

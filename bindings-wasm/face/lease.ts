@@ -1,8 +1,9 @@
 import { LeaseholdError, refused } from "./errors.js";
 import * as glue from "./glue/leasehold.js";
 import type { Facts } from "./host.js";
-import { aside, guarded, Handle, settled } from "./instance.js";
+import { guarded, Handle, settled } from "./instance.js";
 import { toCore } from "./keys.js";
+import { whenLost } from "./lost.js";
 
 export interface ReleaseOptions {
   /** Milliseconds that the slot rests, where it differs from the pool's. */
@@ -64,7 +65,8 @@ export class Lease {
    * alive, nor the lease: one that is collected is given back.
    */
   get lost(): AbortSignal {
-    this.#lost ??= this.#handle ? whenLost(this.#handle) : new AbortController();
+    const handle = this.#handle;
+    this.#lost ??= handle ? whenLost((call) => glue.lost(handle.number, call)) : new AbortController();
     return this.#lost.signal;
   }
 
@@ -155,25 +157,4 @@ export class Lease {
     this.#facts = facts;
     return facts.nonce as bigint;
   }
-}
-
-/** Its signal is aborted when the lease is lost. */
-function whenLost(handle: Handle): AbortController {
-  const controller = new AbortController();
-  // Held from here, it would hold what listens to it, and that often has the lease: which could never be collected.
-  const abort = weakly(controller);
-  try {
-    aside((call) => glue.lost(handle.number, call), abort);
-  } catch (error) {
-    if (!(error instanceof LeaseholdError && error.code === "lost")) throw error;
-    abort(error);
-  }
-  return controller;
-}
-
-/** Where nothing can be held weakly nothing is collected either. */
-function weakly(controller: AbortController): (reason: unknown) => void {
-  if (typeof WeakRef === "undefined") return controller.abort.bind(controller);
-  const held = new WeakRef(controller);
-  return (reason) => held.deref()?.abort(reason);
 }

@@ -3,6 +3,7 @@ import * as glue from "./glue/leasehold.js";
 import { unsubscribeAll } from "./host.js";
 import { guarded, Handle, settled } from "./instance.js";
 import { taken, toCore } from "./keys.js";
+import { Lock, type LockOptions } from "./lock.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import { isTransport, type Transport } from "./transport.js";
 
@@ -11,6 +12,11 @@ export interface OpenOptions {
   namespace?: string | undefined;
   /** Milliseconds that one reply of the store may take: 2,000 by default. */
   responseTimeout?: number | undefined;
+  /**
+   * The longest time to live of this handle's locks, and their default: 60,000 milliseconds by default. The same in every
+   * process: it is how long a store that lost its memory, or was started a moment ago, grants no lock.
+   */
+  lockTtl?: number | undefined;
 }
 
 /** The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds. */
@@ -48,6 +54,12 @@ export class Leasehold {
     const core = toCore(rest);
     const number = await settled<number>((call) => glue.pool(this.#handle.number, name, core, readNonce, call));
     return new Pool(name, number);
+  }
+
+  /** A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet. */
+  lock(names: string | readonly string[], options?: LockOptions): Lock {
+    const number = guarded(() => glue.lock(this.#handle.number, names, toCore(options)));
+    return new Lock(number, typeof names === "string" ? [names] : [...names]);
   }
 
   /** Opens no more pools, and hears no more messages. Leases that are held stay held until they are given back. */

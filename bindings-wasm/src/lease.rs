@@ -1,12 +1,14 @@
 //! What a lease does.
 
 use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use leasehold::client::{AcquireOptions, ReleaseOptions};
 use leasehold::value::{Options, Value};
-use leasehold::{Lease, MILLISECOND};
+use leasehold::{Error, Lease, MILLISECOND};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -137,7 +139,11 @@ fn released_now(number: u32, options: ReleaseOptions) -> Result<JsValue, Failure
 pub fn lost(lease: u32, number: u32) -> Result<u32, JsValue> {
     entered();
     // Holds no lease: its owner may be collected.
-    let mut lost = Box::pin(of(lease)?.lost());
+    told(Box::pin(of(lease)?.lost()), number)
+}
+
+/// Tells a call of a loss.
+pub fn told(mut lost: Pin<Box<dyn Future<Output = Option<Error>>>>, number: u32) -> Result<u32, JsValue> {
     if let Poll::Ready(Some(error)) = lost.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Err(Failure::from(error).into());
     }

@@ -25,8 +25,14 @@ pub const UNIT: Unit = Unit::Milliseconds;
 pub type HostStore = EitherStore<HostTransport>;
 pub type HostPool = Pool<HostStore, HostRuntime>;
 
+pub type HostLeasehold = Leasehold<HostStore, HostRuntime>;
+
 thread_local! {
-    static OPEN: Shelf<Rc<Leasehold<HostStore, HostRuntime>>> = const { Shelf::new() };
+    static OPEN: Shelf<Rc<HostLeasehold>> = const { Shelf::new() };
+}
+
+pub fn of(number: u32) -> Result<Rc<HostLeasehold>, Failure> {
+    OPEN.with(|open| open.get(number))
 }
 
 /// Opens a store: a transport if it is said to be one, or else a URL or a configuration.
@@ -63,7 +69,7 @@ pub fn pool(
     number: u32,
 ) -> Result<u32, JsValue> {
     entered();
-    let leasehold = OPEN.with(|open| open.get(leasehold))?;
+    let leasehold = of(leasehold)?;
     let name = value::text(name, "name")?;
     let options = value::options(options)?;
     let options = leasehold.pool_defaults().read(&options, UNIT).map_err(Failure::from)?;
@@ -80,7 +86,7 @@ pub fn pool(
 #[wasm_bindgen]
 pub fn close(leasehold: u32) -> Result<(), JsValue> {
     entered();
-    OPEN.with(|open| open.get(leasehold))?.close();
+    of(leasehold)?.close();
     Ok(())
 }
 

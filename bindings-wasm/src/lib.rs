@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod lease;
 mod leasehold;
+mod lock;
 mod names;
 mod nonces;
 mod pool;

@@ -12,6 +12,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::lease::Granted;
+use crate::lock::{HostLocked, facts};
 use crate::runtime::tick;
 use crate::shelf::Shelf;
 use crate::{entered, host};
@@ -23,6 +24,7 @@ pub enum Answer {
     Value(JsValue),
     Lease(Granted),
     Leases(Vec<Granted>),
+    Lock(HostLocked),
 }
 
 /// The work of a call that the face knows by a number.
@@ -225,6 +227,7 @@ impl From<Answer> for JsValue {
             Answer::Number(number) => number.into(),
             Answer::Value(value) => value,
             Answer::Lease(granted) => granted.into(),
+            Answer::Lock(locked) => facts(locked),
             Answer::Leases(granted) => granted.into_iter().map(JsValue::from).collect::<Array>().into(),
         }
     }

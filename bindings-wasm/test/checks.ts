@@ -4,6 +4,7 @@ import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { border } from "./border.js";
 import { kept } from "./kept.js";
+import { locks } from "./locks.js";
 import { memory } from "./memory.js";
 import { shared } from "./shared.js";
 import { type Checks, failuresOf, fails, same } from "./support.js";
@@ -11,7 +12,7 @@ import { type Checks, failuresOf, fails, same } from "./support.js";
 export async function failures(origin: string): Promise<string[]> {
   const url = `${origin}/redis`;
   const connect = () => fetchTransport({ url, token: "secret" });
-  const groups = [shared(connect), others(origin), border, memory, kept(connect)];
+  const groups = [shared(connect), others(origin), border, memory, kept(connect), locks(connect)];
   const found: string[] = [];
   // One after the other: a panic on purpose takes with it whatever runs.
   for (const checks of groups) found.push(...(await failuresOf(checks)));

@@ -76,6 +76,21 @@ test("a lease that is collected is given back", async () => {
   assert.equal(stdout, "a\n0 a\n");
 });
 
+test("a lock whose end is awaited is collected and given back", async () => {
+  const { stdout } = await run(`
+    const lock = (await api.open()).lock("a", { keepalive: 20, timeout: 0 });
+    await (async () => {
+      const locked = await lock.acquire();
+      locked.lost.addEventListener("abort", () => locked.held);
+    })();
+    const free = () => lock.run(() => true).catch(({ code }) => code);
+    let freed = false;
+    for (let tries = 0; tries < 200 && freed !== true; tries++) { gc(); freed = await free(); await new Promise((go) => setTimeout(go, 10)); }
+    for (let tries = 0; tries < 200 && trial.underWay(); tries++) await new Promise((go) => setTimeout(go, 10));
+    console.log(freed, trial.underWay());`);
+  assert.equal(stdout, "true 0\n");
+});
+
 test("a panic in the background does not end the process", async () => {
   const { stdout, stderr } = await run(`trial.panicTask(); setTimeout(() => console.log(trial.count()), 50);`);
   assert.equal(stdout, "1\n");

@@ -48,7 +48,7 @@ for (const module of ["NodeNext", "ESNext"]) {
   test(`a consumer's code is checked against its types, as ${module}`, () => {
     writeFileSync(
       join(consumer, "consumer.ts"),
-      `import { type Code, init, LeaseholdError, open, type Lease, type Transport, version } from "leasehold-wasm";
+      `import { type Code, init, LeaseholdError, type Locked, open, type Lease, type Transport, version } from "leasehold-wasm";
        import { fetchTransport } from "leasehold-wasm/fetch";
        import { ioredisTransport } from "leasehold-wasm/ioredis";
        import { nodeRedisTransport } from "leasehold-wasm/node-redis";
@@ -58,6 +58,9 @@ for (const module of ["NodeNext", "ESNext"]) {
        export async function lease(signal: AbortSignal): Promise<bigint | undefined> {
          const pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: async () => 1n });
          await using lease: Lease = await pool.acquire({ timeout: 5, signal, keepalive: 1_000 });
+         await using locked: Locked = await (await open()).lock(["a", "b"], { ttl: 1_000 }).acquire({ signal: lease.lost });
+         const fence: bigint = await (await open()).lock("a").run((it) => it.fence + locked.fence);
+         if (fence === 0n) return fence;
          lease.lost.throwIfAborted();
          // @ts-expect-error the option is called maxHold
          await (await open()).pool("q", { max_hold: 5 });

@@ -80,7 +80,7 @@ function config(): string {
   const modules = ["worker.js", "example.js"].map((name) => `(name = "${name}", esModule = embed "${name}")`);
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
-    if (!wasm && !/^face\/(?!node|browser).*\.js$|^test\/(checks|support|border|memory|shared|kept|early)\.js$/.test(name)) continue;
+    if (!wasm && !/^face\/(?!node|browser).*\.js$|^test\/(checks|support|border|memory|shared|kept|locks|early)\.js$/.test(name)) continue;
     // What is embedded must lie beneath the configuration.
     cpSync(join(files, name), join(folder, name));
     modules.push(`(name = "${name}", ${wasm ? "wasm" : "esModule"} = embed "${name}")`);

@@ -1,12 +1,14 @@
 //! Named locks: leases of names that nobody has to define.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 
-use futures_util::future::{join_all, select_all};
+use futures_util::future::{poll_fn, select_all};
 
 use super::pool::PoolCore;
-use super::{AcquireOptions, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit};
+use super::{AcquireOptions, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
@@ -24,6 +26,7 @@ pub struct Lock<S: Store, R: Runtime> {
 
 /// A lock that is held. Dropped, it is given back.
 pub struct Locked<S: Store, R: Runtime> {
+    runtime: R,
     names: Arc<[SlotId]>,
     fence: u64,
     /// Nothing once it was given back.
@@ -142,7 +145,8 @@ impl<S: Store, R: Runtime> Lock<S, R> {
 
     fn locked(&self, holding: Arc<Holding<S, R>>) -> Locked<S, R> {
         let fence = holding.leases.iter().map(Lease::fence).max().unwrap_or_default();
-        Locked { names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
+        let runtime = self.core.runtime.clone();
+        Locked { runtime, names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
     }
 
     fn last(&self) -> MutexGuard<'_, Weak<Holding<S, R>>> {
@@ -174,13 +178,22 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// Ends when one of its names can no longer be relied on, with the reason; with nothing if it was given back in
     /// time. See [`Lease::lost`].
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        self.lost_within(None)
+        let lost = self.holding().as_ref().map(|holding| holding.lost());
+        async move { lost?.await }
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let lost = self.holding().as_ref().map(|holding| holding.lost_within(time));
-        async move { lost?.await }
+        let (lost, runtime) = (self.lost(), self.runtime.clone());
+        async move {
+            match time {
+                None => lost.await,
+                Some(time) => {
+                    let limit = runtime.now() + time;
+                    runtime::by(&runtime, limit, pin!(lost)).await.flatten()
+                }
+            }
+        }
     }
 
     /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder
@@ -193,7 +206,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         let Some(holding) = self.holding().take() else { return Ok(()) };
         // What is left of it is given back in the background.
         if holding.remaining() == 0
-            && let Some(error) = holding.lost_within(None).await
+            && let Some(error) = holding.lost().await
         {
             return Err(error);
         }
@@ -208,10 +221,8 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// # Errors
     /// `lost` if it did not, and no other: it was held to the end, whether or not the store could be told of that.
     pub async fn conclude(&self) -> Result<()> {
-        match self.release().await {
-            Err(error) if error.code() == Code::Lost => Err(error),
-            _ => Ok(()),
-        }
+        let outcome = self.release().await;
+        if is_lost(&outcome) { outcome } else { Ok(()) }
     }
 
     fn holding(&self) -> MutexGuard<'_, Option<Arc<Holding<S, R>>>> {
@@ -225,20 +236,33 @@ impl<S: Store, R: Runtime> Holding<S, R> {
     }
 
     /// Of several names the first that is lost ends it.
-    fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost_within(time))).collect();
+    fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost())).collect();
         async move { select_all(ends).await.0 }
     }
 
     async fn release(self) -> Result<()> {
-        let releases = self.leases.iter().map(|lease| Box::pin(lease.release(ReleaseOptions::default())));
-        let outcomes = join_all(releases).await;
-        // That a part of it was lost outweighs that the store could not be told of another.
-        match outcomes.into_iter().filter_map(Result::err).max_by_key(|error| error.code() == Code::Lost) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
+        let mut releases: Vec<_> = self.leases.iter().map(release).collect();
+        let mut outcome = Ok(());
+        poll_fn(|context| {
+            releases.retain_mut(|release| {
+                let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
+                // That a part of it was lost outweighs that the store could not be told of another.
+                if !is_lost(&outcome) && end.is_err() {
+                    outcome = end;
+                }
+                false
+            });
+            if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        outcome
     }
+}
+
+fn is_lost(outcome: &Result<()>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
 }
 
 impl<T: fmt::Debug> fmt::Display for RunError<T> {

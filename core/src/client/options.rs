@@ -1,7 +1,7 @@
 //! Options of pools, acquisitions and releases: read from values, checked against their ranges, once for
 //! all languages.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::id::SlotId;
@@ -317,16 +317,16 @@ pub(super) fn lock_names(value: &Value) -> Result<Vec<SlotId>> {
         let message = format_args!("{} names; 1 to {MAX_PER_REQUEST} are allowed", names.len());
         return Err(Error::invalid("names", message));
     }
-    let mut distinct = FxHashSet::default();
-    let mut read = |value| {
-        let name = name(value)?;
-        if !distinct.insert(name.clone()) {
-            return Err(Error::invalid("", format_args!("\"{name}\" is there twice")));
+    let mut distinct = FxHashMap::<SlotId, u32>::default();
+    let read = |(value, at): (&Value, u32)| {
+        let field = format!("names[{at}]");
+        let name = name(value).map_err(|error| error.within(&field))?;
+        if distinct.insert(name.clone(), at).is_some() {
+            return Err(Error::invalid(field, format_args!("\"{name}\" is there twice")));
         }
         Ok(name)
     };
-    let names = names.iter().zip(0..);
-    names.map(|(value, at)| read(value).map_err(|error| error.within(&format!("names[{at}]")))).collect()
+    names.iter().zip(0..).map(read).collect()
 }
 
 fn name(value: &Value) -> Result<SlotId> {

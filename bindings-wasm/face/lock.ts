@@ -1,0 +1,164 @@
+import { refused } from "./errors.js";
+import * as glue from "./glue/leasehold.js";
+import { guarded, Handle, settled } from "./instance.js";
+import { taken, toCore } from "./keys.js";
+import { whenLost } from "./lost.js";
+
+/** How a lock is held. Durations are in milliseconds. */
+export interface LockOptions {
+  /** Time to live without a renewal: the handle's `lockTtl`, a minute, if not given, and at most that. */
+  ttl?: number | undefined;
+  /**
+   * Whether the lock is renewed while it is held: `true`, at a third of its `ttl`, if not given; a number, every so many
+   * milliseconds. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   */
+  keepalive?: boolean | number | undefined;
+  /** How long an acquisition waits: 5 s if not given, 0 for one attempt. */
+  timeout?: number | undefined;
+  /**
+   * Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once; not if
+   * not given. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
+   */
+  reentrant?: boolean | undefined;
+}
+
+/** What one acquisition wants, where it differs from the lock. */
+export interface LockAcquireOptions extends LockOptions {
+  /** Aborted, the acquisition rejects with its reason and leaves nothing behind. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface RunOptions extends LockAcquireOptions {
+  /** False: the body runs without the lock. */
+  if?: boolean | undefined;
+  /** True: the body runs without the lock. */
+  unless?: boolean | undefined;
+}
+
+/** One name, or several that are held together or not at all. Nothing of them stays behind in the store. */
+export class Lock {
+  readonly #names: readonly string[];
+  readonly #handle: Handle;
+
+  /** @internal */
+  constructor(number: number, names: readonly string[]) {
+    this.#names = names;
+    this.#handle = Handle.of(number, glue.freeLock);
+  }
+
+  /** Locks all of its names, waiting until the timeout. */
+  async acquire(options?: LockAcquireOptions): Promise<Locked> {
+    return (await this.#enter(false, options)) as Locked;
+  }
+
+  /**
+   * Runs `body` under the lock, and gives what it gives. What it throws comes through as it is, after the lock was given
+   * back. If the lock did not last as long as the body, others may have run beside it: then this rejects with `lost`,
+   * with what the body gave as the error's `result`, or what it threw as its `cause`.
+   */
+  run<T>(body: (locked: Locked) => Promise<T> | T, options?: LockAcquireOptions): Promise<T>;
+  /** The same, perhaps without the lock. */
+  run<T>(body: (locked: Locked | undefined) => Promise<T> | T, options: RunOptions): Promise<T>;
+  async run<T>(body: (locked: never) => Promise<T> | T, options?: RunOptions): Promise<T> {
+    if (typeof body !== "function") throw refused("body", "must be a function");
+    const locked = await this.#enter(true, options);
+    if (!locked) return body(undefined as never);
+    let result: T;
+    try {
+      result = await body(locked as never);
+    } catch (cause) {
+      await locked.conclude({ cause });
+      throw cause;
+    }
+    await locked.conclude({ result });
+    return result;
+  }
+
+  async #enter(forBody: boolean, options: unknown): Promise<Locked | undefined> {
+    const [signal, rest] = taken(options, "signal");
+    const core = toCore(rest);
+    const begin = (call: number) => glue.acquireLock(this.#handle.number, core, forBody, call);
+    const granted = await settled<GrantedLock | undefined>(begin, signal);
+    return granted && new Locked(granted, this.#names);
+  }
+}
+
+/** Of a lock that was granted its number and its fence. */
+type GrantedLock = [number: number, fence: bigint];
+
+/**
+ * A lock that is held. Give it back: at the end of an `await using` block, or by `release`. One that is collected is
+ * given back too.
+ */
+export class Locked {
+  /** As the caller spelled them. */
+  readonly names: readonly string[];
+  /** Larger than that of any lock before: what a resource checks to refuse a late holder. */
+  readonly fence: bigint;
+  /** Nothing once it was given back. */
+  #handle: Handle | undefined;
+  #lost: AbortController | undefined;
+
+  /** @internal */
+  constructor([number, fence]: GrantedLock, names: readonly string[]) {
+    this.names = names;
+    this.fence = fence;
+    this.#handle = Handle.of(number, glue.freeLocked);
+  }
+
+  /** Milliseconds for which the lock can still be relied on; 0 when it cannot. */
+  get remaining(): number {
+    const handle = this.#handle;
+    return handle?.lives ? guarded(() => glue.lockRemaining(handle.number)) : 0;
+  }
+
+  /** Whether the lock can still be relied on. */
+  get held(): boolean {
+    return this.remaining > 0;
+  }
+
+  /**
+   * Aborted the moment that the lock can no longer be relied on, with an error whose code is `lost`; never if it was given
+   * back in time. See `Lease.lost`.
+   */
+  get lost(): AbortSignal {
+    const handle = this.#handle;
+    this.#lost ??= handle ? whenLost((call) => glue.lockLost(handle.number, call)) : new AbortController();
+    return this.#lost.signal;
+  }
+
+  /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */
+  async release(): Promise<void> {
+    await this.#end(false);
+  }
+
+  /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
+  async conclude(body: { result?: unknown; cause?: unknown } = {}): Promise<void> {
+    try {
+      await this.#end(true);
+    } catch (error) {
+      throw Object.assign(error as Error, body);
+    }
+  }
+
+  /** As `release`, but rejects with no other error than `lost`: the block had the lock to its end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.conclude();
+  }
+
+  /** Gives the lock back in the background; whether that worked is not told. */
+  [Symbol.dispose](): void {
+    this.release().catch(() => {});
+  }
+
+  async #end(ofBody: boolean): Promise<void> {
+    const handle = this.#handle;
+    if (!handle) return;
+    await settled((call) => {
+      const task = glue.releaseLock(handle.number, ofBody, call);
+      handle.taken();
+      this.#handle = undefined;
+      return task;
+    });
+  }
+}
