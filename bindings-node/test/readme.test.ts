@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { pay, payAll } from "./readme.js";
+import { pay, payAll, withdraw } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll)\(.*?^}$/gms)];
-  assert.equal(examples.length, 2);
+  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll|withdraw)\(.*?^}$/gms)];
+  assert.equal(examples.length, 3);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -27,6 +27,25 @@ test("the example of the README pays, nonce by nonce", async () => {
   assert.equal(await pay(["0xAb01"], chain), "0xAb01:3");
   await Promise.all([pay(["0xAb01"], chain), pay(["0xAb01"], chain)]);
   assert.deepEqual(sent, [3n, 4n, 5n]);
+});
+
+test("the example that locks withdraws, one after the other", async () => {
+  const lh = await open("memory:withdraw");
+  let inside = 0;
+  const fences: bigint[] = [];
+  const ledger = {
+    withdraw: async (account: number, { fence, signal }: { fence: bigint; signal: AbortSignal }) => {
+      assert.equal(++inside, 1);
+      await new Promise(setImmediate);
+      fences.push(fence);
+      inside -= 1;
+      return `${account}: ${signal.aborted}`;
+    },
+  };
+  // Other accounts, but one treasury.
+  const withdrawn = await Promise.all([13, 14, 13].map((account) => withdraw(lh, account, ledger)));
+  assert.deepEqual(withdrawn, ["13: false", "14: false", "13: false"]);
+  assert.equal(new Set(fences).size, 3);
 });
 
 test("the example that keeps its lease ends with it", async () => {

@@ -1,4 +1,4 @@
-import { open, type Pool } from "leasehold";
+import { type Leasehold, open, type Pool } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -18,8 +18,17 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
   }
 }
 
+export async function withdraw(lh: Leasehold, account: number, ledger: Ledger): Promise<string> {
+  const lock = lh.lock([`account:${account}`, "treasury"], { timeout: 2_000 });
+  return lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
+}
+
 function sign(payment: string, from: string, nonce: bigint): string {
   return `${payment} from ${from} with nonce ${nonce}`;
+}
+
+interface Ledger {
+  withdraw(account: number, options: { fence: bigint; signal: AbortSignal }): Promise<string>;
 }
 
 interface Chain {

@@ -9,6 +9,7 @@ import pytest
 
 README = Path(__file__).parent.parent / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+MAIN = re.findall(r"```python\n(.*?)```", (README.parent.parent / "README.md").read_text(), re.S)
 
 
 def test_the_first_one_is_short():
@@ -22,3 +23,16 @@ def test_an_example_runs(example, redis_place):
         done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         assert "sign with" not in example or re.search(r"^sign with 0x(aa|bb), nonce 7$", done.stdout, re.M)
+
+
+def test_the_readme_of_all_begins_with_the_same():
+    assert MAIN[0] == EXAMPLES[0]
+
+
+def test_the_example_that_locks_runs(redis_place):
+    (example,) = MAIN[1:]
+    opening = f'open("{redis_place.url}", namespace="{redis_place.namespace}", response_timeout=0.3, lock_ttl=1)'
+    for program in (example, example.replace("open()", opening)):
+        done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert re.fullmatch(r"withdrawn under \d+\n\['account:13', 'treasury'\] for [\d.]+ s\n", done.stdout)
