@@ -16,6 +16,11 @@ export interface LockOptions {
   /** How long an acquisition waits: 5 s if not given, 0 for one attempt. */
   timeout?: number | undefined;
   /**
+   * Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever process
+   * they are: 0 if not given, in the middle of -32,767 to 32,767.
+   */
+  priority?: number | undefined;
+  /**
    * Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once; not if
    * not given. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
    */

@@ -73,6 +73,9 @@ class LockOptions(TypedDict, total=False):
     keepalive: bool | float | None
     # How long an acquisition waits: 5 by default, 0 for one attempt.
     timeout: float | None
+    # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
+    # process they are: 0 by default, in the middle of -32,767 to 32,767.
+    priority: int | None
     # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
     # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
     reentrant: bool | None

@@ -81,7 +81,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire`]; `invalid_argument` naming the option.
     pub async fn acquire_with(&self, options: LockOptions) -> Result<Locked<S, R>> {
         self.check(&options)?;
-        let LockOptions { ttl, keepalive, timeout, reentrant } = options;
+        let LockOptions { ttl, keepalive, timeout, priority, reentrant } = options;
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
@@ -92,7 +92,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             count: Some(self.names.len() as u32),
             slots: Some(self.names.to_vec()),
             strategy: None,
-            priority: None,
+            priority: Some(priority),
         };
         let holding = Arc::new(Holding { leases: self.core.acquire_counted(options).await? });
         if reentrant {

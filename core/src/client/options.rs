@@ -202,6 +202,7 @@ pub const LOCK_TTL: Micros = 60 * SECOND;
 /// | `ttl` | the handle's `lock_ttl`: 60 s | time to live without a renewal, and the longest there is |
 /// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl` must be longer than the interval and `response_timeout` together |
 /// | `timeout` | 5 s | how long an acquisition waits; 0 for one attempt |
+/// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767 |
 /// | `reentrant` | no | whether who acquires it again through the same lock joins what is held |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockOptions {
@@ -211,6 +212,9 @@ pub struct LockOptions {
     pub keepalive: Keepalive,
     /// How long an acquisition waits: 5 s by default, 0 for one attempt.
     pub timeout: Micros,
+    /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came, in whatever
+    /// process they are: 0 by default, in the middle of -32,767 to 32,767.
+    pub priority: i16,
     /// Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: no by
     /// default. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
     pub reentrant: bool,
@@ -218,7 +222,13 @@ pub struct LockOptions {
 
 impl Default for LockOptions {
     fn default() -> Self {
-        LockOptions { ttl: LOCK_TTL, keepalive: Keepalive::Third, timeout: 5 * SECOND, reentrant: false }
+        LockOptions {
+            ttl: LOCK_TTL,
+            keepalive: Keepalive::Third,
+            timeout: 5 * SECOND,
+            priority: 0,
+            reentrant: false,
+        }
     }
 }
 
@@ -246,6 +256,7 @@ impl LockOptions {
         set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
+        set(&mut self.priority, options.take("priority", priority)?);
         set(&mut self.reentrant, options.take("reentrant", Value::as_bool)?);
         options.end()?;
         Ok(self)

@@ -137,6 +137,12 @@ impl Line {
         self.tickets.insert(holder, ticket);
     }
 
+    /// What is offered to a ticket.
+    #[cfg(test)]
+    pub fn offered(&self, holder: u128) -> &[u32] {
+        self.tickets.get(&holder).map_or(&[], |ticket| &ticket.offered)
+    }
+
     /// What is offered to a ticket, which is dropped; `None` if it has no offer.
     pub fn take_offer(&mut self, holder: u128) -> Option<Vec<u32>> {
         self.tickets.get(&holder).filter(|ticket| !ticket.offered.is_empty())?;

@@ -65,13 +65,11 @@ impl Pool {
         self.called.push(holder);
     }
 
-    /// What is offered to a ticket.
+    /// What is offered to a ticket, in the order in which it was chosen.
     #[cfg(test)]
     pub(super) fn offered(&self, holder: u128) -> Vec<SlotId> {
-        let kept = |slot: &&Slot| slot.state == State::Offered && slot.holder == holder;
-        let mut slots: Vec<_> = self.slots.iter().filter(kept).collect();
-        slots.sort_by_key(|slot| slot.until);
-        slots.into_iter().map(|slot| slot.id.clone()).collect()
+        let id = |&place: &u32| self.slots.get(place as usize).map(|slot| slot.id.clone());
+        self.line.offered(holder).iter().filter_map(id).collect()
     }
 
     /// Grants what was offered to this claim, if all of it still is.

@@ -51,13 +51,17 @@ impl Queue {
             waiter.lapses = lapses;
             return;
         }
-        let (mut names, count) = match &claim.choice {
+        let (wanted, count) = match &claim.choice {
             Choice::Any { least, .. } => (Vec::new(), *least as usize),
             Choice::Named { slots } => (slots.clone(), 0),
             Choice::These { .. } => return,
         };
-        names.sort();
-        names.dedup();
+        let mut names: Vec<SlotId> = Vec::new();
+        for name in wanted {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         let turn = turn(now, claim);
         self.waiters.push(Waiter { holder: claim.holder, names, count, turn, lapses, offered: Vec::new() });
     }
