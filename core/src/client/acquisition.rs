@@ -169,7 +169,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
-        let crowded = want.patient && place != Place::These && self.room.has_waiters();
+        let in_turn = matches!(place, Place::Line(..) | Place::Own);
+        let crowded = want.patient && in_turn && self.room.has_waiters();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
         if !crowded {
             match self.attempt(want, false).await? {
@@ -181,7 +182,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
-        let seat = self.room.enter(place)?;
+        let names = if self.makes_names { want.slots.clone() } else { None };
+        let seat = self.room.enter(place, names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -189,7 +191,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut call = (!crowded).then_some(Call::Ready);
         loop {
             if call.is_some() {
-                waiter.has_ticket = place.is_in_line();
+                waiter.has_ticket = place.ticket().is_some();
                 match self.attempt(want, true).await? {
                     Ok(leases) => {
                         waiter.has_ticket = false;
@@ -236,9 +238,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
     fn place(&self, want: &Want) -> Place {
         match &want.slots {
-            Some(_) if !self.makes_names => Place::These,
-            None if self.mixed.load(Relaxed) => Place::Any,
-            _ => Place::Ticket(self.holder(want), want.priority),
+            Some(_) if self.makes_names => Place::Names(self.holder(want), want.priority),
+            Some(_) => Place::These,
+            None if self.mixed.load(Relaxed) => Place::Own,
+            None => Place::Line(self.holder(want), want.priority),
         }
     }
 

@@ -312,6 +312,31 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn waiters_for_one_name_are_not_in_the_way_of_those_for_another() {
+        let (handle, other) = (Arc::new(opened("names").unwrap()), opened("names").unwrap());
+        let _red = other.lock(&["red"], at_once()).unwrap().acquire().await.unwrap();
+        let blue = other.lock(&["blue"], at_once()).unwrap().acquire().await.unwrap();
+        let wait = |name: &'static str| {
+            let handle = handle.clone();
+            let options = LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() };
+            tokio::spawn(async move { handle.lock(&[name], options)?.acquire().await.map(drop) })
+        };
+        let behind: Vec<_> = (0..50).map(|_| wait("red")).collect();
+        tokio::task::yield_now().await;
+        // One that is free is had at once, and one that another process gives back at once then.
+        wait("green").await.unwrap().unwrap();
+        let waits = wait("blue");
+        tokio::task::yield_now().await;
+        blue.release().await.unwrap();
+        tokio::time::timeout(std::time::Duration::from_secs(3), waits)
+            .await
+            .expect("served")
+            .unwrap()
+            .unwrap();
+        behind.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
     // In priority-redlock the first of two releases freed the lock.
     #[tokio::test]
     async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {

@@ -329,7 +329,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
         let reply = self.courier.post(request, patience, sent + self.options.ttl)?;
-        self.room.call_first();
+        self.room.call_first(&lease.slot);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
             None => Err(self.silence()),
@@ -349,7 +349,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let until = self.runtime.now() + self.options.ttl;
         // A full queue leaves the lease to its deadline.
         let _ = self.courier.post(request, until, until);
-        self.room.call_first();
+        self.room.call_first(&lease.slot);
     }
 }
 

@@ -17,6 +17,7 @@ use futures_channel::oneshot;
 use super::{Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
+use crate::id::SlotId;
 use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
@@ -43,6 +44,8 @@ struct Room {
 struct Chair {
     number: u64,
     place: Place,
+    /// The names it waits for, if any.
+    names: Vec<SlotId>,
     /// Whether it has asked the store, and so may have a ticket.
     asked: bool,
     /// Taken by the call that wakes the caller; `None` while the caller tries.
@@ -54,10 +57,12 @@ struct Chair {
 /// How somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In the store's line, with a ticket of this name. Of several, the higher priority is called first.
-    Ticket(u128, i16),
+    /// In the store's line for any slot, with a ticket of this name. Of several, the higher priority is called first.
+    Line(u128, i16),
+    /// The same in the lines of names.
+    Names(u128, i16),
     /// For any slot of this process.
-    Any,
+    Own,
     /// For slots of their own choice.
     These,
 }
@@ -84,7 +89,8 @@ pub(super) enum Call {
 impl WaitingRoom {
     /// Whether somebody waits whom a newcomer would overtake.
     pub fn has_waiters(&self) -> bool {
-        self.lock().seats.iter().any(|chair| chair.place != Place::These && chair.bell.is_some())
+        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(..) | Place::Own);
+        self.lock().seats.iter().any(|chair| in_turn(chair) && chair.bell.is_some())
     }
 
     pub fn len(&self) -> usize {
@@ -95,7 +101,7 @@ impl WaitingRoom {
     ///
     /// # Errors
     /// `busy` if the room is full; `cancelled` if it was closed.
-    pub fn enter(self: &Arc<Self>, place: Place) -> Result<Seat> {
+    pub fn enter(self: &Arc<Self>, place: Place, names: Vec<SlotId>) -> Result<Seat> {
         let mut room = self.lock();
         if room.closed {
             return Err(closed());
@@ -111,7 +117,7 @@ impl WaitingRoom {
         let (_, bell) = oneshot::channel();
         let before = |chair: &Chair| chair.place.priority() >= place.priority();
         let at = room.seats.iter().rposition(before).map_or(0, |last| last + 1);
-        room.seats.insert(at, Chair { number, place, asked: false, bell: None, again: false });
+        room.seats.insert(at, Chair { number, place, names, asked: false, bell: None, again: false });
         Ok(Seat { room: self.clone(), number, bell })
     }
 
@@ -121,10 +127,11 @@ impl WaitingRoom {
         if calls.is_empty() {
             return;
         }
-        let named = |_, chair: &Chair| matches!(chair.place, Place::Ticket(ticket, _) if calls.tickets.contains(&ticket));
+        let named =
+            |_, chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
         self.call(calls.tickets.len() as u32, Call::Ready, named);
         if calls.freed > 0 {
-            self.call(calls.freed, Call::Ready, |_, chair| !chair.place.is_in_line());
+            self.call_aside(calls.freed);
         }
     }
 
@@ -136,9 +143,14 @@ impl WaitingRoom {
         self.call(u32::MAX, Call::Ready, |at, chair| at < FRONT && chair.should_ask());
     }
 
-    /// Calls the first, whom the store is likely to call next, and those who choose for themselves.
-    pub fn call_first(&self) {
-        self.call(1, Call::Ready, |_, _| true);
+    /// A slot is given back: calls the first who may have it, and those who choose for themselves.
+    pub fn call_first(&self, freed: &SlotId) {
+        self.call(1, Call::Ready, |_, chair| chair.names.is_empty() || chair.names.contains(freed));
+    }
+
+    /// Calls so many of those whom the store does not know.
+    fn call_aside(&self, count: u32) {
+        self.call(count, Call::Ready, |_, chair| chair.place.ticket().is_none());
     }
 
     /// Passes on the alarm, after it helped the one who was called.
@@ -266,8 +278,8 @@ impl Seat {
 
     /// Leaves with what one came for.
     pub fn leave(&mut self) {
-        if self.remove().is_some_and(|chair| chair.again && !chair.place.is_in_line()) {
-            self.room.call_first();
+        if self.remove().is_some_and(|chair| chair.again && chair.place == Place::Own) {
+            self.room.call_aside(1);
         }
     }
 
@@ -284,21 +296,24 @@ impl Chair {
     }
 
     fn should_ask(&self) -> bool {
-        self.place.is_in_line() && !self.asked
+        matches!(self.place, Place::Line(..)) && !self.asked
     }
 }
 
 impl Place {
     fn priority(self) -> i16 {
         match self {
-            Place::Ticket(_, priority) => priority,
-            Place::Any | Place::These => 0,
+            Place::Line(_, priority) | Place::Names(_, priority) => priority,
+            Place::Own | Place::These => 0,
         }
     }
 
-    /// Whether the store keeps its place, and passes on the calls that it does not use.
-    pub fn is_in_line(self) -> bool {
-        matches!(self, Place::Ticket(..))
+    /// The ticket by which the store knows it.
+    pub fn ticket(self) -> Option<u128> {
+        match self {
+            Place::Line(ticket, _) | Place::Names(ticket, _) => Some(ticket),
+            Place::Own | Place::These => None,
+        }
     }
 }
 
@@ -313,8 +328,8 @@ pub(super) fn closed() -> Error {
 impl Drop for Seat {
     fn drop(&mut self) {
         // A call that this caller did not use belongs to the next.
-        if self.remove().is_some_and(|chair| chair.bell.is_none() && !chair.place.is_in_line()) {
-            self.room.call_first();
+        if self.remove().is_some_and(|chair| chair.bell.is_none() && chair.place == Place::Own) {
+            self.room.call_aside(1);
         }
     }
 }
