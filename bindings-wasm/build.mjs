@@ -24,8 +24,16 @@ const used = [
 ];
 
 // What it inlines beyond this compresses worse than the calls, and so do alignments that are said: engines make
-// nothing of them.
-const size = ["-Oz", "--converge", "--one-caller-inline-max-function-size=20", "--dealign"];
+// nothing of them. The first kilobyte is the far end of the stack: nothing reaches above zero from below it.
+// What the module uses is for linkers to know.
+const size = [
+  "-Oz",
+  "--converge",
+  "--one-caller-inline-max-function-size=20",
+  "--dealign",
+  "--low-memory-unused",
+  "--strip-target-features",
+];
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(glue, { recursive: true });

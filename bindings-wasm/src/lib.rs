@@ -30,6 +30,10 @@ mod value;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static HEAP: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
+
 /// The version of the module.
 #[wasm_bindgen]
 pub fn version() -> String {
