@@ -48,6 +48,7 @@ fn start() {
 }
 
 /// Called first by every export.
+#[inline(never)]
 fn entered() {
     runtime::tick();
     #[cfg(feature = "trial")]

@@ -22,7 +22,7 @@ impl SlotId {
     /// # Errors
     /// `invalid_argument` if the id is empty, longer than 128 bytes or has a character that is not allowed.
     pub fn new(text: &str) -> Result<Self> {
-        check(text, |c| c != b':')?;
+        check(text, b"{}%:")?;
         let plain = if is_hexadecimal(text) { text.to_ascii_lowercase() } else { text.to_owned() };
         Ok(SlotId(plain.into()))
     }
@@ -32,7 +32,7 @@ impl SlotId {
     /// # Errors
     /// As [`Self::new`].
     pub fn name(text: &str) -> Result<Self> {
-        check(text, |_| true).map(|()| SlotId(text.into()))
+        check(text, b"{}%").map(|()| SlotId(text.into()))
     }
 
     /// The id's text.
@@ -82,7 +82,7 @@ impl Name {
     /// # Errors
     /// `invalid_argument` if the name is empty, longer than 128 bytes or has a character that is not allowed.
     pub fn new(text: &str) -> Result<Self> {
-        check(text, |_| true)?;
+        check(text, b"{}%")?;
         Ok(Name(text.into()))
     }
 
@@ -123,7 +123,7 @@ pub struct PoolName {
     pub pool: Name,
 }
 
-fn check(text: &str, allowed: impl Fn(u8) -> bool) -> Result<()> {
+fn check(text: &str, separators: &[u8]) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("", "must not be empty"));
     }
@@ -133,7 +133,7 @@ fn check(text: &str, allowed: impl Fn(u8) -> bool) -> Result<()> {
             format_args!("{} bytes long, at most {MAX_BYTES} are allowed", text.len()),
         ));
     }
-    let good = |c: u8| c.is_ascii_graphic() && !matches!(c, b'{' | b'}' | b'%') && allowed(c);
+    let good = |c: u8| c.is_ascii_graphic() && !separators.contains(&c);
     if let Some(bad) = text.chars().find(|&c| !c.is_ascii() || !good(c as u8)) {
         return Err(Error::invalid(
             "",

@@ -41,6 +41,11 @@ impl Value {
 
     /// A map of known keys.
     pub fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
+        Self::map_of(entries.into())
+    }
+
+    /// One function for maps of all lengths, instead of a copy for each.
+    fn map_of(entries: Vec<(&str, Value)>) -> Value {
         Value::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
@@ -204,16 +209,16 @@ impl<'a> Options<'a> {
         key: &'static str,
         read: impl FnOnce(&'a Value) -> Result<T>,
     ) -> Result<Option<T>> {
-        match self.remove(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => read(value).map(Some).map_err(|error| error.within(key)),
-        }
+        let Some(value) = self.remove(key) else { return Ok(None) };
+        read(value).map(Some).map_err(|error| error.within(key))
     }
 
+    /// The value of a key, unless it is missing or `Null`.
     fn remove(&mut self, key: &'static str) -> Option<&'a Value> {
         self.known.push(key);
         let at = self.entries.iter().position(|(name, _)| *name == key)?;
-        Some(self.entries.swap_remove(at).1)
+        let (_, value) = self.entries.swap_remove(at);
+        if matches!(value, Value::Null) { None } else { Some(value) }
     }
 
     /// Ends the reading.

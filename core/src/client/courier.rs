@@ -164,8 +164,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// # Errors
     /// `store_unavailable` with the cause; `busy` if too many requests wait.
     pub async fn submit(self: &Arc<Self>, request: Request, patience: Micros) -> Result<Delivered> {
-        let reply = self.enqueue(request, patience, 0)?;
-        reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
+        self.post(request, patience, 0)?.await
     }
 
     /// Sends a request that is tried until `stands` even if nobody waits for its reply.

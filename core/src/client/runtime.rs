@@ -1,9 +1,8 @@
 //! What the client needs of its surroundings.
 
-use std::future::Future;
-use std::pin::pin;
-
-use futures_util::future::{Either, select};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use super::{MaybeSend, MaybeSync};
 use crate::Micros;
@@ -38,13 +37,15 @@ pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
 pub(super) async fn by<R: Runtime, T>(
     runtime: &R,
     deadline: Micros,
-    work: impl Future<Output = T> + Unpin,
+    mut work: impl Future<Output = T> + Unpin,
 ) -> Option<T> {
     let left = deadline.saturating_sub(runtime.now());
-    match select(work, pin!(runtime.sleep(left))).await {
-        Either::Left((output, _)) => Some(output),
-        Either::Right(_) => None,
-    }
+    let mut end = pin!(runtime.sleep(left));
+    poll_fn(|context| match Pin::new(&mut work).poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 #[cfg(feature = "tokio")]

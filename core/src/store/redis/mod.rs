@@ -125,10 +125,13 @@ impl<T: Transport> StorePool for RedisPool<T> {
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let store = &self.store;
         store.vet().await?;
-        let mut reply = store.transport.send(store.command(&self.keys, envelope, false)).await?;
-        if matches!(&reply, Resp::Error(text) if text.starts_with("NOSCRIPT")) {
-            reply = store.transport.send(store.command(&self.keys, envelope, true)).await?;
-        }
+        let mut whole = false;
+        let reply = loop {
+            match store.transport.send(store.command(&self.keys, envelope, whole)).await? {
+                Resp::Error(text) if text.starts_with("NOSCRIPT") && !whole => whole = true,
+                reply => break reply,
+            }
+        };
         match reply {
             Resp::Text(text) => wire::decode(&text, envelope.requests.len())
                 .map_err(|error| StoreError::new(Certainty::Refused, error.message())),

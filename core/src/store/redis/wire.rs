@@ -1,6 +1,7 @@
 //! Envelopes as the words that the script reads, and its answer back.
 
 use std::collections::BinaryHeap;
+use std::str::Split;
 
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -40,27 +41,25 @@ pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
 /// `internal` if the text is not an answer.
 pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
     let mut lines = text.split('\n');
-    let mut head = Reader::new(lines.next().unwrap_or_default());
-    match head.word()? {
-        "stale" => Ok(Answer::Stale { now: head.number()? }),
-        "done" => {
-            let (now, top, calls) = (head.number()?, head.number()?, head.calls()?);
-            let mut replies = lines.map(|line| Reader::new(line).reply()).collect::<Result<Vec<_>>>()?;
-            if matches!(replies[..], [Reply::Undefined]) {
-                replies.resize(requests, Reply::Undefined);
-            }
-            if replies.len() != requests {
-                return Err(garbled(text));
-            }
-            Ok(Answer::Performed(Performed { now, top, calls, replies }))
+    let head = lines.next().unwrap_or_default();
+    let mut answer = Reader::new(head).answer().ok_or_else(|| garbled(head))?;
+    if let Answer::Performed(Performed { replies, .. }) = &mut answer {
+        for line in lines {
+            replies.push(Reader::new(line).reply().ok_or_else(|| garbled(line))?);
         }
-        _ => Err(garbled(text)),
+        if matches!(replies[..], [Reply::Undefined]) {
+            replies.resize_with(requests, || Reply::Undefined);
+        }
+        if replies.len() != requests {
+            return Err(garbled(text));
+        }
     }
+    Ok(answer)
 }
 
 /// What a message of the script says; nothing if it makes no sense.
 pub fn heard(message: &str) -> Option<Calls> {
-    Reader::new(message).calls().ok()
+    Reader::new(message).calls()
 }
 
 /// What a claim of any slot asks for. One that asks for the same as the last claim says so in a word.
@@ -203,76 +202,87 @@ impl Words {
     }
 }
 
-struct Reader<'a> {
-    line: &'a str,
-    words: std::str::Split<'a, char>,
-}
+/// Reads a line of an answer, word by word; nothing comes of one that makes no sense.
+struct Reader<'a>(Split<'a, char>);
 
 impl<'a> Reader<'a> {
     fn new(line: &'a str) -> Self {
-        Reader { line, words: line.split(' ') }
+        Reader(line.split(' '))
     }
 
-    fn word(&mut self) -> Result<&'a str> {
-        self.words.next().ok_or_else(|| garbled(self.line))
+    fn word(&mut self) -> Option<&'a str> {
+        self.0.next()
     }
 
-    fn number<T: std::str::FromStr>(&mut self) -> Result<T> {
-        self.word()?.parse().map_err(|_| garbled(self.line))
+    fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        T::try_from(self.word()?.parse().ok()?).ok()
     }
 
-    fn optional(&mut self) -> Result<Option<u64>> {
+    /// A number, or the word that there is none.
+    fn optional(&mut self) -> Option<Option<u64>> {
         match self.word()? {
-            "-" => Ok(None),
-            word => word.parse().map(Some).map_err(|_| garbled(self.line)),
+            "-" => Some(None),
+            word => word.parse().ok().map(Some),
         }
     }
 
-    fn slot(&mut self) -> Result<SlotId> {
-        SlotId::name(self.word()?).map_err(|_| garbled(self.line))
+    fn slot(&mut self) -> Option<SlotId> {
+        SlotId::name(self.word()?).ok()
     }
 
-    fn nonce(&mut self) -> Result<NonceRecord> {
+    fn nonce(&mut self) -> Option<NonceRecord> {
         let kind = self.word()?;
         match (kind, self.optional()?) {
-            ("u", None) => Ok(NonceRecord::Unset),
-            ("k", Some(next)) => Ok(NonceRecord::Known(next)),
-            ("d", floor) => Ok(NonceRecord::InDoubt { floor }),
-            _ => Err(garbled(self.line)),
+            ("u", None) => Some(NonceRecord::Unset),
+            ("k", Some(next)) => Some(NonceRecord::Known(next)),
+            ("d", floor) => Some(NonceRecord::InDoubt { floor }),
+            _ => None,
         }
     }
 
-    fn holder(&mut self) -> Result<u128> {
-        u128::from_str_radix(self.word()?, 16).map_err(|_| garbled(self.line))
+    fn holder(&mut self) -> Option<u128> {
+        u128::from_str_radix(self.word()?, 16).ok()
     }
 
     /// Who is called: all that is left of the line.
-    fn calls(mut self) -> Result<Calls> {
+    fn calls(&mut self) -> Option<Calls> {
         let freed = self.number()?;
         let mut tickets = Vec::new();
         while let Some(ticket) = self.words.next() {
-            tickets.push(u128::from_str_radix(ticket, 16).map_err(|_| garbled(self.line))?);
+            tickets.push(u128::from_str_radix(ticket, 16).ok()?);
         }
-        Ok(Calls { freed, tickets })
+        Some(Calls { freed, tickets })
     }
 
-    fn many<T>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        let count: usize = self.number()?;
-        (0..count).map(|_| read(self)).collect()
+    fn many<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        for _ in 0..self.number::<u64>()? {
+            items.push(read(self)?);
+        }
+        Some(items)
     }
 
-    fn reply(mut self) -> Result<Reply> {
-        Ok(match self.word()? {
-            "granted" => Reply::Granted(self.many(|reader| {
-                let (slot, fence, deadline) = (reader.slot()?, reader.number()?, reader.number()?);
-                Ok(Grant { slot, fence, deadline, nonce: reader.nonce()?, place: 0 })
-            })?),
+    /// The first line, and no replies yet.
+    fn answer(&mut self) -> Option<Answer> {
+        match self.word()? {
+            "stale" => Some(Answer::Stale { now: self.number()? }),
+            "done" => {
+                let (now, top, calls) = (self.number()?, self.number()?, self.calls()?);
+                Some(Answer::Performed(Performed { now, top, calls, replies: Vec::new() }))
+            }
+            _ => None,
+        }
+    }
+
+    fn reply(&mut self) -> Option<Reply> {
+        Some(match self.word()? {
+            "granted" => Reply::Granted(self.many(Self::grant)?),
             "refused" => {
                 let why = match self.word()? {
                     "exhausted" => Refusal::Exhausted,
                     "noslot" => Refusal::NoSlot,
                     "quiet" => Refusal::Quiet,
-                    _ => return Err(garbled(self.line)),
+                    _ => return None,
                 };
                 Reply::Refused { why, earliest: self.optional()? }
             }
@@ -288,7 +298,7 @@ impl<'a> Reader<'a> {
                 "taken" => Loss::Taken,
                 "gone" => Loss::Gone,
                 "forgotten" => Loss::Forgotten,
-                _ => return Err(garbled(self.line)),
+                _ => return None,
             }),
             "defined" => Reply::Defined { added: self.number()?, total: self.number()? },
             "changed" => Reply::Changed,
@@ -303,12 +313,17 @@ impl<'a> Reader<'a> {
             // A heap's sort is a tenth of the other's code, for browsers.
             "listed" => Reply::Listed(BinaryHeap::from(self.many(Self::slot)?).into_sorted_vec()),
             "undefined" => Reply::Undefined,
-            _ => return Err(garbled(self.line)),
+            _ => return None,
         })
     }
 
-    fn view(&mut self) -> Result<SlotView> {
-        Ok(SlotView {
+    fn grant(&mut self) -> Option<Grant> {
+        let (slot, fence, deadline) = (self.slot()?, self.number()?, self.number()?);
+        Some(Grant { slot, fence, deadline, nonce: self.nonce()?, place: 0 })
+    }
+
+    fn view(&mut self) -> Option<SlotView> {
+        Some(SlotView {
             slot: self.slot()?,
             mode: match self.word()? {
                 "e" => Mode::Enabled,
@@ -316,7 +331,7 @@ impl<'a> Reader<'a> {
                 "x" => Mode::Disabled,
                 "r" => Mode::Removing,
                 "p" => Mode::Passing,
-                _ => return Err(garbled(self.line)),
+                _ => return None,
             },
             state: match self.word()? {
                 "r" => State::Ready,
@@ -324,7 +339,7 @@ impl<'a> Reader<'a> {
                 "h" => State::Offered,
                 "c" => State::Cooling,
                 "o" => State::Out,
-                _ => return Err(garbled(self.line)),
+                _ => return None,
             },
             weight: self.number()?,
             fence: self.number()?,
@@ -337,8 +352,10 @@ impl<'a> Reader<'a> {
 }
 
 fn garbled(text: &str) -> Error {
-    let shown: String = text.chars().take(80).collect();
-    let shown = shown.escape_default();
+    let mut shown = String::new();
+    for letter in text.chars().take(80) {
+        shown.extend(letter.escape_default());
+    }
     Error::new(
         Code::Internal,
         format!("the store's answer makes no sense: \"{shown}\"; report this as a bug"),
