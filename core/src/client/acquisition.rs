@@ -151,11 +151,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// The lease of a grant whose deadline is that of this process.
     pub(super) fn lease(self: &Arc<Self>, want: &Want, grant: Grant) -> Lease<S, R> {
-        let lease = Lease::new(self.clone(), grant);
-        if want.interval > 0 {
-            lease.keep(want.ttl, want.interval);
-        }
-        lease
+        Lease::new(self.clone(), grant, want.ttl, want.interval)
     }
 
     pub(super) async fn acquire(self: &Arc<Self>, want: Want) -> Result<Vec<Lease<S, R>>> {

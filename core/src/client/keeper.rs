@@ -4,19 +4,16 @@
 //! One task for all leases of a pool renews together those whose time has come; it begins with the first and
 //! ends with the last. A renewal that fails is tried again within what is left of its lease.
 
-use std::fmt;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_channel::oneshot;
-use futures_util::future::select;
-use rustc_hash::FxHashMap;
 
-use super::Runtime;
 use super::courier::Delivered;
 use super::pool::PoolCore;
+use super::vigil::{Ending, Need, Vigil};
+use super::{Runtime, runtime};
 use crate::error::Result;
-use crate::slots::{LeaseRef, Loss, Reply, Request};
+use crate::slots::{Loss, Reply, Request};
 use crate::store::{Store, StorePool};
 use crate::{Micros, SECOND};
 
@@ -33,8 +30,8 @@ pub(super) struct Keeper {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By fence.
-    vigils: FxHashMap<u64, Arc<Vigil>>,
+    /// Some of them may have ended: those go when room is wanted, or the task looks.
+    vigils: Vec<Arc<Vigil>>,
     task: Option<Task>,
 }
 
@@ -46,33 +43,6 @@ struct Task {
     bell: Option<oneshot::Sender<()>>,
 }
 
-/// One lease that is watched. Times are on the pool's clock of leases.
-#[derive(Debug)]
-pub(super) struct Vigil {
-    lease: LeaseRef,
-    ttl: Micros,
-    /// How often it is renewed; 0 if the holder does that.
-    interval: Micros,
-    watched: Mutex<Watched>,
-}
-
-#[derive(Debug)]
-struct Watched {
-    deadline: Micros,
-    /// When it is renewed; `None` while a renewal is under way, or if it is not.
-    renewal: Option<Micros>,
-    ending: Option<Ending>,
-    /// Who wants to hear of its end.
-    bells: Vec<oneshot::Sender<Ending>>,
-}
-
-/// How a lease ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    GivenBack,
-    Lost(Loss),
-}
-
 /// What is to be done now.
 #[derive(Debug, Default)]
 struct Round {
@@ -80,88 +50,18 @@ struct Round {
     renewals: Vec<Arc<Vigil>>,
 }
 
-impl Vigil {
-    pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, deadline: Micros, now: Micros) -> Arc<Self> {
-        // A grant can take long to arrive: half of the time that the interval leaves is to be left then.
-        let late = deadline.saturating_sub(ttl.saturating_sub(interval) / 2).max(now);
-        let renewal = (interval > 0).then_some(late.min(now + interval));
-        let watched = Watched { deadline, renewal, ending: None, bells: Vec::new() };
-        Arc::new(Vigil { lease, ttl, interval, watched: Mutex::new(watched) })
-    }
-
-    /// When the lease can no longer be relied on; 0 once it has ended.
-    pub fn deadline(&self) -> Micros {
-        let watched = self.lock();
-        if watched.ending.is_some() { 0 } else { watched.deadline }
-    }
-
-    /// When the lease could be relied on to, whether or not it has ended before.
-    pub fn counted_until(&self) -> Micros {
-        self.lock().deadline
-    }
-
-    /// Whether it is known to be lost.
-    pub fn is_lost(&self) -> bool {
-        matches!(self.lock().ending, Some(Ending::Lost(_)))
-    }
-
-    /// A renewal was granted.
-    pub fn prolong(&self, deadline: Micros) {
-        let mut watched = self.lock();
-        watched.deadline = watched.deadline.max(deadline);
-    }
-
-    /// The lease has ended, and whoever wants to is told; false if it had ended before.
-    pub fn end(&self, ending: Ending) -> bool {
-        let bells = {
-            let mut watched = self.lock();
-            if watched.ending.is_some() {
-                return false;
-            }
-            watched.ending = Some(ending);
-            std::mem::take(&mut watched.bells)
-        };
-        for bell in bells {
-            let _ = bell.send(ending);
-        }
-        true
-    }
-
-    /// Hears of the end.
-    pub fn ended(&self) -> oneshot::Receiver<Ending> {
-        let (bell, ended) = oneshot::channel();
-        let mut watched = self.lock();
-        match watched.ending {
-            Some(ending) => drop(bell.send(ending)),
-            None => {
-                watched.bells.retain(|bell| !bell.is_canceled());
-                watched.bells.push(bell);
-            }
-        }
-        ended
-    }
-
-    fn renew_at(&self, time: Micros) {
-        self.lock().renewal = Some(time);
-    }
-
-    /// When something is to be done for it.
-    fn next(&self) -> Micros {
-        let watched = self.lock();
-        watched.renewal.map_or(watched.deadline, |renewal| renewal.min(watched.deadline))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Keeper {
     /// Watches a lease; true if a task must be started for it.
     pub fn watch(&self, vigil: Arc<Vigil>) -> bool {
-        let next = vigil.next();
+        let Some(next) = vigil.next() else { return false };
         let mut state = self.lock();
-        state.vigils.insert(vigil.lease.fence, vigil);
+        if state.vigils.len() == state.vigils.capacity() {
+            state.vigils.retain(|vigil| vigil.next().is_some());
+            // As many may come as are left, so that each pays for one look.
+            let left = state.vigils.len();
+            state.vigils.reserve(left + 1);
+        }
+        state.vigils.push(vigil);
         match &mut state.task {
             Some(task) => {
                 task.look_by(next);
@@ -174,29 +74,20 @@ impl Keeper {
         }
     }
 
-    /// The lease is nobody's concern any more.
-    pub fn forget(&self, fence: u64) {
-        self.lock().vigils.remove(&fence);
-    }
-
     /// What is to be done at this time.
     fn round(&self, now: Micros) -> Round {
         let mut round = Round::default();
-        let mut state = self.lock();
-        state.vigils.retain(|_, vigil| {
-            let mut watched = vigil.lock();
-            if watched.ending.is_some() {
-                return false;
-            }
-            if watched.deadline <= now {
-                round.expired.push(vigil.clone());
-                return false;
-            }
-            if watched.renewal.is_some_and(|renewal| renewal <= now + vigil.interval / TOGETHER) {
-                watched.renewal = None;
+        self.lock().vigils.retain(|vigil| match vigil.need(now, vigil.interval / TOGETHER) {
+            Need::Nothing => true,
+            Need::Renewal => {
                 round.renewals.push(vigil.clone());
+                true
             }
-            true
+            Need::Ending => {
+                round.expired.push(vigil.clone());
+                false
+            }
+            Need::Forgetting => false,
         });
         round
     }
@@ -205,8 +96,8 @@ impl Keeper {
     /// task ends.
     fn rest(&self) -> Option<(Micros, oneshot::Receiver<()>)> {
         let mut state = self.lock();
-        let Some(next) = state.vigils.values().map(|vigil| vigil.next()).min() else {
-            state.task = None;
+        let Some(next) = state.vigils.iter().filter_map(|vigil| vigil.next()).min() else {
+            *state = State::default();
             return None;
         };
         let (bell, rung) = oneshot::channel();
@@ -253,7 +144,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 continue;
             }
             // All are queued before the first sets out.
-            let reply = self.courier.post(request, vigil.deadline(), 0);
+            let reply = self.courier.post(request, vigil.term().deadline(), 0);
             let core = self.clone();
             self.runtime.spawn(async move {
                 let outcome: Result<Delivered> = match reply {
@@ -291,10 +182,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     pub(super) fn lose(&self, vigil: &Vigil, loss: Loss) {
-        if vigil.end(Ending::Lost(loss)) {
+        if vigil.end(Ending::Lost(loss)).is_none() {
             self.counters.lost(loss == Loss::Expired);
         }
-        self.keeper.forget(vigil.lease.fence);
     }
 }
 
@@ -318,31 +208,20 @@ async fn run<S: Store, R: Runtime>(core: Weak<PoolCore<S, R>>) {
         let runtime = core.runtime.clone();
         let pause = next.saturating_sub(core.lease_clock());
         drop(core);
-        select(pin!(runtime.sleep(pause)), bell).await;
-    }
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Ending::GivenBack => "it was given back already",
-            Ending::Lost(Loss::Expired) => "its deadline passed",
-            Ending::Lost(Loss::Ended) => "it was ended before",
-            Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
-            Ending::Lost(Loss::Gone) => "the slot was removed",
-            Ending::Lost(Loss::Forgotten) => "the store lost its memory",
-        })
+        runtime::by(&runtime, runtime.now() + pause, bell).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::vigil::Term;
     use crate::id::SlotId;
+    use crate::slots::LeaseRef;
 
-    fn vigil(fence: u64, interval: Micros, deadline: Micros) -> Arc<Vigil> {
+    fn vigil(fence: u64, interval: Micros, until: Micros) -> Arc<Vigil> {
         let lease = LeaseRef { slot: SlotId::new("a").unwrap(), fence, place: 0 };
-        Vigil::new(lease, 3_000, interval, deadline, 0)
+        Vigil::new(lease, 3_000, interval, Term::new(until), 0)
     }
 
     fn fences(vigils: &[Arc<Vigil>]) -> Vec<u64> {
@@ -368,22 +247,31 @@ mod tests {
         assert_eq!((fences(&round.expired), round.renewals.len()), (vec![3], 0));
         early.prolong(3_700);
         early.renew_at(1_600);
-        assert_eq!((keeper.rest().unwrap().0, early.deadline()), (1_600, 3_700));
-        keeper.forget(1);
+        assert_eq!((keeper.rest().unwrap().0, early.term().deadline()), (1_600, 3_700));
+        early.leave();
         assert_eq!(fences(&keeper.round(2_900).expired), [2]);
         assert!(keeper.rest().is_none(), "nothing is left, and the task ends");
         assert!(keeper.watch(vigil(4, 0, 5_000)), "the next lease starts another");
     }
 
     #[test]
-    fn what_arrives_late_is_renewed_while_it_lasts() {
-        // Of its 3,000 there is a quarter left, less than an interval.
-        let late = |deadline| vigil(1, 1_000, deadline).next();
-        assert_eq!((late(2_900), late(1_500), late(750)), (1_000, 500, 0));
-        // A renewal that was answered after most of the lease's life had passed; normally; after more than that.
+    fn what_was_answered_late_is_renewed_soon() {
+        // After most of the lease's life had passed; normally; after nearly an interval.
         assert_eq!(next_renewal(1_000, 3_500, 1_000), 3_625);
         assert_eq!(next_renewal(1_000, 1_001, 1_000), 2_000);
         assert_eq!(next_renewal(1_000, 1_990, 1_000), 2_115);
+    }
+
+    #[test]
+    fn leases_that_ended_take_no_room() {
+        let keeper = Keeper::default();
+        keeper.watch(vigil(0, 0, 5_000));
+        for fence in 1..1_000 {
+            let passing = vigil(fence, 0, 5_000);
+            keeper.watch(passing.clone());
+            passing.leave();
+        }
+        assert!(keeper.lock().vigils.len() < 10);
     }
 
     #[test]
@@ -397,18 +285,5 @@ mod tests {
         assert_eq!(bell.try_recv(), Ok(Some(())));
         // Before the task has looked, there is nothing more to ring for.
         keeper.look_by(3_000);
-    }
-
-    #[test]
-    fn an_end_is_told_once_and_to_all() {
-        let vigil = vigil(1, 0, 5_000);
-        let (mut first, mut second) = (vigil.ended(), vigil.ended());
-        assert_eq!(first.try_recv(), Ok(None));
-        assert!(vigil.end(Ending::Lost(Loss::Taken)));
-        assert!(!vigil.end(Ending::GivenBack), "it had ended");
-        assert_eq!(vigil.deadline(), 0);
-        for told in [&mut first, &mut second, &mut vigil.ended()] {
-            assert_eq!(told.try_recv(), Ok(Some(Ending::Lost(Loss::Taken))));
-        }
     }
 }

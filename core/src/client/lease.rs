@@ -6,11 +6,11 @@ use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Release},
 };
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::keeper::{Ending, Vigil};
 use super::pool::PoolCore;
 use super::statistics::Counters;
+use super::vigil::{Ending, Term, Vigil};
 use super::{ReleaseOptions, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
@@ -27,9 +27,9 @@ pub struct Lease<S: Store, R: Runtime> {
     granted: NonceRecord,
     /// Whether the chain has been asked since, and [`Held::nonce`] says what is known.
     resynced: AtomicBool,
+    /// Whether it is watched: most leases never are, and need not be asked.
+    watched: AtomicBool,
     held: Mutex<Held>,
-    /// What watches it, and knows its deadline then.
-    vigil: OnceLock<Arc<Vigil>>,
 }
 
 /// What changes while a lease is held.
@@ -37,31 +37,33 @@ pub struct Lease<S: Store, R: Runtime> {
 struct Held {
     /// Whether it has not been given back yet.
     open: bool,
-    /// On the pool's clock of leases: never later than the store's.
-    deadline: Micros,
-    /// What the store said when it was found lost.
-    lost: Option<Loss>,
+    life: Life,
     nonce: NonceRecord,
     outcome: Outcome,
 }
 
+/// What knows how long it lasts, on the pool's clock of leases: never longer than in the store.
+#[derive(Debug)]
+enum Life {
+    Alone(Term),
+    Watched(Arc<Vigil>),
+}
+
 impl<S: Store, R: Runtime> Lease<S, R> {
-    pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant) -> Self {
+    /// The lease of a grant with this time to live, renewed every `interval` if that is not 0.
+    pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant, ttl: Micros, interval: Micros) -> Self {
         Counters::add(&core.counters.granted);
         if grant.in_doubt() {
             Counters::add(&core.counters.in_doubt);
         }
         let Grant { slot, fence, place, deadline, nonce } = grant;
-        let held = Held { open: true, deadline, lost: None, nonce, outcome: Outcome::Unsettled };
-        let at = LeaseRef { slot, fence, place };
-        Lease {
-            core,
-            at,
-            granted: nonce,
-            resynced: AtomicBool::new(false),
-            held: Mutex::new(held),
-            vigil: OnceLock::new(),
-        }
+        let (at, term) = (LeaseRef { slot, fence, place }, Term::new(deadline));
+        // Once it stands it is not touched here: then it is made where its holder has it, and not carried there.
+        let kept = interval > 0;
+        let life = if kept { Life::watched(&core, &at, term, ttl, interval) } else { Life::Alone(term) };
+        let held = Held { open: true, life, nonce, outcome: Outcome::Unsettled };
+        let (resynced, watched) = (AtomicBool::new(false), AtomicBool::new(kept));
+        Lease { core, at, granted: nonce, resynced, watched, held: Mutex::new(held) }
     }
 
     /// The slot's id, as this process spelled it.
@@ -95,8 +97,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         if !held.open {
             return 0;
         }
-        let deadline = self.vigil.get().map_or(held.deadline, |vigil| vigil.deadline());
-        deadline.saturating_sub(self.core.lease_clock())
+        held.life.term().deadline().saturating_sub(self.core.lease_clock())
     }
 
     /// Whether the lease can still be relied on.
@@ -188,13 +189,9 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
         match reply {
             Reply::Renewed { deadline } => {
-                let until = self.core.local_deadline(sent, now, deadline);
-                {
-                    let mut held = self.lock();
-                    held.deadline = held.deadline.max(until);
-                }
-                if let Some(vigil) = self.vigil.get() {
-                    vigil.prolong(self.core.kept_until(sent, now, deadline));
+                match &mut self.lock().life {
+                    Life::Alone(term) => term.prolong(self.core.local_deadline(sent, now, deadline)),
+                    Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline)),
                 }
                 Ok(())
             }
@@ -207,10 +204,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// comes before the store could lease the slot to another, unless this process stands still then: ask
     /// [`Self::is_held`] after a pause.
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ended = self.keep(0, 0).map(|vigil| {
+        let ended = self.watch().map(|vigil| {
             // It may have ended without anybody looking: then that is told at once.
-            if vigil.deadline() <= self.core.lease_clock() {
-                self.core.lose(vigil, Loss::Expired);
+            if vigil.term().deadline() <= self.core.lease_clock() {
+                self.core.lose(&vigil, Loss::Expired);
             }
             vigil.ended()
         });
@@ -237,23 +234,17 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
     }
 
-    /// Has it watched, and renewed every `interval` if that is not 0; nothing if it was given back.
-    pub(super) fn keep(&self, ttl: Micros, interval: Micros) -> Option<&Vigil> {
-        let held = self.lock();
+    /// Has it watched; nothing if it was given back.
+    fn watch(&self) -> Option<Arc<Vigil>> {
+        let mut held = self.lock();
         if !held.open {
             return None;
         }
-        let vigil = self.vigil.get_or_init(|| {
-            let now = self.core.lease_clock();
-            let deadline = self.core.kept_until(now, now, held.deadline);
-            let vigil = Vigil::new(self.at.clone(), ttl, interval, deadline, now);
-            match held.lost {
-                Some(loss) => drop(vigil.end(Ending::Lost(loss))),
-                None => self.core.watch_over(vigil.clone()),
-            }
-            vigil
-        });
-        Some(vigil)
+        if let Life::Alone(term) = held.life {
+            held.life = Life::watched(&self.core, &self.at, term, 0, 0);
+            self.watched.store(true, Release);
+        }
+        held.life.vigil()
     }
 
     /// Records the next nonce that the chain names, and makes it the lease's. One below what is known to be
@@ -315,17 +306,24 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
         Counters::add(&self.core.counters.ended);
         // How it ended is told when the store has said so.
-        if self.vigil.get().is_some() {
-            self.core.keeper.forget(self.at.fence);
+        if let Life::Watched(vigil) = &held.life {
+            vigil.leave();
         }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
         Some((held.outcome, cooldown))
     }
 
     fn given_back(&self) {
-        if let Some(vigil) = self.vigil.get() {
-            vigil.end(Ending::GivenBack);
+        if self.watched.load(Acquire) {
+            self.tell_given_back();
         }
+    }
+
+    /// Apart from [`Self::given_back`], which mostly has nobody to tell.
+    #[cold]
+    fn tell_given_back(&self) {
+        let vigil = self.lock().life.vigil();
+        vigil.map(|vigil| vigil.end(Ending::GivenBack));
     }
 
     fn settled(&self, reply: Reply) -> Result<()> {
@@ -344,18 +342,23 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn found_lost(&self, loss: Loss) -> Error {
-        let (deadline, before) = {
-            let mut held = self.lock();
-            (std::mem::replace(&mut held.deadline, 0), held.lost.replace(loss))
+        let why = Ending::Lost(loss);
+        let mut held = self.lock();
+        let until = held.life.term().until();
+        let before = match &mut held.life {
+            Life::Alone(term) => term.end(why),
+            Life::Watched(vigil) => {
+                let vigil = vigil.clone();
+                // Those whom it tells may ask for the lease.
+                drop(held);
+                vigil.end(why)
+            }
         };
-        let vigil = self.vigil.get();
-        let deadline = vigil.map_or(deadline, |vigil| vigil.counted_until());
         // Whoever watched it may have known before; it is counted once.
-        let known = vigil.is_some_and(|vigil| !vigil.end(Ending::Lost(loss)) && vigil.is_lost());
-        if before.is_none() && !known {
-            self.core.counters.lost(deadline <= self.core.lease_clock());
+        if !matches!(before, Some(Ending::Lost(_))) {
+            self.core.counters.lost(until <= self.core.lease_clock());
         }
-        lost(self.slot(), Ending::Lost(loss))
+        lost(self.slot(), why)
     }
 
     fn record(&self) -> NonceRecord {
@@ -364,6 +367,36 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Life {
+    fn watched<S: Store, R: Runtime>(
+        core: &Arc<PoolCore<S, R>>,
+        at: &LeaseRef,
+        term: Term,
+        ttl: Micros,
+        interval: Micros,
+    ) -> Self {
+        let now = core.lease_clock();
+        let term = term.lasting(core.kept_until(now, now, term.until()));
+        let vigil = Vigil::new(at.clone(), ttl, interval, term, now);
+        core.watch_over(vigil.clone());
+        Life::Watched(vigil)
+    }
+
+    fn vigil(&self) -> Option<Arc<Vigil>> {
+        match self {
+            Life::Alone(_) => None,
+            Life::Watched(vigil) => Some(vigil.clone()),
+        }
+    }
+
+    fn term(&self) -> Term {
+        match self {
+            Life::Alone(term) => *term,
+            Life::Watched(vigil) => vigil.term(),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod pool;
 mod runtime;
 mod send;
 mod statistics;
+mod vigil;
 mod waiting;
 
 pub use admin::{Census, SlotState};

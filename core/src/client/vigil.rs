@@ -1,0 +1,219 @@
+//! One lease whose end is watched, and perhaps put off by renewals.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+
+use crate::Micros;
+use crate::slots::{LeaseRef, Loss};
+
+/// One lease that is watched. Times are on the pool's clock of leases.
+#[derive(Debug)]
+pub(super) struct Vigil {
+    pub lease: LeaseRef,
+    pub ttl: Micros,
+    /// How often it is renewed; 0 if the holder does that.
+    pub interval: Micros,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    term: Term,
+    /// When it is renewed; `None` while a renewal is under way, or if it is not.
+    renewal: Option<Micros>,
+    /// Whether its holder has let go: how it ended is told when the store has said so.
+    left: bool,
+    /// Who wants to hear of its end.
+    bells: Vec<oneshot::Sender<Ending>>,
+}
+
+/// How long a lease lasts, and how it ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    until: Micros,
+    ending: Option<Ending>,
+}
+
+/// How a lease ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    GivenBack,
+    Lost(Loss),
+}
+
+/// What a lease needs now.
+pub(super) enum Need {
+    Nothing,
+    Renewal,
+    /// Its deadline has passed.
+    Ending,
+    /// It is nobody's concern any more.
+    Forgetting,
+}
+
+impl Term {
+    pub fn new(until: Micros) -> Self {
+        Term { until, ending: None }
+    }
+
+    /// When the lease can no longer be relied on; 0 once it has ended.
+    pub fn deadline(&self) -> Micros {
+        if self.ending.is_some() { 0 } else { self.until }
+    }
+
+    /// A renewal was granted.
+    pub fn prolong(&mut self, until: Micros) {
+        self.until = self.until.max(until);
+    }
+
+    /// The lease has ended, unless it had before: then how.
+    pub fn end(&mut self, ending: Ending) -> Option<Ending> {
+        let before = self.ending;
+        self.ending = before.or(Some(ending));
+        before
+    }
+
+    /// The same with another deadline.
+    pub fn lasting(self, until: Micros) -> Self {
+        Term { until, ..self }
+    }
+
+    /// Until when it could be relied on, whether or not it ended before.
+    pub fn until(&self) -> Micros {
+        self.until
+    }
+}
+
+impl Vigil {
+    pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
+        // A grant can take long to arrive: half of the time that the interval leaves is to be left then.
+        let late = term.until.saturating_sub(ttl.saturating_sub(interval) / 2).max(now);
+        let renewal = (interval > 0).then_some(late.min(now + interval));
+        let watched = Watched { term, renewal, left: false, bells: Vec::new() };
+        Arc::new(Vigil { lease, ttl, interval, watched: Mutex::new(watched) })
+    }
+
+    /// How long the lease lasts.
+    pub fn term(&self) -> Term {
+        self.lock().term
+    }
+
+    /// A renewal was granted.
+    pub fn prolong(&self, until: Micros) {
+        self.lock().term.prolong(until);
+    }
+
+    /// The holder has let go of the lease: nothing is done for it any more.
+    pub fn leave(&self) {
+        self.lock().left = true;
+    }
+
+    /// The lease has ended, and whoever wants to is told, unless it had before: then how.
+    pub fn end(&self, ending: Ending) -> Option<Ending> {
+        let (before, bells) = {
+            let mut watched = self.lock();
+            (watched.term.end(ending), std::mem::take(&mut watched.bells))
+        };
+        for bell in bells {
+            let _ = bell.send(ending);
+        }
+        before
+    }
+
+    /// Hears of the end.
+    pub fn ended(&self) -> oneshot::Receiver<Ending> {
+        let (bell, ended) = oneshot::channel();
+        let mut watched = self.lock();
+        match watched.term.ending {
+            Some(ending) => drop(bell.send(ending)),
+            None => {
+                watched.bells.retain(|bell| !bell.is_canceled());
+                watched.bells.push(bell);
+            }
+        }
+        ended
+    }
+
+    pub fn renew_at(&self, time: Micros) {
+        self.lock().renewal = Some(time);
+    }
+
+    /// When something is to be done for it; `None` if nothing ever is.
+    pub fn next(&self) -> Option<Micros> {
+        let watched = self.lock();
+        let deadline = watched.term.until;
+        watched.is_open().then(|| watched.renewal.map_or(deadline, |renewal| renewal.min(deadline)))
+    }
+
+    /// What it needs now. A renewal that is due within `early` is begun.
+    pub fn need(&self, now: Micros, early: Micros) -> Need {
+        let mut watched = self.lock();
+        if !watched.is_open() {
+            return Need::Forgetting;
+        }
+        if watched.term.until <= now {
+            return Need::Ending;
+        }
+        match watched.renewal.take_if(|renewal| *renewal <= now + early) {
+            Some(_) => Need::Renewal,
+            None => Need::Nothing,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    fn is_open(&self) -> bool {
+        !self.left && self.term.ending.is_none()
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ending::GivenBack => "it was given back already",
+            Ending::Lost(Loss::Expired) => "its deadline passed",
+            Ending::Lost(Loss::Ended) => "it was ended before",
+            Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
+            Ending::Lost(Loss::Gone) => "the slot was removed",
+            Ending::Lost(Loss::Forgotten) => "the store lost its memory",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::SlotId;
+
+    fn vigil(interval: Micros, until: Micros) -> Arc<Vigil> {
+        let lease = LeaseRef { slot: SlotId::new("a").unwrap(), fence: 1, place: 0 };
+        Vigil::new(lease, 3_000, interval, Term::new(until), 0)
+    }
+
+    #[test]
+    fn what_arrives_late_is_renewed_while_it_lasts() {
+        // Of its 3,000 there is a quarter left, less than an interval.
+        let late = |until| vigil(1_000, until).next();
+        assert_eq!((late(2_900), late(1_500), late(750)), (Some(1_000), Some(500), Some(0)));
+    }
+
+    #[test]
+    fn an_end_is_told_once_and_to_all() {
+        let vigil = vigil(0, 5_000);
+        let (mut first, mut second) = (vigil.ended(), vigil.ended());
+        assert_eq!(first.try_recv(), Ok(None));
+        let lost = Ending::Lost(Loss::Taken);
+        assert_eq!(vigil.end(lost), None);
+        assert_eq!(vigil.end(Ending::GivenBack), Some(lost), "it had ended");
+        assert_eq!((vigil.term().deadline(), vigil.next()), (0, None));
+        for told in [&mut first, &mut second, &mut vigil.ended()] {
+            assert_eq!(told.try_recv(), Ok(Some(lost)));
+        }
+    }
+}
