@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
     fn calls(&mut self) -> Option<Calls> {
         let freed = self.number()?;
         let mut tickets = Vec::new();
-        while let Some(ticket) = self.words.next() {
+        while let Some(ticket) = self.word() {
             tickets.push(u128::from_str_radix(ticket, 16).ok()?);
         }
         Some(Calls { freed, tickets })
