@@ -129,37 +129,37 @@ impl WaitingRoom {
         }
         let named =
             |_, chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
-        self.call(calls.tickets.len() as u32, Call::Ready, named);
+        self.call(calls.tickets.len() as u32, Call::Ready, &named);
         if calls.freed > 0 {
             self.call_aside(calls.freed);
         }
     }
 
     fn call_all(&self) {
-        self.call(u32::MAX, Call::Ready, |_, chair| chair.asked);
+        self.call(u32::MAX, Call::Ready, &|_, chair| chair.asked);
     }
 
     fn call_who_moved_up(&self) {
-        self.call(u32::MAX, Call::Ready, |at, chair| at < FRONT && chair.should_ask());
+        self.call(u32::MAX, Call::Ready, &|at, chair| at < FRONT && chair.should_ask());
     }
 
     /// A slot is given back: calls the first who may have it, and those who choose for themselves.
     pub fn call_first(&self, freed: &SlotId) {
-        self.call(1, Call::Ready, |_, chair| chair.names.is_empty() || chair.names.contains(freed));
+        self.call(1, Call::Ready, &|_, chair| chair.names.is_empty() || chair.names.contains(freed));
     }
 
     /// Calls so many of those whom the store does not know.
     fn call_aside(&self, count: u32) {
-        self.call(count, Call::Ready, |_, chair| chair.place.ticket().is_none());
+        self.call(count, Call::Ready, &|_, chair| chair.place.ticket().is_none());
     }
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        self.call(1, Call::Alarm, |_, _| true);
+        self.call(1, Call::Alarm, &|_, _| true);
     }
 
     /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
-    fn call(&self, count: u32, call: Call, meant: impl Fn(usize, &Chair) -> bool) {
+    fn call(&self, count: u32, call: Call, meant: &dyn Fn(usize, &Chair) -> bool) {
         let mut bells = Vec::new();
         let mut room = self.lock();
         let is_waiting = |(at, chair): &(usize, &Chair)| meant(*at, chair) && chair.waits_in_turn();

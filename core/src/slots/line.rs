@@ -1,7 +1,5 @@
 //! Who waits for a pool's slots, and in what order.
 
-use rustc_hash::FxHashMap;
-
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
 use crate::Micros;
 use crate::id::SlotId;
@@ -12,9 +10,10 @@ const MIDDLE: i32 = 32_767;
 /// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    tickets: FxHashMap<u128, Ticket>,
-    /// Those that stand in a line, line after line; the line of any slot has no name. Sorted: a client has few tickets,
-    /// and a tree's code is a tenth of what browsers are sent.
+    /// Sorted by holder, as lines are by turn: a client has few tickets, and the code of maps and trees is a good part
+    /// of what browsers are sent.
+    tickets: Vec<(u128, Ticket)>,
+    /// Those that stand in a line, line after line; the line of any slot has no name.
     order: Vec<(Option<SlotId>, Turn, u128)>,
     /// None of them lapses before.
     next_lapse: Micros,
@@ -52,7 +51,7 @@ impl Line {
         }
         for _ in 0..SWEEP {
             let standing = self.tickets.iter().filter(|(_, ticket)| ticket.offered.is_empty());
-            let first = standing.map(|(&holder, ticket)| (ticket.until, holder)).min();
+            let first = standing.map(|(holder, ticket)| (ticket.until, *holder)).min();
             match first {
                 Some((until, holder)) if until <= now => drop(self.leave(holder)),
                 _ => {
@@ -80,8 +79,8 @@ impl Line {
         loop {
             let at = self.order.partition_point(|(line, ..)| line.as_ref() < name);
             let &(_, _, holder) = self.order.get(at).filter(|(line, ..)| line.as_ref() == name)?;
-            if self.tickets.get(&holder).is_some_and(|ticket| ticket.until > now) {
-                return self.tickets.get(&holder).map(|ticket| (holder, ticket));
+            if self.find(holder).is_some_and(|ticket| ticket.until > now) {
+                return self.find(holder).map(|ticket| (holder, ticket));
             }
             self.leave(holder);
         }
@@ -92,7 +91,7 @@ impl Line {
         if self.is_empty() {
             return false;
         }
-        let own = match self.tickets.get(&claim.holder) {
+        let own = match self.find(claim.holder) {
             Some(ticket) if ticket.until > now => ticket.turn,
             _ => turn(now, claim),
         };
@@ -107,7 +106,10 @@ impl Line {
             Choice::These { .. } => return,
         };
         let until = now + TICKET_LIFE;
-        if let Some(ticket) = self.tickets.get_mut(&claim.holder).filter(|ticket| ticket.until > now) {
+        let at = self.place_of(claim.holder);
+        if let Ok(at) = at
+            && let Some((_, ticket)) = self.tickets.get_mut(at).filter(|(_, ticket)| ticket.until > now)
+        {
             ticket.until = until;
             return;
         }
@@ -124,12 +126,12 @@ impl Line {
             }
         }
         self.next_lapse = self.next_lapse.min(until);
-        self.tickets.insert(claim.holder, ticket);
+        self.put(claim.holder, ticket);
     }
 
     /// Takes a ticket out of its lines and drops it.
     pub fn leave(&mut self, holder: u128) -> Option<Ticket> {
-        let ticket = self.tickets.remove(&holder)?;
+        let ticket = self.take(holder)?;
         if ticket.offered.is_empty() {
             self.stand_aside(holder, &ticket);
             self.touched.extend(ticket.names.iter().cloned());
@@ -139,22 +141,41 @@ impl Line {
 
     /// Notes what is offered to a ticket, which stands in line no more.
     pub fn offer(&mut self, holder: u128, places: Vec<u32>) {
-        let Some(mut ticket) = self.tickets.remove(&holder) else { return };
+        let Some(mut ticket) = self.take(holder) else { return };
         self.stand_aside(holder, &ticket);
         ticket.offered = places;
-        self.tickets.insert(holder, ticket);
+        self.put(holder, ticket);
     }
 
     /// What is offered to a ticket.
     #[cfg(test)]
     pub fn offered(&self, holder: u128) -> &[u32] {
-        self.tickets.get(&holder).map_or(&[], |ticket| &ticket.offered)
+        self.find(holder).map_or(&[], |ticket| &ticket.offered)
     }
 
     /// What is offered to a ticket, which is dropped; `None` if it has no offer.
     pub fn take_offer(&mut self, holder: u128) -> Option<Vec<u32>> {
-        self.tickets.get(&holder).filter(|ticket| !ticket.offered.is_empty())?;
-        self.tickets.remove(&holder).map(|ticket| ticket.offered)
+        self.find(holder).filter(|ticket| !ticket.offered.is_empty())?;
+        self.take(holder).map(|ticket| ticket.offered)
+    }
+
+    fn place_of(&self, holder: u128) -> Result<usize, usize> {
+        self.tickets.binary_search_by_key(&holder, |(holder, _)| *holder)
+    }
+
+    fn find(&self, holder: u128) -> Option<&Ticket> {
+        let at = self.place_of(holder).ok()?;
+        self.tickets.get(at).map(|(_, ticket)| ticket)
+    }
+
+    fn take(&mut self, holder: u128) -> Option<Ticket> {
+        let at = self.place_of(holder).ok()?;
+        Some(self.tickets.remove(at).1)
+    }
+
+    fn put(&mut self, holder: u128, ticket: Ticket) {
+        let at = self.place_of(holder).unwrap_or_else(|at| at);
+        self.tickets.insert(at, (holder, ticket));
     }
 
     fn stand_aside(&mut self, holder: u128, ticket: &Ticket) {

@@ -1,7 +1,6 @@
 //! Pools in this process's memory, shared by name: every handle, thread and binding of the process that
 //! opens the same name shares the same pools.
 
-use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,9 +17,11 @@ pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
 /// Pools in memory.
 #[derive(Clone)]
 pub struct MemoryStore {
-    pools: Arc<Mutex<FxHashMap<PoolName, Arc<MemoryPool>>>>,
+    pools: Arc<Mutex<Pools>>,
     clock: StoreClock,
 }
+
+type Pools = Vec<(PoolName, Arc<MemoryPool>)>;
 
 /// One pool in memory.
 pub struct MemoryPool {
@@ -61,15 +62,17 @@ impl Store for MemoryStore {
 
     fn pool(&self, name: &PoolName) -> Self::Pool {
         let mut pools = unpoisoned(&self.pools);
-        let new = || {
-            Arc::new(MemoryPool {
-                machine: Mutex::default(),
-                ever_added: AtomicUsize::default(),
-                listeners: Mutex::default(),
-                clock: self.clock.clone(),
-            })
-        };
-        pools.entry(name.clone()).or_insert_with(new).clone()
+        if let Some((_, pool)) = pools.iter().find(|(known, _)| known == name) {
+            return pool.clone();
+        }
+        let pool = Arc::new(MemoryPool {
+            machine: Mutex::default(),
+            ever_added: AtomicUsize::default(),
+            listeners: Mutex::default(),
+            clock: self.clock.clone(),
+        });
+        pools.push((name.clone(), pool.clone()));
+        pool
     }
 }
 
