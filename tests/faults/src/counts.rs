@@ -1,6 +1,6 @@
 //! What a server has counted.
 
-use leasehold_servers::RedisServer;
+use leasehold_servers::{RedisServer, Resp};
 
 /// A section of `INFO` as text.
 pub fn info(server: &RedisServer, section: &str) -> String {
@@ -16,6 +16,26 @@ pub fn calls(server: &RedisServer, command: &str) -> u64 {
 /// Connections that the server has taken so far.
 pub fn connections(server: &RedisServer) -> u64 {
     field(&info(server, "stats"), "total_connections_received:").unwrap_or(0)
+}
+
+/// How many tickets there are in all pools, or places in their lines if those are more.
+///
+/// # Panics
+/// If the server does not answer.
+pub fn tickets(server: &RedisServer) -> usize {
+    size(server, "*:tickets", "HLEN").max(size(server, "*:line", "ZCARD"))
+}
+
+fn size(server: &RedisServer, pattern: &str, command: &str) -> usize {
+    let Resp::Array(keys) = server.command(&["KEYS", pattern]).expect("a reply") else { panic!("no keys") };
+    let sizes = keys.iter().map(|key| {
+        let key = key.as_text().expect("text");
+        match server.command(&[command, key]).expect("a reply") {
+            Resp::Int(size) => usize::try_from(size).expect("a size"),
+            other => panic!("{other:?}"),
+        }
+    });
+    sizes.sum()
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {

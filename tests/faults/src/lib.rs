@@ -4,16 +4,20 @@
 //! server grants nothing until the longest lease that it may have forgotten has ended, so the leases here
 //! are short.
 
+mod arrivals;
 mod chain;
 mod counts;
 mod holder;
 mod place;
+mod prize;
 mod told;
 mod wait;
 
+pub use arrivals::Arrivals;
 pub use chain::Chain;
-pub use counts::{calls, connections, info};
+pub use counts::{calls, connections, info, tickets};
 pub use holder::Holder;
 pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, within};
+pub use prize::{Prize, Won};
 pub use told::{cannot_be_used, goes_on};
 pub use wait::{eventually, soon};

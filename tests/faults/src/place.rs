@@ -50,6 +50,11 @@ impl Place {
         self.server.as_ref().expect("this place is a server")
     }
 
+    /// Whether there is one.
+    pub fn is_server(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// Another process, as far as the store can tell.
     pub fn handle(&self) -> Handle {
         handle(&self.url)

@@ -28,6 +28,8 @@ mod eviction;
 mod failover;
 mod keepalive;
 mod leases;
+mod leaving;
+mod line;
 mod load;
 mod locks;
 mod nonces;
