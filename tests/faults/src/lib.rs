@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod chain;
+mod contenders;
 mod counts;
 mod holder;
 mod place;
@@ -15,6 +16,7 @@ mod wait;
 
 pub use arrivals::Arrivals;
 pub use chain::Chain;
+pub use contenders::{Contenders, Contest, Said};
 pub use counts::{calls, connections, info, tickets};
 pub use holder::Holder;
 pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, within};

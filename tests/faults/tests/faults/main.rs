@@ -23,6 +23,7 @@ macro_rules! on_both {
 }
 
 mod cluster;
+mod crowds;
 mod doubled;
 mod eviction;
 mod failover;

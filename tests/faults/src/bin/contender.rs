@@ -1,0 +1,54 @@
+//! A process of many callers that contend for one prize, each of them once.
+//!
+//! `contender URL PRIZE CALLERS GATE HOLD_MS`; the prize is `slot` or the name of a lock. Who wins it passes the gate: a
+//! file whose lock the system keeps, and gives up with the process. Then it prints `inside FENCE`, or `intruder FENCE`
+//! if somebody else is there, and after it has held the prize and given it back `served FENCE`, or `late FENCE` if the
+//! prize was lost meanwhile, or `failed CODE`.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use leasehold_faults::{Prize, handle};
+
+fn say(what: &str, of: impl std::fmt::Display) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{what} {of}").and_then(|()| out.flush()).expect("somebody reads");
+}
+
+async fn contend(prize: Prize, gate: String, hold: Duration) {
+    let won = match prize.win().await {
+        Ok(won) => won,
+        Err(error) => return say("failed", error.code().as_str()),
+    };
+    let fence = won.fence();
+    // Every opening of a file has a lock of its own, even within a process.
+    let passage = File::open(gate).expect("the gate is there");
+    match passage.try_lock() {
+        Ok(()) => say("inside", fence),
+        Err(_) => say("intruder", fence),
+    }
+    tokio::time::sleep(hold).await;
+    let held = won.is_held();
+    passage.unlock().expect("left");
+    match won.give_back().await {
+        Ok(()) if held => say("served", fence),
+        _ => say("late", fence),
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [url, prize, callers, gate, hold] = words.as_slice() else {
+        panic!("contender URL PRIZE CALLERS GATE HOLD_MS")
+    };
+    let prize = Prize::of(prize, &handle(url)).await;
+    let hold = Duration::from_millis(hold.parse().expect("milliseconds"));
+    let callers: Vec<_> = (0..callers.parse().expect("a number"))
+        .map(|_| tokio::spawn(contend(prize.clone(), gate.clone(), hold)))
+        .collect();
+    for caller in callers {
+        caller.await.expect("no panic");
+    }
+}
