@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
 use leasehold::client::{PoolOptions, ReleaseOptions};
-use leasehold_faults::{Place, Pool, eventually, info, options, patient, soon};
+use leasehold_faults::{Place, Pool, Prize, eventually, info, options, patient, soon, tickets};
 
 fn lasting() -> PoolOptions {
     PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
@@ -89,6 +89,63 @@ async fn a_message_that_is_lost_is_made_up_for() {
     let (outcome, took) = soon(Duration::from_secs(2), "the waiter", waits).await;
     outcome.expect("no panic").expect("granted");
     assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// The first in line is called, and does not hear of it; nor does the next, in another process, once it has been served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_line_over_processes_goes_on_when_messages_are_lost() {
+    let place = Place::redis();
+    let mut prizes = Vec::new();
+    for _ in 0..3 {
+        prizes.push(Prize::slot(&place.handle()).await);
+    }
+    let mut won = prizes[2].win().await.expect("granted");
+    for _ in 0..3 {
+        let waits = prizes[..2].iter().cloned().map(|prize| {
+            tokio::spawn(async move {
+                let won = prize.win().await.expect("served");
+                // Held until the connections are cut again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                won.give_back().await.expect("its own");
+            })
+        });
+        let waits: Vec<_> = waits.collect();
+        eventually("both have tickets", async || tickets(place.server()) == 2).await;
+        let cuts = Cuts::start(&place);
+        won.give_back().await.expect("its own");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(cuts);
+        for waiter in waits {
+            // An offer that lapses costs a second, and a deadline after which one asks without a message two.
+            let (outcome, took) = soon(Duration::from_secs(4), "the line", waiter).await;
+            outcome.expect("no panic");
+            assert!(took < Duration::from_millis(900), "{took:?}");
+        }
+        won = prizes[2].win().await.expect("granted");
+    }
+}
+
+/// Cuts subscriptions again and again until it is dropped: whatever is sent meanwhile is mostly not heard.
+struct Cuts(tokio::task::JoinHandle<()>);
+
+impl Cuts {
+    fn start(place: &Place) -> Self {
+        let mut connection = place.server().connect().expect("connected");
+        let mut cut = move || connection.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).expect("killed");
+        cut();
+        Cuts(tokio::spawn(async move {
+            loop {
+                cut();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Cuts {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 // Each subscription that is made while a lost one is being mended must take its place, not stand beside it.

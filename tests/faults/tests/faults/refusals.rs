@@ -6,7 +6,8 @@ use std::time::Duration;
 use leasehold::client::AcquireOptions;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
-    Place, Pool, cannot_be_used, eventually, goes_on, handle, handle_with, options, patient, soon, within,
+    Arrivals, Place, Pool, Prize, calls, cannot_be_used, eventually, goes_on, handle, handle_with, options,
+    patient, soon, within,
 };
 use leasehold_servers::{Proxy, RedisOptions, RedisServer, Resp};
 
@@ -277,6 +278,30 @@ async fn a_user_without_channels_works_by_polling() {
         outcome.expect("no panic").expect("granted");
     }
     goes_on(&pool).await;
+}
+
+// Nobody can be called: who is first asks for its offer before that lapses, whichever process it is in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn users_without_channels_are_served_in_line() {
+    let place = Place::redis();
+    let server = place.server();
+    let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "resetchannels", "+@all"];
+    assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
+    let url = format!("redis://worker:pw@127.0.0.1:{}", server.port());
+    let prizes = [Prize::slot(&handle(&url)).await, Prize::slot(&handle(&url)).await];
+    let won = prizes[0].win().await.expect("granted");
+    let mut arrivals = Arrivals::default();
+    for number in 0..20 {
+        arrivals.come(&prizes[number % 2], 0).await;
+    }
+    let before = calls(server, "evalsha");
+    won.give_back().await.expect("its own");
+    let (order, took) = soon(Duration::from_secs(20), "the line", arrivals.in_order()).await;
+    assert_eq!(order, Vec::from_iter(0..20));
+    let asked = calls(server, "evalsha") - before;
+    println!("without channels: 20 served in {took:?} with {asked} requests");
+    // Two requests for each, and what those who wait ask four times a second.
+    assert!(asked < 200 + took.as_millis() as u64 / 10, "{asked} requests in {took:?}");
 }
 
 // A rolling deployment: newer processes have written what this one cannot read.

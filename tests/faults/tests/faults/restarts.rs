@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
-    Chain, Lease, Place, Pool, eventually, goes_on, handle, info, options, patient, soon, within,
+    Chain, Lease, Place, Pool, calls, eventually, goes_on, handle, info, options, patient, soon, within,
 };
 use leasehold_servers::{RedisOptions, RedisServer};
 
@@ -152,6 +152,54 @@ async fn every_process_gets_its_own_slots_back_after_a_loss() {
     let (outcome, _) = soon(Duration::from_secs(16), "the other", other.acquire(within(15_000))).await;
     assert_eq!(outcome.expect("its own, without opening anew").slot(), "b1");
     goes_on(&one).await;
+}
+
+// The tickets are gone with the memory: who waits asks again, and is served when the quiet time has passed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_line_outlives_the_memory_of_its_store() {
+    const CALLERS: usize = 50;
+    for flushed in [false, true] {
+        let place = Place::redis();
+        let server = place.server();
+        let pools = [place.pool(lasting(&["a"]), None).await, place.pool(lasting(&["a"]), None).await];
+        let held = pools[0].acquire(within(15_000)).await.expect("granted");
+        let wait = |number: usize, timeout| {
+            let pool = pools[number % 2].clone();
+            tokio::spawn(async move {
+                let lease = pool.acquire(within(timeout)).await?;
+                lease.unused();
+                lease.release(ReleaseOptions::default()).await
+            })
+        };
+        let patient: Vec<_> = (0..CALLERS).map(|number| wait(number, 15_000)).collect();
+        let hasty: Vec<_> = (0..CALLERS).map(|number| wait(number, 600)).collect();
+        let begun = Instant::now();
+        eventually("they wait", async || pools.iter().all(|pool| pool.statistics().waiting == 50)).await;
+        if flushed {
+            server.command(&["FLUSHALL"]).expect("flushed");
+            server.command(&["CONFIG", "RESETSTAT"]).expect("counted anew");
+        } else {
+            server.kill().expect("killed");
+            server.restart().expect("restarted");
+        }
+        drop(held);
+        for caller in hasty {
+            let (outcome, _) = soon(Duration::from_secs(3), "the hasty", caller).await;
+            // Nothing comes free before the time of what may be held has passed, unless the machine is slow.
+            if let Err(error) = outcome.expect("no panic") {
+                assert!(matches!(error.code(), Code::TimedOut | Code::StoreUnavailable), "{error}");
+            }
+        }
+        for caller in patient {
+            let (outcome, _) = soon(Duration::from_secs(16), "the patient", caller).await;
+            outcome.expect("no panic").expect("served");
+        }
+        let took = begun.elapsed();
+        let asked = calls(server, "evalsha");
+        println!("{CALLERS} wait as the memory is lost: served after {took:?} with {asked} requests");
+        assert!(took < Duration::from_secs(12), "{took:?}");
+        assert!(asked < 500 + took.as_millis() as u64 / 10, "{asked} requests in {took:?}");
+    }
 }
 
 // A process that only looks is the first to come after the loss: it makes the pool, without any slot.
