@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
-use super::waiting::{Call, Place, Seat, closed};
+use super::waiting::{Call, Place, Seat, Turn, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -165,7 +165,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
-        let in_turn = matches!(place, Place::Line(..) | Place::Own);
+        // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
+        let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
         let crowded = want.patient && in_turn && self.room.has_waiters();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
         if !crowded {
@@ -179,7 +180,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Err(self.late(&refused, want));
         }
         let names = if self.makes_names { want.slots.clone() } else { None };
-        let seat = self.room.enter(place, names.unwrap_or_default())?;
+        let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -234,10 +235,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
     fn place(&self, want: &Want) -> Place {
         match &want.slots {
-            Some(_) if self.makes_names => Place::Names(self.holder(want), want.priority),
+            Some(_) if self.makes_names => Place::Names(self.holder(want)),
             Some(_) => Place::These,
             None if self.mixed.load(Relaxed) => Place::Own,
-            None => Place::Line(self.holder(want), want.priority),
+            None => Place::Line(self.holder(want)),
+        }
+    }
+
+    /// When an acquisition's turn is among those of this process.
+    fn turn(&self, want: &Want) -> Turn {
+        let (priority, arrival) = (i64::from(want.priority), want.began as i64);
+        match self.options.ageing {
+            0 => (-i32::from(want.priority), arrival),
+            ageing => (0, arrival.saturating_sub(priority.saturating_mul(ageing as i64))),
         }
     }
 

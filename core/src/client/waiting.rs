@@ -43,6 +43,7 @@ struct Room {
 #[derive(Debug)]
 struct Chair {
     number: u64,
+    turn: Turn,
     place: Place,
     /// The names it waits for, if any.
     names: Vec<SlotId>,
@@ -54,13 +55,16 @@ struct Chair {
     again: bool,
 }
 
+/// Rank and arrival, as the store reckons them: who has the lower goes first.
+pub(super) type Turn = (i32, i64);
+
 /// How somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In the store's line for any slot, with a ticket of this name. Of several, the higher priority is called first.
-    Line(u128, i16),
+    /// In the store's line for any slot, with a ticket of this name.
+    Line(u128),
     /// The same in the lines of names.
-    Names(u128, i16),
+    Names(u128),
     /// For any slot of this process.
     Own,
     /// For slots of their own choice.
@@ -89,7 +93,7 @@ pub(super) enum Call {
 impl WaitingRoom {
     /// Whether somebody waits whom a newcomer would overtake.
     pub fn has_waiters(&self) -> bool {
-        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(..) | Place::Own);
+        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(_) | Place::Own);
         self.lock().seats.iter().any(|chair| in_turn(chair) && chair.bell.is_some())
     }
 
@@ -97,11 +101,11 @@ impl WaitingRoom {
         self.lock().seats.len()
     }
 
-    /// Takes the last place; calls that come before [`Seat::stay`] are remembered.
+    /// Takes the place of this turn; calls that come before [`Seat::stay`] are remembered.
     ///
     /// # Errors
     /// `busy` if the room is full; `cancelled` if it was closed.
-    pub fn enter(self: &Arc<Self>, place: Place, names: Vec<SlotId>) -> Result<Seat> {
+    pub fn enter(self: &Arc<Self>, turn: Turn, place: Place, names: Vec<SlotId>) -> Result<Seat> {
         let mut room = self.lock();
         if room.closed {
             return Err(closed());
@@ -115,9 +119,8 @@ impl WaitingRoom {
         let number = room.next;
         room.next += 1;
         let (_, bell) = oneshot::channel();
-        let before = |chair: &Chair| chair.place.priority() >= place.priority();
-        let at = room.seats.iter().rposition(before).map_or(0, |last| last + 1);
-        room.seats.insert(at, Chair { number, place, names, asked: false, bell: None, again: false });
+        let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
+        room.seats.insert(at, Chair { number, turn, place, names, asked: false, bell: None, again: false });
         Ok(Seat { room: self.clone(), number, bell })
     }
 
@@ -296,22 +299,15 @@ impl Chair {
     }
 
     fn should_ask(&self) -> bool {
-        matches!(self.place, Place::Line(..)) && !self.asked
+        matches!(self.place, Place::Line(_)) && !self.asked
     }
 }
 
 impl Place {
-    fn priority(self) -> i16 {
-        match self {
-            Place::Line(_, priority) | Place::Names(_, priority) => priority,
-            Place::Own | Place::These => 0,
-        }
-    }
-
     /// The ticket by which the store knows it.
     pub fn ticket(self) -> Option<u128> {
         match self {
-            Place::Line(ticket, _) | Place::Names(ticket, _) => Some(ticket),
+            Place::Line(ticket) | Place::Names(ticket) => Some(ticket),
             Place::Own | Place::These => None,
         }
     }
