@@ -179,6 +179,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
+        let place = self.place(want);
         let names = if self.makes_names { want.slots.clone() } else { None };
         let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
@@ -188,6 +189,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut call = (!crowded).then_some(Call::Ready);
         loop {
             if call.is_some() {
+                let name = self.holder(want);
                 waiter.has_ticket = place.ticket().is_some();
                 match self.attempt(want, true).await? {
                     Ok(leases) => {
@@ -201,7 +203,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     }
                     Err(no) => refused = no,
                 }
-                waiter.asked = true;
+                // What it was granted and had to give back was its ticket's.
+                waiter.asked = name == self.holder(want);
                 self.give_up_on(&refused, want)?;
             }
             waiter.seat.stay(self.place(want), waiter.asked);
@@ -580,10 +583,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
     async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
         let limit = deadline.min(self.runtime.now() + self.response_timeout);
-        let room = Arc::downgrade(&self.room);
+        let (room, runtime) = (Arc::downgrade(&self.room), self.runtime.clone());
         let listener: Listener = Arc::new(move |calls| {
             if let Some(room) = room.upgrade() {
-                room.hear(calls);
+                room.hear(&runtime, calls);
             }
         });
         let work = async {

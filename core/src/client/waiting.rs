@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_channel::oneshot;
 
 use super::{Runtime, runtime};
-use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::Calls;
+use crate::slots::{Calls, OFFER};
+use crate::{MILLISECOND, Micros};
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
@@ -125,53 +125,62 @@ impl WaitingRoom {
     }
 
     /// Hears whom the store calls; everybody, where that is not known.
-    pub fn hear(&self, calls: Option<&Calls>) {
+    pub fn hear(self: &Arc<Self>, runtime: &impl Runtime, calls: Option<&Calls>) {
         let Some(calls) = calls else { return self.call_all() };
         if calls.is_empty() {
             return;
         }
+        // Others are called first. Should they have vanished, their slots pass on when the offer ends.
+        if !calls.tickets.is_empty() && self.lock().seats.iter().any(|chair| chair.asked) {
+            self.set_due(runtime, runtime.now() + OFFER + MILLISECOND);
+        }
         let named =
-            |_, chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
+            |chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
         self.call(calls.tickets.len() as u32, Call::Ready, &named);
+        // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
-            self.call_aside(calls.freed);
+            self.call(calls.freed, Call::Ready, &|chair| chair.names.is_empty());
         }
     }
 
     fn call_all(&self) {
-        self.call(u32::MAX, Call::Ready, &|_, chair| chair.asked);
+        self.call(u32::MAX, Call::Ready, &|chair| chair.asked || chair.bell.is_none());
     }
 
     fn call_who_moved_up(&self) {
-        self.call(u32::MAX, Call::Ready, &|at, chair| at < FRONT && chair.should_ask());
+        let bells: Vec<_> = {
+            let mut room = self.lock();
+            let first = room.seats.iter_mut().filter(|chair| chair.place != Place::These).take(FRONT);
+            first.filter(|chair| chair.should_ask()).filter_map(|chair| chair.bell.take()).collect()
+        };
+        for bell in bells {
+            let _ = bell.send(Call::Ready);
+        }
     }
 
     /// A slot is given back: calls the first who may have it, and those who choose for themselves.
     pub fn call_first(&self, freed: &SlotId) {
-        self.call(1, Call::Ready, &|_, chair| chair.names.is_empty() || chair.names.contains(freed));
+        self.call(1, Call::Ready, &|chair| chair.names.is_empty() || chair.names.contains(freed));
     }
 
     /// Calls so many of those whom the store does not know.
     fn call_aside(&self, count: u32) {
-        self.call(count, Call::Ready, &|_, chair| chair.place.ticket().is_none());
+        self.call(count, Call::Ready, &|chair| chair.place.ticket().is_none());
     }
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        self.call(1, Call::Alarm, &|_, _| true);
+        self.call(1, Call::Alarm, &|_| true);
     }
 
     /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
-    fn call(&self, count: u32, call: Call, meant: &dyn Fn(usize, &Chair) -> bool) {
+    fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) {
         let mut bells = Vec::new();
         let mut room = self.lock();
-        let is_waiting = |(at, chair): &(usize, &Chair)| meant(*at, chair) && chair.waits_in_turn();
-        let waiting = room.seats.iter().enumerate().filter(is_waiting).count() as u32;
+        let waits = |chair: &&Chair| meant(chair) && chair.waits_in_turn();
+        let waiting = room.seats.iter().filter(waits).count() as u32;
         let mut left = count;
-        for (at, chair) in room.seats.iter_mut().enumerate() {
-            if !meant(at, chair) {
-                continue;
-            }
+        for chair in room.seats.iter_mut().filter(|chair| meant(chair)) {
             let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
                 // Who tries now may have asked just before the call.
@@ -212,7 +221,8 @@ impl WaitingRoom {
     /// Calls those at this time who are among the first now and have no ticket, if there are any.
     pub fn set_moved_up(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
         // Whoever leaves may still sit there.
-        if self.lock().seats.iter().take(FRONT + 1).any(Chair::should_ask) {
+        let in_turn = |chair: &&Chair| chair.place != Place::These;
+        if self.lock().seats.iter().filter(in_turn).take(FRONT + 1).any(Chair::should_ask) {
             self.set_alarm(runtime, at, |room| &mut room.moved_up, Self::call_who_moved_up);
         }
     }
@@ -299,7 +309,7 @@ impl Chair {
     }
 
     fn should_ask(&self) -> bool {
-        matches!(self.place, Place::Line(_)) && !self.asked
+        self.place != Place::These && !self.asked
     }
 }
 

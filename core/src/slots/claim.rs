@@ -23,6 +23,7 @@ impl Pool {
         }
         let places = match &claim.choice {
             &Choice::Any { strategy, least, most } => {
+                self.pass_over_the_impossible(now);
                 let ready = self.count_ready();
                 if ready < least || self.line.precedes(None, now, claim) {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
@@ -60,6 +61,10 @@ impl Pool {
     fn refuse(&mut self, now: Micros, claim: &Claim, why: Refusal, earliest: Option<Micros>) -> Reply {
         if claim.wait {
             match (&claim.choice, why) {
+                (Choice::Any { least, .. }, Refusal::Exhausted) if *least > self.obtainable() => {
+                    self.line.leave(claim.holder);
+                    self.waiters_until = now + INTEREST;
+                }
                 (Choice::Any { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
                     self.line.enter(now, claim)
                 }

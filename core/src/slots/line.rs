@@ -159,6 +159,12 @@ impl Line {
         self.take(holder).map(|ticket| ticket.offered)
     }
 
+    /// The end of an offer that this slot is a part of: the ticket is dropped, and its slots are told.
+    pub fn end_offer(&mut self, holder: u128, slot: u32) -> Option<Vec<u32>> {
+        self.find(holder).filter(|ticket| ticket.offered.contains(&slot))?;
+        self.take(holder).map(|ticket| ticket.offered)
+    }
+
     fn place_of(&self, holder: u128) -> Result<usize, usize> {
         self.tickets.binary_search_by_key(&holder, |(holder, _)| *holder)
     }

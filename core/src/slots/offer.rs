@@ -13,13 +13,15 @@ impl Pool {
         if self.line.is_empty() {
             return self.line.touched.clear();
         }
-        let mut at = 0;
+        // One that waits for many names is looked at once, unless something came free since.
+        let (mut at, mut judged) = (0, None);
         while let Some(name) = self.line.touched.get(at).cloned() {
-            self.serve_name(now, &name);
+            self.serve_name(now, &name, &mut judged);
             at += 1;
         }
         self.line.touched.clear();
         while self.count_ready() > 0 {
+            self.pass_over_the_impossible(now);
             let Some((holder, ticket)) = self.line.head(None, now) else { break };
             let (count, strategy) = (ticket.count, ticket.strategy);
             if self.count_ready() < count {
@@ -38,19 +40,37 @@ impl Pool {
     /// Offers a name to the first in its line, together with the others that it wants, if it is first for all and all
     /// are free. Nobody goes before it meanwhile: what is first in one line and is not in another stands there behind
     /// one that came earlier, and so on to one that is first everywhere.
-    fn serve_name(&mut self, now: Micros, name: &SlotId) {
+    fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut Option<(u128, usize)>) {
         let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
         let names = ticket.names.clone();
-        let first = |name| self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder);
-        if !names.iter().all(first) || !names.iter().all(|name| self.is_free(name)) {
+        if *judged == Some((holder, self.line.touched.len())) {
             return;
         }
-        if self.total() + names.len() > MAX_SLOTS {
+        let free = names.iter().all(|name| self.is_free(name)) && self.total() + names.len() <= MAX_SLOTS;
+        let first = |name| self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder);
+        if !free || !names.iter().all(first) {
+            *judged = Some((holder, self.line.touched.len()));
             return;
         }
         let places: Vec<u32> = names.into_iter().map(|name| self.place_of_name(&name)).collect();
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
         self.call(holder, places);
+    }
+
+    /// Lets those go who want more slots than can come back without an administrator: others would wait behind them in
+    /// vain.
+    pub(super) fn pass_over_the_impossible(&mut self, now: Micros) {
+        let obtainable = self.obtainable();
+        while let Some((holder, ticket)) = self.line.head(None, now)
+            && ticket.count > obtainable
+        {
+            self.line.leave(holder);
+        }
+    }
+
+    /// How many slots there are that are or will be ready.
+    pub(super) fn obtainable(&self) -> u32 {
+        self.count_ready() + self.due.len() as u32
     }
 
     fn keep_for(&mut self, now: Micros, holder: u128, place: u32) {
@@ -87,6 +107,14 @@ impl Pool {
             self.take_back(holder, ticket.offered);
         }
         Reply::Withdrawn
+    }
+
+    /// A slot is offered no more, and so is nothing else of its offer.
+    pub(super) fn break_offer(&mut self, place: u32) {
+        let offered = self.slots.get(place as usize).filter(|slot| slot.state == State::Offered);
+        let Some(holder) = offered.map(|slot| slot.holder) else { return };
+        let others = self.line.end_offer(holder, place).unwrap_or_default();
+        self.take_back(holder, others.into_iter().filter(|&other| other != place).collect());
     }
 
     fn take_back(&mut self, holder: u128, places: Vec<u32>) {

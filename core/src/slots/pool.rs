@@ -205,7 +205,7 @@ impl Pool {
                 state => {
                     let holder = slot.holder;
                     if state == State::Offered {
-                        self.line.leave(holder);
+                        self.line.end_offer(holder, place);
                     }
                     self.hand_in(place);
                 }

@@ -73,6 +73,7 @@ impl Pool {
         let Some(place) = self.find(id) else { return Reply::NoSlot };
         let Some(slot) = self.slots.get(place as usize) else { return Reply::NoSlot };
         let leased = slot.state == State::Leased;
+        self.break_offer(place);
         // A lease goes on under every change but one; all else is put where it now belongs.
         if !leased || change == SlotChange::Break {
             self.take_out(place);

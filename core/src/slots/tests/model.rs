@@ -189,7 +189,11 @@ impl Model {
                 account.is_none_or(|account| account.state == State::Ready)
             };
             let ready = self.in_state(State::Ready) as usize;
-            let Some(waiter) = self.queue.next(is_free, ready) else { return called };
+            if self.queue.servable(is_free).is_none() && ready > 0 {
+                self.queue.pass_over(self.obtainable());
+            }
+            let any = || self.queue.first().filter(|first| (1..=ready).contains(&first.count));
+            let Some(waiter) = self.queue.servable(is_free).or_else(any) else { return called };
             let (holder, names, count) = (waiter.holder, waiter.names.clone(), waiter.count);
             let slots = if names.is_empty() { offered(holder) } else { names };
             assert!(count == 0 || slots.len() == count, "{slots:?} is offered for {count}");
@@ -238,6 +242,32 @@ impl Model {
         }
     }
 
+    /// How many slots there are that are or will be ready.
+    fn obtainable(&self) -> usize {
+        self.accounts.iter().filter(|account| account.is_timed() || account.state == State::Ready).count()
+    }
+
+    /// A slot is offered no more, and so is nothing else of its offer.
+    fn break_offer(&mut self, id: &SlotId) {
+        let Some(account) = self.account(id).filter(|account| account.state == State::Offered) else {
+            return;
+        };
+        let holder = account.holder;
+        let others: Vec<SlotId> =
+            self.end_offer(holder, id).into_iter().filter(|other| other != id).collect();
+        self.take_back(holder, others);
+    }
+
+    /// What was offered together with this slot to a ticket, which is dropped.
+    fn end_offer(&mut self, holder: u128, id: &SlotId) -> Vec<SlotId> {
+        let with_it =
+            |waiter: &&mut super::queue::Waiter| waiter.holder == holder && waiter.offered.contains(id);
+        match self.queue.waiters.iter_mut().find(with_it) {
+            Some(_) => self.queue.leave(holder).map(|waiter| waiter.offered).unwrap_or_default(),
+            None => Vec::new(),
+        }
+    }
+
     fn in_state(&self, state: State) -> u32 {
         self.accounts.iter().filter(|account| account.state == state).count() as u32
     }
@@ -267,7 +297,7 @@ impl Model {
             } else {
                 if account.state == State::Offered {
                     let holder = account.holder;
-                    self.queue.leave(holder);
+                    self.end_offer(holder, &id);
                 }
                 self.rested(&id);
             }
@@ -385,6 +415,9 @@ impl Model {
         } else if let Some(offered) = self.accept(now, claim.holder) {
             Ok(in_order_of_grants(hint, offered))
         } else {
+            if matches!(claim.choice, Choice::Any { .. }) {
+                self.queue.pass_over(self.obtainable());
+            }
             self.chosen(now, claim, hint)
         };
         let slots = match chosen {
@@ -393,6 +426,10 @@ impl Model {
                 let exhausted = matches!(refusal, Reply::Refused { why: Refusal::Exhausted, .. });
                 match &claim.choice {
                     _ if !claim.wait => {}
+                    Choice::Any { least, .. } if exhausted && *least as usize > self.obtainable() => {
+                        self.queue.leave(claim.holder);
+                        self.interest_ends = now + INTEREST;
+                    }
                     Choice::Any { .. } | Choice::Named { .. } if exhausted => self.queue.enter(now, claim),
                     _ => self.interest_ends = now + INTEREST,
                 }
@@ -576,6 +613,7 @@ impl Model {
     }
 
     fn change(&mut self, now: Micros, id: &SlotId, change: SlotChange) -> Reply {
+        self.break_offer(id);
         let Some(account) = self.account(id) else { return Reply::NoSlot };
         let leased = account.state == State::Leased;
         match change {

@@ -71,22 +71,29 @@ impl Queue {
         Some(self.waiters.remove(at))
     }
 
-    /// The next to be served: one for names that are all free and for none of which anybody comes before it, or else
-    /// the first who takes any slot, if there are enough.
-    pub fn next(&self, is_free: impl Fn(&SlotId) -> bool, ready: usize) -> Option<&Waiter> {
+    /// Lets those go, from the first on, who want more than there will ever be.
+    pub fn pass_over(&mut self, obtainable: usize) {
+        while let Some(first) = self.first().filter(|first| first.count > obtainable) {
+            let holder = first.holder;
+            self.leave(holder);
+        }
+    }
+
+    /// The first who takes any slot.
+    pub fn first(&self) -> Option<&Waiter> {
+        let any = self.standing().filter(|waiter| waiter.names.is_empty());
+        any.min_by_key(|waiter| (waiter.turn, waiter.holder))
+    }
+
+    /// One for names that are all free and for none of which anybody comes before it.
+    pub fn servable(&self, is_free: impl Fn(&SlotId) -> bool) -> Option<&Waiter> {
         let first = |waiter: &&Waiter| {
             let before = |other: &Waiter| (other.turn, other.holder) < (waiter.turn, waiter.holder);
             let rivals = |other: &&Waiter| other.names.iter().any(|name| waiter.names.contains(name));
             !self.standing().filter(rivals).any(before)
         };
         let named = self.standing().filter(|waiter| !waiter.names.is_empty());
-        let mut served = named.filter(first).filter(|waiter| waiter.names.iter().all(&is_free));
-        let any = || {
-            let any = self.standing().filter(|waiter| waiter.names.is_empty());
-            any.min_by_key(|waiter| (waiter.turn, waiter.holder))
-                .filter(|waiter| waiter.count <= ready && ready > 0)
-        };
-        served.next().or_else(any)
+        named.filter(first).find(|waiter| waiter.names.iter().all(&is_free))
     }
 
     fn find(&self, holder: u128) -> Option<&Waiter> {

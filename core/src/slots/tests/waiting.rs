@@ -216,7 +216,14 @@ fn a_slot_that_an_administrator_takes_is_offered_no_more() {
     assert_eq!(scene.give_back(&held), [1]);
     scene.ask(change("a", SlotChange::Disable));
     scene.wait(queue(1, 1));
-    assert_eq!(scene.perform(vec![change("a", SlotChange::Enable)]).calls.tickets, [1]);
+    assert_eq!(
+        scene.perform(vec![change("a", SlotChange::Enable)]).calls.freed,
+        1,
+        "for whoever still waits"
+    );
+    let held = scene.get(queue(1, 1));
+    scene.wait(queue(1, 1));
+    assert_eq!(scene.give_back(&held), [1]);
     scene.ask(change("a", SlotChange::Remove));
     assert_eq!(scene.ask(Request::Claim(queue(1, 1))), refused(Refusal::NoSlot, None));
     assert_eq!(scene.perform(vec![define(&["a"])]).calls.tickets, [0; 0]);
@@ -282,4 +289,47 @@ fn the_time_that_was_waited_elsewhere_counts() {
         matches!(scene.perform(back_and_on).replies[1], Reply::Granted(_)),
         "it came before, without a ticket"
     );
+}
+
+#[test]
+fn who_wants_more_than_there_will_ever_be_stands_in_nobodys_way() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    scene.ask(change("c", SlotChange::Disable));
+    scene.wait(queue(1, 3));
+    scene.get(queue(2, 1));
+    // One that could be served when it came, and cannot be any more.
+    let mut scene = Scene::of(&["a", "b"]);
+    let held = scene.claim();
+    scene.wait(queue(1, 2));
+    scene.ask(change("b", SlotChange::Disable));
+    scene.wait(queue(2, 1));
+    assert_eq!(scene.give_back(&held), [2]);
+}
+
+#[test]
+fn the_end_of_an_old_offer_takes_no_new_ticket_away() {
+    let names: Vec<String> = (0..200).map(|number| format!("s{number}")).collect();
+    let mut scene = Scene::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let held = scene.grants(any(200));
+    scene.wait(queue(1, 200));
+    let back = held.iter().map(|grant| release(grant, Outcome::Unused)).collect();
+    assert_eq!(scene.perform(back).calls.tickets, [1]);
+    scene.pass(OFFER);
+    // Too many for one sweep: the rest is put back by the next one.
+    scene.wait(queue(1, 200));
+    assert_eq!(scene.perform(vec![]).calls.tickets, [1]);
+}
+
+#[test]
+fn what_an_administrator_takes_from_one_that_vanished_leaves_no_ticket() {
+    let mut scene = Scene::of(&["a", "b"]);
+    for holder in 1..100 {
+        let held = scene.grants(any(2));
+        scene.wait(queue(holder, 2));
+        let back = held.iter().map(|grant| release(grant, Outcome::Unused)).collect();
+        assert_eq!(scene.perform(back).calls.tickets, [holder]);
+        scene.ask(change("a", SlotChange::Quarantine(0)));
+        assert_eq!(scene.counts(), [2, 2, 0, 0], "the other slot is offered no more either");
+        assert_eq!(scene.pool.line.offered(holder), [0; 0]);
+    }
 }

@@ -11,8 +11,8 @@ pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
     /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
     fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
 
-    /// Tells the listener of the messages of a channel, from the future's end until the watch is dropped;
-    /// each message is a number of slots. `None` where the transport cannot.
+    /// Tells the listener what the messages of a channel say, as [`super::heard`] reads it, from the future's end until
+    /// the watch is dropped. `None` where the transport cannot.
     fn subscribe(
         &self,
         channel: String,

@@ -54,6 +54,7 @@ function claim(holder)
   if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
   local offered = tickets > 0 and line('accept')(holder)
   if offered then return offered end
+  if tickets > 0 then line('pass_over')() end
   if certain + doubtful < least then
     arrange()
     if call('ZCOUNT', PLACES, '-inf', format('(%d', WHEN_DUE)) ~= certain + doubtful then count_ready() end

@@ -18,7 +18,7 @@ if defined then
       if s.kind ~= 'u' then s.kind = 'd' end
       settle(s, s.ends)
     else
-      if s.state == 'h' and tickets > 0 then line('pass')(s.holder) end
+      if s.state == 'h' and tickets > 0 then line('end_offer')(s.holder, s.id) end
       if s.mode == 'e' or s.mode == 'p' then
         make_ready(s)
         save(s)
@@ -82,7 +82,8 @@ arrange()
 flush()
 freed = max(min(freed, certain + doubtful), 0)
 if waiters_until <= now then freed = 0 end
-local calls = concat({ format('%d', freed), unpack(called) }, ' ')
+table.insert(called, 1, format('%d', freed))
+local calls = concat(called, ' ')
 lines[1] = format('done %d %d ', now, top) .. calls
 local answer = concat(lines, '\n')
 call('SET', META, pack(POOL, SCHEMA, last, shift, epoch, lost_at, longest, doubt_rest, top, waiters_until, arrived,
@@ -93,5 +94,5 @@ if sequence ~= '-' then
   call('SET', LANE, format('%s %d\n', sequence, keep_until) .. answer, 'PX', milliseconds)
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if freed > 0 or called[1] then redis.pcall('PUBLISH', channel, calls) end
+if freed > 0 or called[2] then redis.pcall('PUBLISH', channel, calls) end
 return answer

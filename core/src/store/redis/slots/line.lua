@@ -55,8 +55,17 @@ local function recount()
   tickets = call('HLEN', TICKETS)
   namers = min(namers, tickets)
 end
-function queue.pass(holder)
-  if not leave(holder) then recount() end
+-- The end of an offer that this slot is a part of.
+function queue.end_offer(holder, id)
+  local card = find(holder)
+  if not card then return recount() end
+  if not card.offered then return end
+  for _, offered in ipairs(card.ids) do
+    if offered == id then
+      drop(holder)
+      return card.ids
+    end
+  end
 end
 
 -- The first of a line; one whose time has passed is dropped.
@@ -70,6 +79,21 @@ local function head(name)
     if not leave(holder) then call('ZREM', LINE, first) end
   end
 end
+
+-- How many slots there are that are or will be ready.
+local function obtainable()
+  arrange()
+  return certain + doubtful + call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED))
+end
+-- Lets those go who want more than can come back: others would wait behind them in vain.
+local function pass_over()
+  while true do
+    local holder, card = head('%')
+    if not holder or card.count <= certain + doubtful or card.count <= obtainable() then return end
+    leave(holder)
+  end
+end
+queue.pass_over = pass_over
 
 -- Who grows older goes before those of higher priority who came so much later.
 local function next_turn()
@@ -88,6 +112,15 @@ function queue.precedes(name, holder)
   return first and card.turn .. first < turn .. holder
 end
 function queue.enter(holder, names)
+  if not names[1] and least > certain + doubtful and least > obtainable() then
+    leave(holder)
+    waiters_until = now + INTEREST
+    return
+  end
+  if tickets == 0 then
+    namers = MAX_TICKETS
+    recount()
+  end
   local card = find(holder)
   local ends = now + TICKET_LIFE
   local lapses = format('%d', WHEN_LAPSED + ends)
@@ -95,12 +128,10 @@ function queue.enter(holder, names)
     card.ends = ends
     keep(holder, card)
     call('ZADD', PLACES, lapses, '%' .. holder)
+    -- The script that made it may have died before this.
+    for _, id in ipairs(lines_of(card.ids)) do call('ZADD', LINE, '0', id .. ' ' .. card.turn .. holder) end
   else
     leave(holder)
-    if tickets == 0 then
-      namers = MAX_TICKETS
-      recount()
-    end
     if tickets >= MAX_TICKETS then return end
     local turn = next_turn()
     local any = not names[1]
@@ -127,6 +158,16 @@ local function take_back(holder, ids)
       save(s)
     end
   end
+end
+-- A slot is offered no more, and so is nothing else of its offer.
+function queue.break_offer(s)
+  local ids = queue.end_offer(s.holder, s.id)
+  if not ids then return end
+  local others = {}
+  for _, id in ipairs(ids) do
+    if id ~= s.id then others[#others + 1] = id end
+  end
+  take_back(s.holder, others)
 end
 function queue.accept(holder)
   local card = find(holder)
@@ -177,18 +218,25 @@ local function offer(holder, card, slots)
   keep(holder, card)
   called[#called + 1] = holder
 end
+local judged, judged_at -- the last that was found not to be served, and how much had been touched then
 local function serve_name(name)
   local holder, card = head(name)
-  if not holder then return end
-  for _, id in ipairs(card.ids) do
-    if head(id) ~= holder then return end
-  end
-  local slots, ids = {}, card.ids
+  if not holder or holder == judged and #touched == judged_at then return end
+  local slots, ids, free = {}, card.ids, true
   for i = 1, #ids do
     slots[i] = load(ids[i]) or false
-    if slots[i] and slots[i].state ~= 'r' then return end
+    free = free and (not slots[i] or slots[i].state == 'r')
+    if not free then break end
   end
-  if total() + #ids > MAX_SLOTS then return end
+  free = free and total() + #ids <= MAX_SLOTS
+  for i = 1, #ids do
+    free = free and head(ids[i]) == holder
+    if not free then break end
+  end
+  if not free then
+    judged, judged_at = holder, #touched
+    return
+  end
   for i = 1, #ids do
     slots[i] = slots[i] or blank(ids[i], 'p', 1)
     keep_for(holder, slots[i])
@@ -202,6 +250,7 @@ function queue.serve()
     at = at + 1
   end
   while certain + doubtful > 0 do
+    pass_over()
     local holder, card = head('%')
     if not holder or certain + doubtful < card.count then return end
     local slots = {}

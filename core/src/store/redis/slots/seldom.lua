@@ -147,6 +147,7 @@ function perform.change()
   local s = load(id)
   if not s then return 'noslot' end
   local leased = s.state == 'l'
+  if s.state == 'h' and tickets > 0 then line('break_offer')(s) end
   local stays = leased and change ~= 'break'
   if not stays then leave_queue(s) end
   if change == 'enable' then
