@@ -1,17 +1,21 @@
 //! What leasehold in Rust does in a second, beside what the server allows and beside the way the seed does it.
 //!
-//! `memory`, `redis` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
+//! `memory`, `redis`, `locks` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
 //! `serve` starts a server for the programs in other languages: it writes the server's address and ends with its
 //! standard input.
 
 mod ceiling;
 mod connection;
+mod contended;
 mod costs;
 mod leased;
+mod locked;
+mod locks;
 mod memory;
 mod over_redis;
 mod seed;
 mod series;
+mod upkeep;
 
 use std::io::{Read, Write};
 
@@ -28,9 +32,10 @@ fn main() -> Anyhow<()> {
     match what.as_str() {
         "memory" => memory::measure(pace),
         "redis" => over_redis::measure(pace),
+        "locks" => locks::measure(pace),
         "costs" => costs::measure(),
         "serve" => serve(),
-        _ => Err("usage: leasehold-peers memory|redis|costs|serve [quick]".into()),
+        _ => Err("usage: leasehold-peers memory|redis|locks|costs|serve [quick]".into()),
     }
 }
 

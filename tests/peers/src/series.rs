@@ -19,6 +19,11 @@ impl Pace {
     /// To see that everything works.
     pub const QUICK: Pace = Pace { rounds: 1, time: Duration::from_millis(200) };
 
+    /// How often to do what is to be done so often for figures.
+    pub fn count(self, often: usize) -> usize {
+        if self.rounds == Pace::QUICK.rounds { often / 10 } else { often }
+    }
+
     /// For what needs longer to show its speed.
     pub fn times(self, factor: u32) -> Duration {
         self.time * factor
@@ -44,7 +49,7 @@ impl Series {
         self.samples.push(sample);
     }
 
-    /// Writes the figures of all rounds, per second.
+    /// Writes the figures of all rounds.
     pub fn print(&self, unit: &str) {
         let line = json!({
             "name": self.name, "subject": self.subject, "language": "rust", "unit": unit, "samples": self.samples,

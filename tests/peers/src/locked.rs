@@ -1,0 +1,55 @@
+//! leasehold's named locks, as a program has them.
+
+use std::time::{Duration, Instant};
+
+use leasehold::SECOND;
+use leasehold::client::native::{NativeLeasehold, NativeStore, open};
+use leasehold::client::{LockOptions, Locked, TokioRuntime, Unit};
+use leasehold::value::Value;
+use tokio::runtime::Handle;
+
+use crate::Anyhow;
+
+/// The time to live of a lock in seconds, and for so long a new server grants none.
+const TTL: u64 = 5;
+
+/// A lock of a store that a URL names.
+pub type Lock = leasehold::client::Lock<NativeStore, TokioRuntime>;
+/// A lock that is held.
+pub type Held = Locked<NativeStore, TokioRuntime>;
+
+/// Opens a store, and waits until it grants locks.
+pub async fn store(url: &str) -> Anyhow<NativeLeasehold> {
+    let options = Value::map([("lock_ttl", Value::Number((TTL * 1_000) as f64))]);
+    let store = open(&url.into(), &options, Unit::Milliseconds, Handle::current())?;
+    lock(&store, "first")?.acquire().await?.release().await?;
+    Ok(store)
+}
+
+/// A lock of this name, with renewals, which callers wait for long.
+pub fn lock(store: &NativeLeasehold, name: &str) -> Anyhow<Lock> {
+    let options = LockOptions { ttl: TTL * SECOND, timeout: 60 * SECOND, ..LockOptions::default() };
+    Ok(store.lock(&[name], options)?)
+}
+
+/// Pairs a second of so many callers, each with a name of its own.
+pub async fn pairs(store: &NativeLeasehold, callers: usize, time: Duration) -> Anyhow<f64> {
+    let began = Instant::now();
+    let mut tasks = Vec::new();
+    for caller in 0..callers {
+        let lock = lock(store, &format!("account:{caller}"))?;
+        tasks.push(tokio::spawn(async move {
+            let mut count = 0u64;
+            while began.elapsed() < time {
+                lock.acquire().await?.release().await?;
+                count += 1;
+            }
+            Anyhow::Ok(count)
+        }));
+    }
+    let mut total = 0;
+    for task in tasks {
+        total += task.await??;
+    }
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
