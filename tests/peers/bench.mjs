@@ -26,9 +26,12 @@ try {
   const url = await server.url;
   await part("Rust, in memory", [...RUST, "memory", ...pace]);
   await part("Rust, over Redis", [...RUST, "redis", ...pace]);
+  await part("Rust, locks", [...RUST, "locks", ...pace]);
   await part("Node", ["node", `${HERE}node.mjs`, url, ...pace]);
+  await part("Node, locks", ["node", `${HERE}locks.mjs`, url, ...pace]);
   await part("wasm", ["node", `${HERE}wasm.mjs`, url, ...pace]);
   await part("Python", [".venv/bin/python", `${HERE}python_peers.py`, url, ...pace]);
+  await part("Python, locks", [".venv/bin/python", `${HERE}python_locks.py`, url, ...pace]);
   await redisBenchmark(url);
 } finally {
   server.end();

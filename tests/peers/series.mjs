@@ -2,15 +2,18 @@
 
 const STRETCH = 1_000;
 
-/** `series`: [{ name, subject, language, run }], where `run(milliseconds)` gives pairs a second. Writes a line of JSON for each. */
+/**
+ * `series`: [{ name, subject, language, unit, run }], where `run(milliseconds)` gives a figure, of pairs a second if no
+ * other unit is named. Writes a line of JSON for each.
+ */
 export async function measure(series, { rounds, time }) {
   const samples = series.map(() => []);
   for (const { run } of series) await run(time / 3);
   for (let round = 1; round <= rounds; round++) {
     for (const [at, { run }] of series.entries()) samples[at].push(await run(time));
   }
-  for (const [at, { name, subject, language }] of series.entries()) {
-    console.log(JSON.stringify({ name, subject, language, unit: "pairs/s", samples: samples[at] }));
+  for (const [at, { name, subject, language, unit = "pairs/s" }] of series.entries()) {
+    console.log(JSON.stringify({ name, subject, language, unit, samples: samples[at] }));
   }
 }
 

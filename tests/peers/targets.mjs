@@ -1,5 +1,7 @@
 /** What is promised, as ratios within one run; `least` or `most` is the bound. */
 
+import { LOCK_TARGETS } from "./lock_targets.mjs";
+
 const SIZES = [10, 100, 1_000, 10_000, 100_000];
 const CALLERS = 64;
 const rust = (name, subject = "leasehold") => `rust | ${name} | ${subject}`;
@@ -93,4 +95,5 @@ export const TARGETS = [
     least: 1.5,
     unit: "x",
   },
+  ...LOCK_TARGETS,
 ];
