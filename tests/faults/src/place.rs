@@ -19,6 +19,8 @@ pub type Lease = leasehold::Lease<NativeStore, TokioRuntime>;
 
 /// The response timeout of handles, in milliseconds.
 const RESPONSE: f64 = 1_000.0;
+/// The longest time to live of locks, in milliseconds: for so long does a fresh server grant none.
+const LOCK_TTL: f64 = 2_000.0;
 
 /// A store that only this test uses.
 pub struct Place {
@@ -76,8 +78,11 @@ pub fn handle(url: &str) -> Handle {
 /// # Errors
 /// As `open` has them.
 pub fn handle_with(url: &str, namespace: &str, response: f64) -> leasehold::error::Result<Handle> {
-    let options =
-        Value::map([("namespace", namespace.into()), ("response_timeout", Value::Number(response))]);
+    let options = Value::map([
+        ("namespace", namespace.into()),
+        ("response_timeout", Value::Number(response)),
+        ("lock_ttl", Value::Number(LOCK_TTL)),
+    ]);
     open(&url.into(), &options, Unit::Milliseconds, tokio::runtime::Handle::current())
 }
 

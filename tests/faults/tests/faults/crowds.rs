@@ -228,7 +228,7 @@ async fn the_only_slot_of_a_pool() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock() {
     let place = Place::redis();
-    // A fresh server grants no lock in its first minute.
+    // A fresh server grants no lock until those have ended that it may have forgotten.
     let handles = [place.handle(), place.handle()];
     let prizes = handles.each_ref().map(|handle: &Handle| Prize::name(handle, "account:1"));
     drop(prizes[0].win().await.expect("granted"));

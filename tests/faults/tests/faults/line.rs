@@ -129,7 +129,7 @@ on_both!(
 
 async fn lines_of_locks(place: Place) {
     let handles = [place.handle(), place.handle()];
-    // A fresh server grants no lock in its first minute.
+    // A fresh server grants no lock until those have ended that it may have forgotten.
     Prize::name(&handles[0], "first").win().await.expect("granted").give_back().await.expect("its own");
     who_comes_first_to_a_lock_is_served_first(&handles).await;
     who_waits_for_one_lock_is_in_nobody_elses_way(&handles[0]).await;

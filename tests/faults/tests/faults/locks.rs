@@ -24,11 +24,10 @@ fn opened(url: &str) -> Handle {
     handle_with(url, "faults", RESPONSE).expect("a good address")
 }
 
-/// A fresh server grants no lock until those have ended that it may have forgotten, the longest of which last a
-/// minute: here it is told that it has been up for long.
+/// A fresh server grants no lock until those have ended that it may have forgotten.
 async fn settled(place: &Place) -> Handle {
     let handle = opened(place.url());
-    let lock = handle.lock(&["first"], LockOptions { timeout: 80 * SECOND, ..brief() }).expect("a good name");
+    let lock = handle.lock(&["first"], LockOptions { timeout: 20 * SECOND, ..brief() }).expect("a good name");
     lock.acquire().await.expect("granted").release().await.expect("released");
     handle
 }
@@ -83,7 +82,7 @@ async fn locks_in_memory_do_as_they_say() {
     they_do_as_they_say(&opened(place.url()), &opened(place.url())).await;
 }
 
-// One server for all that needs no other: its first minute passes once.
+// One server for all that needs no other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn locks_on_redis_do_as_they_say() {
     let place = Place::redis();
