@@ -13,7 +13,7 @@ use super::waiting::{Call, Place, Seat, Turn, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, Strategy};
+use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, OFFER, Refusal, Reply, Request, Strategy};
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -188,7 +188,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // Behind others of this process there is time for that.
         let mut call = (!crowded).then_some(Call::Ready);
         loop {
-            if call.is_some() {
+            if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
                 waiter.has_ticket = place.ticket().is_some();
                 match self.attempt(want, true).await? {
@@ -208,12 +208,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 self.give_up_on(&refused, want)?;
             }
             waiter.seat.stay(self.place(want), waiter.asked);
+            if call == Some(Call::Elsewhere) {
+                refused.earliest = Some(self.runtime.now() + OFFER);
+            }
             self.set_alarms(&refused, waiter.asked.then_some(fallback));
             call = waiter.seat.called(&self.runtime, want.deadline).await;
             match call {
                 None => return Err(self.late(&refused, want)),
                 Some(Call::Closed) => return Err(closed()),
-                Some(Call::Ready | Call::Alarm) => {}
+                Some(Call::Ready | Call::Alarm | Call::Elsewhere) => {}
             }
         }
     }
@@ -583,10 +586,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
     async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
         let limit = deadline.min(self.runtime.now() + self.response_timeout);
-        let (room, runtime) = (Arc::downgrade(&self.room), self.runtime.clone());
+        let room = Arc::downgrade(&self.room);
         let listener: Listener = Arc::new(move |calls| {
             if let Some(room) = room.upgrade() {
-                room.hear(&runtime, calls);
+                room.hear(calls);
             }
         });
         let work = async {

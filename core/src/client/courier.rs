@@ -390,7 +390,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
-        self.room.hear(&self.runtime, Some(&performed.calls));
+        self.room.hear(Some(&performed.calls));
         for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
             let refund = Box::new(Arc::downgrade(self));
             let delivered = Delivered { reply: Some(reply), now: performed.now, sent, refund };

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_channel::oneshot;
 
 use super::{Runtime, runtime};
+use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Calls, OFFER};
-use crate::{MILLISECOND, Micros};
+use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
@@ -86,6 +86,8 @@ pub(super) enum Call {
     Ready,
     /// The alarm rang: any number of slots may have come due.
     Alarm,
+    /// Not yet: somebody else was called, who has until the end of its offer.
+    Elsewhere,
     /// Do not: the room was closed.
     Closed,
 }
@@ -125,21 +127,36 @@ impl WaitingRoom {
     }
 
     /// Hears whom the store calls; everybody, where that is not known.
-    pub fn hear(self: &Arc<Self>, runtime: &impl Runtime, calls: Option<&Calls>) {
+    pub fn hear(&self, calls: Option<&Calls>) {
         let Some(calls) = calls else { return self.call_all() };
         if calls.is_empty() {
             return;
         }
-        // Others are called first. Should they have vanished, their slots pass on when the offer ends.
-        if !calls.tickets.is_empty() && self.lock().seats.iter().any(|chair| chair.asked) {
-            self.set_due(runtime, runtime.now() + OFFER + MILLISECOND);
-        }
         let named =
             |chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
         self.call(calls.tickets.len() as u32, Call::Ready, &named);
+        if !calls.tickets.is_empty() {
+            self.note_call();
+        }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
             self.call(calls.freed, Call::Ready, &|chair| chair.names.is_empty());
+        }
+    }
+
+    /// Somebody was called, perhaps elsewhere. Should it have vanished, the slot passes on when its offer ends, and of
+    /// that nobody is told: one who waits here sees to the alarm.
+    fn note_call(&self) {
+        let bell = {
+            let mut room = self.lock();
+            if room.due.is_some() {
+                return;
+            }
+            let waiting = room.seats.iter_mut().find(|chair| chair.asked && chair.bell.is_some());
+            waiting.and_then(|chair| chair.bell.take())
+        };
+        if let Some(bell) = bell {
+            let _ = bell.send(Call::Elsewhere);
         }
     }
 
