@@ -9,6 +9,9 @@ const bytes = readFileSync(new URL("dist/glue/leasehold_bg.wasm", import.meta.ur
 const size = gzipSync(bytes, { level: 9 }).length;
 console.log(`leasehold_bg.wasm: ${size} bytes gzip, ${bytes.length} plain; budget ${BUDGET}, limit ${LIMIT}`);
 
+const script = gzipSync(readFileSync(new URL("dist/script.js", import.meta.url)), { level: 9 }).length;
+console.log(`script.js, which only a Redis needs: ${script} bytes gzip`);
+
 const imports = WebAssembly.Module.imports(new WebAssembly.Module(bytes));
 const foreign = imports.filter(({ module }) => module !== "../host.js" && module !== "./leasehold_bg.js");
 for (const { module, name } of foreign) console.error(`it imports ${module}.${name}, which no host has`);

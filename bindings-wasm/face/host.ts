@@ -1,6 +1,7 @@
 // What the compiled module imports. None of it throws but what the module catches.
 import { type Code, LeaseholdError } from "./errors.js";
 import { camel, spoken } from "./keys.js";
+import { SCRIPT } from "./script.js";
 import { NotSent, reply, type Transport } from "./transport.js";
 
 /** How the module is told of what it waits for; set by `instance.ts`. */
@@ -23,6 +24,11 @@ export interface Facts {
   readonly fence: bigint;
   readonly nonce: bigint | undefined;
   readonly inDoubt: boolean;
+}
+
+/** What a Redis runs. */
+export function script(): string {
+  return SCRIPT;
 }
 
 export function listen(to: Ears): void {

@@ -58,6 +58,9 @@ extern "C" {
     /// [whether the command was sent, words].
     pub fn send(transport: &JsValue, command: &js_sys::Array) -> JsValue;
 
+    /// The text of the script that a Redis runs, which stands beside the module.
+    pub fn script() -> String;
+
     /// The number of a new subscription.
     #[wasm_bindgen(js_name = newNumber)]
     pub fn new_number() -> u32;

@@ -46,6 +46,10 @@ impl Transport for HostTransport {
         }
     }
 
+    fn script(&self) -> String {
+        host::script()
+    }
+
     async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {
         let subscription = Subscription(host::new_number());
         LISTENERS.with_borrow_mut(|listeners| listeners.push((subscription.0, listener)));

@@ -91,7 +91,7 @@ impl<T: Transport> RedisStore<T> {
     /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
     fn command(&self, keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
         let mut words = match whole {
-            true => vec!["EVAL".to_owned(), SCRIPT.to_owned()],
+            true => vec!["EVAL".to_owned(), self.transport.script()],
             false => vec!["EVALSHA".to_owned(), DIGEST.to_owned()],
         };
         words.push("6".to_owned());

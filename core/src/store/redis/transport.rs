@@ -11,6 +11,12 @@ pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
     /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
     fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
 
+    /// The text of the script, for a server that does not have it yet. A host may keep it where it is fetched only when
+    /// it is needed.
+    fn script(&self) -> String {
+        super::SCRIPT.to_owned()
+    }
+
     /// Tells the listener what the messages of a channel say, as [`super::heard`] reads it, from the future's end until
     /// the watch is dropped. `None` where the transport cannot.
     fn subscribe(

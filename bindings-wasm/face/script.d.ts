@@ -1,0 +1,2 @@
+/** Written by the build, from the parts in the core. */
+export declare const SCRIPT: string;
