@@ -22,6 +22,7 @@ macro_rules! on_both {
     };
 }
 
+mod aside;
 mod cluster;
 mod crowds;
 mod doubled;

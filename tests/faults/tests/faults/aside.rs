@@ -1,0 +1,99 @@
+//! Those who do not stand in the line, and those who stand there no more: nobody waits for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leasehold::MILLISECOND;
+use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, ReleaseOptions};
+use leasehold::id::SlotId;
+use leasehold_faults::{Lease, Place, Pool, eventually, options, soon};
+
+/// An acquisition of this slot, or of any.
+fn wanting(slot: Option<&str>, timeout: u64) -> AcquireOptions {
+    let slots = slot.map(|slot| vec![SlotId::new(slot).expect("an id")]);
+    AcquireOptions { slots, timeout: Some(timeout * MILLISECOND), ..AcquireOptions::default() }
+}
+
+async fn held(pool: &Pool, slot: &str) -> Lease {
+    pool.acquire(wanting(Some(slot), 15_000)).await.expect("granted")
+}
+
+/// A caller that waits, for at most so many milliseconds.
+async fn waiting(pool: &Pool, slot: Option<&str>, timeout: u64) -> tokio::task::JoinHandle<Option<Lease>> {
+    let before = pool.statistics().waiting;
+    let (caller, wanted) = (pool.clone(), wanting(slot, timeout));
+    let waits = tokio::spawn(async move { caller.acquire(wanted).await.ok() });
+    eventually("it waits", async || pool.statistics().waiting == before + 1).await;
+    waits
+}
+
+async fn give_back(lease: Lease) {
+    lease.unused();
+    lease.release(ReleaseOptions::default()).await.expect("its own");
+}
+
+// They took the places of those who have tickets, and whoever stood behind them was never called.
+async fn who_chooses_for_itself_stands_in_nobodys_way(place: Place) {
+    let slots = || options(&["a", "b", "c"]);
+    let (ours, theirs) = (place.pool(slots(), None).await, place.pool(slots(), None).await);
+    let (_a, b, c) = (held(&theirs, "a").await, held(&theirs, "b").await, held(&theirs, "c").await);
+    let mut choosing = Vec::new();
+    for _ in 0..8 {
+        choosing.push(waiting(&ours, Some("a"), 20_000).await);
+    }
+    let (first, second) = (waiting(&ours, None, 15_000).await, waiting(&ours, None, 15_000).await);
+    give_back(b).await;
+    let (_kept, _) = soon(Duration::from_secs(10), "the first", first).await;
+    give_back(c).await;
+    let (second, took) = soon(Duration::from_secs(10), "the second", second).await;
+    assert!(second.expect("no panic").is_some());
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    choosing.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+// One that cannot be had stood at the head of the line until its timeout, in the way of all processes.
+async fn who_wants_more_than_there_is_stands_in_nobodys_way(place: Place) {
+    let (ours, theirs) =
+        (place.pool(options(&["a", "b"]), None).await, place.pool(options(&["a", "b"]), None).await);
+    let held = [held(&theirs, "a").await, held(&theirs, "b").await];
+    let caller = ours.clone();
+    let many = AcquireOptions { count: Some(3), ..wanting(None, 20_000) };
+    let greedy = tokio::spawn(async move { caller.acquire_many(many).await.map(drop) });
+    eventually("it waits", async || ours.statistics().waiting == 1).await;
+    let modest = waiting(&theirs, None, 15_000).await;
+    for lease in held {
+        give_back(lease).await;
+    }
+    let (modest, took) = soon(Duration::from_secs(10), "the modest one", modest).await;
+    assert!(modest.expect("no panic").is_some());
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    greedy.abort();
+}
+
+// What it was granted and gave back had been its ticket's: it waited on without one, and nobody called it.
+async fn who_gave_back_what_it_could_not_use_is_called_again(place: Place) {
+    let slots = || PoolOptions { settle: 60_000 * MILLISECOND, ..options(&["a", "b"]) };
+    let theirs = place.pool(slots(), None).await;
+    let a = held(&theirs, "a").await;
+    a.resync(10, false).await.expect("recorded");
+    a.unknown();
+    a.release(ReleaseOptions::default()).await.expect("its own");
+    let (a, b) = (held(&theirs, "a").await, held(&theirs, "b").await);
+    // The chain names a nonce for "a" that cannot be.
+    let read: ReadNonce = Arc::new(|slot: String| async move { Ok(if slot == "a" { 5 } else { 7 }) });
+    let ours = place.pool(slots(), Some(read)).await;
+    let waits = waiting(&ours, None, 15_000).await;
+    a.unknown();
+    a.release(ReleaseOptions::default()).await.expect("its own");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    give_back(b).await;
+    let (lease, took) = soon(Duration::from_secs(10), "the waiter", waits).await;
+    assert_eq!(lease.expect("no panic").expect("granted").slot(), "b");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+on_both!(
+    who_chooses_for_itself_stands_in_nobodys_way,
+    who_wants_more_than_there_is_stands_in_nobodys_way,
+    who_gave_back_what_it_could_not_use_is_called_again,
+);
