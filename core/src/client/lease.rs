@@ -1,7 +1,6 @@
 //! A lease, as its holder has it.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Release},
@@ -222,16 +221,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let (lost, runtime) = (self.lost(), self.core.runtime.clone());
-        async move {
-            match time {
-                None => lost.await,
-                Some(time) => {
-                    let limit = runtime.now() + time;
-                    runtime::by(&runtime, limit, pin!(lost)).await.flatten()
-                }
-            }
-        }
+        runtime::within(self.core.runtime.clone(), time, self.lost())
     }
 
     /// Has it watched; nothing if it was given back.

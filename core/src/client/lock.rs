@@ -1,7 +1,6 @@
 //! Named locks: leases of names that nobody has to define.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 
@@ -184,16 +183,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let (lost, runtime) = (self.lost(), self.runtime.clone());
-        async move {
-            match time {
-                None => lost.await,
-                Some(time) => {
-                    let limit = runtime.now() + time;
-                    runtime::by(&runtime, limit, pin!(lost)).await.flatten()
-                }
-            }
-        }
+        runtime::within(self.runtime.clone(), time, self.lost())
     }
 
     /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder

@@ -48,6 +48,16 @@ pub(super) async fn by<R: Runtime, T>(
     .await
 }
 
+/// What `work` gives, or nothing if it gives that or has not ended after `time`; for ever without one.
+pub(super) async fn within<R: Runtime, T>(
+    runtime: R,
+    time: Option<Micros>,
+    work: impl Future<Output = Option<T>>,
+) -> Option<T> {
+    let Some(time) = time else { return work.await };
+    by(&runtime, runtime.now() + time, pin!(work)).await.flatten()
+}
+
 #[cfg(feature = "tokio")]
 pub use native::TokioRuntime;
 
