@@ -33,17 +33,15 @@
 //!
 //! # When to ask
 //!
-//! Where a claimant that has not acted yet is replaced in the lock's record by a higher one, as leasehold's protocol has
-//! it, no chain forms: a steal costs one handshake, however many priorities there are. The chain's number is the right
-//! one for locks of other systems, whose thieves wait one behind the other; and for claimants that may go on before
+//! leasehold does not steal yet. Where a claimant that has not acted yet is replaced in the lock's record by a higher one,
+//! no chain forms: a steal costs one handshake, however many priorities there are. The chain's number is the right one for locks of other systems, whose thieves wait one behind the other; and for claimants that may go on before
 //! their victim has answered (a consistency factor below 1), because then each of them can be robbed while its own
 //! victim is still at work.
 
-use crate::client::Unit;
+use crate::Micros;
+use crate::client::{Unit, rest};
 use crate::error::{Error, Result};
-use crate::slots::MAX_REST;
 use crate::value::{Options, Value};
-use crate::{MILLISECOND, Micros, SECOND};
 
 #[cfg(test)]
 mod tests;
@@ -80,8 +78,8 @@ impl Handshakes {
         let read = Handshakes {
             contenders: needed(&mut options, "contenders", Value::as_u64)?,
             levels: needed(&mut options, "levels", Value::as_u64)?,
-            handshake: needed(&mut options, "handshake", |value| duration(value, unit))?,
-            round_trip: needed(&mut options, "round_trip", |value| duration(value, unit))?,
+            handshake: needed(&mut options, "handshake", |value| rest(value, unit))?,
+            round_trip: needed(&mut options, "round_trip", |value| rest(value, unit))?,
             confidence: needed(&mut options, "confidence", Value::as_number)?,
         };
         options.end()?;
@@ -112,7 +110,7 @@ impl Handshakes {
 /// As [`Handshakes::read`] and [`Handshakes::recommended_ttl`] have them.
 pub fn recommended_ttl(value: &Value, unit: Unit) -> Result<f64> {
     let ttl = Handshakes::read(value, unit)?.recommended_ttl()?;
-    Ok(ttl as f64 / micros_in(unit))
+    Ok(ttl as f64 / unit.micros())
 }
 
 /// How many hold the lock one after the other, the first included, in all but the rarest 1 - `confidence` of the cases:
@@ -199,19 +197,4 @@ fn needed<'a, T>(
     read: impl FnOnce(&'a Value) -> Result<T>,
 ) -> Result<T> {
     options.take(key, read)?.ok_or_else(|| Error::invalid(key, "is missing"))
-}
-
-fn duration(value: &Value, unit: Unit) -> Result<Micros> {
-    let micros = value.as_number()? * micros_in(unit);
-    if !(0.0..=MAX_REST as f64).contains(&micros) {
-        return Err(Error::invalid("", "is out of range; 0 to 365 days are allowed"));
-    }
-    Ok(micros.round() as Micros)
-}
-
-fn micros_in(unit: Unit) -> f64 {
-    match unit {
-        Unit::Milliseconds => MILLISECOND as f64,
-        Unit::Seconds => SECOND as f64,
-    }
 }

@@ -34,6 +34,7 @@ pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 pub use lock::{Lock, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
+pub(crate) use options::rest;
 pub use options::{
     AcquireOptions, Keepalive, LOCK_TTL, LockOptions, PoolOptions, ReleaseOptions, Unit, read_rewind,
     read_slots, read_ttl, read_wait,

@@ -18,6 +18,16 @@ pub enum Unit {
     Seconds,
 }
 
+impl Unit {
+    /// How many microseconds it is.
+    pub(crate) fn micros(self) -> f64 {
+        match self {
+            Unit::Milliseconds => MILLISECOND as f64,
+            Unit::Seconds => SECOND as f64,
+        }
+    }
+}
+
 /// Whether and how often leases are renewed while they are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keepalive {
@@ -359,11 +369,7 @@ fn time(
 /// # Errors
 /// `invalid_argument` if it is negative, not finite, too long or not a number.
 pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
-    let number = value.as_number()?;
-    let micros = match unit {
-        Unit::Milliseconds => number * MILLISECOND as f64,
-        Unit::Seconds => number * SECOND as f64,
-    };
+    let micros = value.as_number()? * unit.micros();
     let most = MAX_REST as f64;
     if !(0.0..=most).contains(&micros) {
         return Err(Error::invalid("", "is out of range; 0 to 365 days are allowed"));

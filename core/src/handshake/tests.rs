@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Code;
+use crate::{MILLISECOND, SECOND};
 
 /// c(K, n) for n from 1: so many of the K! orders of K contenders have n records. Exact to K = 33.
 fn stirling(depth: u128) -> Vec<u128> {
