@@ -1,9 +1,9 @@
 //! The waiting room of one pool in one process: who tries next, and when.
 //!
-//! The store keeps the line of all processes, and calls those who have tickets by name. Of the callers of this process
-//! only the first few have tickets, as those behind them are mostly served by slots that this process gives back: who
-//! moves up asks for a ticket, and the time that was waited here counts. Who can have none waits behind those who came
-//! before, and those who wait for slots of their own choice are called every time.
+//! The store keeps the lines of all processes, and calls those who have tickets by name. Of the callers of this process
+//! that take any slot of a server's pool only the first few have tickets, as those behind them are mostly served by slots
+//! that this process gives back: who moves up asks for a ticket, and the time that was waited here counts. Who can have
+//! none waits behind those who came before, and those who wait for slots of their own choice are called every time.
 //!
 //! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which asking again can
 //! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
@@ -22,7 +22,7 @@ use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
-/// How many of them have tickets.
+/// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
 
 #[derive(Debug, Default)]

@@ -1,5 +1,7 @@
 //! Who waits for a pool's slots, and in what order.
 
+use std::sync::Arc;
+
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
 use crate::Micros;
 use crate::id::SlotId;
@@ -28,7 +30,7 @@ pub(super) type Turn = (u16, Micros);
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
     /// The names it waits for, all of them; none if any slot will do.
-    pub names: Vec<SlotId>,
+    pub names: Arc<[SlotId]>,
     /// How many slots, where any will do, and how to choose them.
     pub count: u32,
     pub strategy: Strategy,
@@ -100,14 +102,8 @@ impl Line {
 
     /// Gives a refused claim a place in its line, or longer life to the ticket that it has.
     pub fn enter(&mut self, now: Micros, claim: &Claim) {
-        let (names, count, strategy) = match &claim.choice {
-            Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
-            Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
-            Choice::These { .. } => return,
-        };
         let until = now + TICKET_LIFE;
-        let at = self.place_of(claim.holder);
-        if let Ok(at) = at
+        if let Ok(at) = self.place_of(claim.holder)
             && let Some((_, ticket)) = self.tickets.get_mut(at).filter(|(_, ticket)| ticket.until > now)
         {
             ticket.until = until;
@@ -117,7 +113,12 @@ impl Line {
         if self.tickets.len() >= MAX_TICKETS {
             return;
         }
-        let turn = turn(now, claim);
+        let (names, count, strategy) = match &claim.choice {
+            Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
+            Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
+            Choice::These { .. } => return,
+        };
+        let (names, turn) = (names.into(), turn(now, claim));
         let ticket = Ticket { names, count, strategy, turn, until, offered: Vec::new() };
         for name in ticket.lines() {
             let entry = (name, turn, claim.holder);

@@ -52,7 +52,7 @@ impl Pool {
             *judged = Some((holder, self.line.touched.len()));
             return;
         }
-        let places: Vec<u32> = names.into_iter().map(|name| self.place_of_name(&name)).collect();
+        let places: Vec<u32> = names.iter().map(|name| self.place_of_name(name)).collect();
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
         self.call(holder, places);
     }

@@ -49,11 +49,15 @@ local function mend(id, s)
   -- Nothing was moved, perhaps, and ranks have changed all the same; nor is it sure how heavy slots are.
   taken, ranked, heaviest = {}, nil, DOUBT - 1
 end
+-- What a claim is told before anything is looked for.
+local function at_once(holder)
+  if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
+  return tickets > 0 and line('accept')(holder)
+end
 local claim
 function claim(holder)
-  if lost_at ~= 0 and quiet_until() > now then return refuse('quiet', quiet_until()) end
-  local offered = tickets > 0 and line('accept')(holder)
-  if offered then return offered end
+  local answer = at_once(holder)
+  if answer then return answer end
   if tickets > 0 then line('pass_over')() end
   if certain + doubtful < least then
     arrange()

@@ -14,9 +14,8 @@ local perform = {}
 function perform.these(holder)
   local count, ids, found, earliest, missing = number(), {}, {}, nil, false
   for i = 1, count do ids[i] = word() end
-  if quiet_until() > now then return refuse('quiet', quiet_until()) end
-  local offered = tickets > 0 and line('accept')(holder)
-  if offered then return offered end
+  local answer = at_once(holder)
+  if answer then return answer end
   for i = 1, count do
     local s = load(ids[i])
     if not s then
@@ -45,9 +44,8 @@ function perform.named(holder)
       ids[#ids + 1] = id
     end
   end
-  if quiet_until() > now then return refuse('quiet', quiet_until()) end
-  local offered = tickets > 0 and line('accept')(holder)
-  if offered then return offered end
+  local answer = at_once(holder)
+  if answer then return answer end
   for i = 1, #ids do
     local s = load(ids[i])
     if not s then new = new + 1 end
