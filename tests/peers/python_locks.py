@@ -17,6 +17,7 @@ import redis
 import redis.asyncio
 
 import leasehold
+from python_peers import together
 
 TASKS = 50
 HOLD = 0.005
@@ -106,20 +107,6 @@ async def tasks(url: str, seconds: float, samples: Samples) -> None:
             drained = f"lock, {TASKS} contenders of 5 ms, drained"
             samples.setdefault((drained, subject, "ms"), []).append(await drain(lock, subject))
             samples.setdefault(("lock, wake-up", subject, "ms"), []).append(await wake_up(lock, subject))
-
-
-async def together(count: int, seconds: float, pair: Callable[[int], Awaitable[Any]]) -> float:
-    """Pairs a second of all tasks."""
-    began, pairs = time.perf_counter(), 0
-
-    async def task(number: int) -> None:
-        nonlocal pairs
-        while time.perf_counter() - began < seconds:
-            await pair(number)
-            pairs += 1
-
-    await asyncio.gather(*(task(number) for number in range(count)))
-    return pairs / (time.perf_counter() - began)
 
 
 async def drain(lock: Callable[..., Any], subject: str) -> float:

@@ -83,10 +83,10 @@ async def tasks(url: str, seconds: float, samples: Samples) -> None:
         for subject, pair in peers:
             # Connections are made beforehand.
             await asyncio.gather(*(pair(number) for number in range(TASKS)))
-            samples.setdefault((f"redis, {TASKS} tasks", subject), []).append(await together(seconds, pair))
+            samples.setdefault((f"redis, {TASKS} tasks", subject), []).append(await together(TASKS, seconds, pair))
 
 
-async def together(seconds: float, pair: Callable[[int], Awaitable[Any]]) -> float:
+async def together(count: int, seconds: float, pair: Callable[[int], Awaitable[Any]]) -> float:
     """Pairs a second of all tasks."""
     began, pairs = time.perf_counter(), 0
 
@@ -96,7 +96,7 @@ async def together(seconds: float, pair: Callable[[int], Awaitable[Any]]) -> flo
             await pair(number)
             pairs += 1
 
-    await asyncio.gather(*(task(number) for number in range(TASKS)))
+    await asyncio.gather(*(task(number) for number in range(count)))
     return pairs / (time.perf_counter() - began)
 
 

@@ -6,7 +6,7 @@ use leasehold::client::native::NativeLeasehold;
 
 use crate::Anyhow;
 use crate::connection::Connection;
-use crate::locked::{Held, lock};
+use crate::locked::{Held, counts, lock};
 
 /// How long each contender of a burst holds the lock.
 const HOLD: Duration = Duration::from_millis(5);
@@ -49,23 +49,7 @@ pub async fn drain(store: &NativeLeasehold, contenders: usize) -> Anyhow<Drain> 
 /// So many callers take the lock again and again; how many times the one with the fewest had it, for each time of the
 /// mean.
 pub async fn least_share(store: &NativeLeasehold, callers: usize, time: Duration) -> Anyhow<f64> {
-    let began = Instant::now();
-    let mut tasks = Vec::new();
-    for _ in 0..callers {
-        let lock = lock(store, "looped")?;
-        tasks.push(tokio::spawn(async move {
-            let mut count = 0u64;
-            while began.elapsed() < time {
-                lock.acquire().await?.release().await?;
-                count += 1;
-            }
-            Anyhow::Ok(count)
-        }));
-    }
-    let mut counts = Vec::new();
-    for task in tasks {
-        counts.push(task.await??);
-    }
+    let counts = counts(store, callers, |_| "looped".to_owned(), time).await?;
     let mean = counts.iter().sum::<u64>() as f64 / callers as f64;
     Ok(counts.into_iter().min().unwrap_or(0) as f64 / mean)
 }

@@ -35,9 +35,21 @@ pub fn lock(store: &NativeLeasehold, name: &str) -> Anyhow<Lock> {
 /// Pairs a second of so many callers, each with a name of its own.
 pub async fn pairs(store: &NativeLeasehold, callers: usize, time: Duration) -> Anyhow<f64> {
     let began = Instant::now();
+    let counts = counts(store, callers, |caller| format!("account:{caller}"), time).await?;
+    Ok(counts.into_iter().sum::<u64>() as f64 / began.elapsed().as_secs_f64())
+}
+
+/// How often each of so many callers takes the lock of its name, again and again.
+pub async fn counts(
+    store: &NativeLeasehold,
+    callers: usize,
+    name: impl Fn(usize) -> String,
+    time: Duration,
+) -> Anyhow<Vec<u64>> {
+    let began = Instant::now();
     let mut tasks = Vec::new();
     for caller in 0..callers {
-        let lock = lock(store, &format!("account:{caller}"))?;
+        let lock = lock(store, &name(caller))?;
         tasks.push(tokio::spawn(async move {
             let mut count = 0u64;
             while began.elapsed() < time {
@@ -47,9 +59,9 @@ pub async fn pairs(store: &NativeLeasehold, callers: usize, time: Duration) -> A
             Anyhow::Ok(count)
         }));
     }
-    let mut total = 0;
+    let mut counts = Vec::new();
     for task in tasks {
-        total += task.await??;
+        counts.push(task.await??);
     }
-    Ok(total as f64 / began.elapsed().as_secs_f64())
+    Ok(counts)
 }
