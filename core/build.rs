@@ -1,6 +1,7 @@
-//! Prepares the script of the store in Redis: puts it together, leaves out its comments and indents, and finds the name
-//! that Redis gives it.
+//! Prepares the script of the store in Redis: puts it together, leaves out its comments and indents, writes out its
+//! constants, and finds the name that Redis gives it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs, io};
 
@@ -8,20 +9,51 @@ use sha1_smol::Sha1;
 
 const FOLDER: &str = "src/store/redis/slots";
 /// The parts of the script, each of which knows those before it.
-const PARTS: [&str; 9] = ["pool", "slot", "places", "draw", "claim", "line", "lease", "seldom", "envelope"];
+const PARTS: [&str; 12] = [
+    "pool", "slot", "places", "draw", "grant", "line", "due", "envelope", "claim", "lease", "seldom", "reply",
+];
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={FOLDER}");
     let parts = PARTS.map(|part| fs::read_to_string(format!("{FOLDER}/{part}.lua")));
     let source = parts.into_iter().collect::<io::Result<String>>()?;
+    let mut constants = BTreeMap::new();
     // Every line stays, if only as an empty one, so that what the server says of a line can be found in the source.
     let lines = source.lines().map(|line| {
         let line = line.trim_start();
         let end = if line.starts_with("--") { Some(0) } else { line.find(" -- ") };
-        line.get(..end.unwrap_or(line.len())).unwrap_or_default()
+        write_out(line.get(..end.unwrap_or(line.len())).unwrap_or_default(), &mut constants)
     });
-    let script: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let script: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
     let folder = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     fs::write(folder.join("slots.sha1"), Sha1::from(&script).digest().to_string())?;
     fs::write(folder.join("slots.lua"), script)
+}
+
+/// A line with the values of the constants in it; one that only declares constants (`local ONE, TWO = 1, 2`) is left
+/// out. A variable costs every call of the script more: each function searches for those that it takes from outside.
+fn write_out<'a>(line: &'a str, constants: &mut BTreeMap<&'a str, &'a str>) -> String {
+    let part_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let declared = line.strip_prefix("local ").and_then(|rest| rest.split_once(" = "));
+    if let Some((names, values)) = declared {
+        if !names.contains(|letter: char| letter.is_ascii_lowercase()) {
+            let (names, values) = (names.split(", "), values.split(", "));
+            assert_eq!(names.clone().count(), values.clone().count(), "a value for each of: {line}");
+            for (name, value) in names.zip(values) {
+                assert_eq!(constants.insert(name, value), None, "{name} stands for one thing");
+            }
+            return String::new();
+        }
+    }
+    let mut script = String::new();
+    // Every second piece is a text.
+    for (at, piece) in line.split_inclusive('\'').enumerate() {
+        let words = piece.split_inclusive(|letter| !part_of_name(letter));
+        script.extend(words.map(|word| {
+            let name = word.trim_end_matches(|letter| !part_of_name(letter));
+            let value = if at % 2 == 0 { constants.get(name) } else { None };
+            value.map_or_else(|| word.to_owned(), |value| word.replace(name, value))
+        }));
+    }
+    script
 }

@@ -32,11 +32,11 @@ use PlantedFault::Script;
 pub const ALL: [Planted; 22] = [
     Planted {
         name: "release without fence check",
-        fault: Script(&[("if current > fence then return nil, 'lost taken' end", "")]),
+        fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
     },
     Planted {
         name: "renewal of a lease that has ended",
-        fault: Script(&[("if s.state ~= 'l' then return nil, 'lost ended' end", "")]),
+        fault: Script(&[("~= 'l' then answer = 'lost ended'", "~= 'l' and false then answer = nil")]),
     },
     Planted { name: "deadline counted from the reply", fault: PlantedFault::DeadlineFromReply },
     Planted {
@@ -53,86 +53,71 @@ pub const ALL: [Planted; 22] = [
     Planted {
         name: "nonce kept as a number",
         fault: Script(&[(
-            "if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then\n      return 'backwards ' .. kind .. ' ' .. after\n    end\n    kind, after = 'k', value",
+            "if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then\n      answer = 'backwards ' .. kind .. ' ' .. after\n    end\n    kind, after = 'k', value",
             "kind, after = 'k', format('%d', tonumber(value))",
         )]),
     },
     Planted {
         name: "repeated envelope performed twice",
-        fault: Script(&[(
-            "if tonumber(before) == tonumber(sequence) then return match(call('GET', LANE), '\\n(.*)$') end",
-            "",
-        )]),
+        fault: Script(&[("if ahead == 0 then", "if false then")]),
     },
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
         name: "no quiet time after a promotion",
-        fault: Script(&[(
-            "epoch, lost_at, top = max(now, epoch + 1), now, max(top, seen)",
-            "epoch, top = max(now, epoch + 1), max(top, seen)",
-        )]),
+        fault: Script(&[("+ 1), now, max(", "+ 1), 0, max(")]),
     },
     Planted {
         name: "no quiet time after an empty restart",
-        fault: Script(&[(
-            "if seen > 0 then lost_at = now elseif",
-            "if seen > 0 then lost_at = 0 elseif seen < 0 and",
-        )]),
+        fault: Script(&[
+            ("if seen > 0 then", "if seen < 0 then"),
+            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+        ]),
     },
     Planted {
         name: "expiry leaves the nonce trusted",
-        fault: Script(&[(
-            "if s.kind ~= 'u' then s.kind = 'd' end\n      settle(s, s.ends)",
-            "settle(s, s.ends)",
-        )]),
+        fault: Script(&[("if s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])", "settle(s, s[10])")]),
     },
     Planted {
         name: "cooldown ignored",
-        fault: Script(&[("local ends = max(s.rest, s.barred)", "local ends = s.barred")]),
+        fault: Script(&[("local ends = max(s[12], s[13])", "local ends = s[13]")]),
     },
     Planted {
         name: "rest of a slot in doubt forgotten",
-        fault: Script(&[("if s.kind == 'd' then s.rest =", "if false then s.rest =")]),
+        fault: Script(&[("if s[5] == 'd' then s[12] =", "if false then s[12] =")]),
     },
     Planted {
         name: "nonces trusted across a promotion",
         fault: Script(&[(
-            "if s.epoch ~= epoch then\n    if s.kind ~= 'u' then s.kind = 'd' end",
-            "if s.epoch ~= epoch then",
+            "if s[7] ~= pool[4] then\n    if s[5] ~= 'u' then s[5] = 'd' end",
+            "if s[7] ~= pool[4] then",
         )]),
     },
     Planted {
         name: "fence is a counter of the server's memory",
-        fault: Script(&[("top = max(now, top + 1)", "top = top + 1"), ("max(top, seen)", "top")]),
+        fault: Script(&[("if top < now then top = now end", ""), ("max(pool[8], seen)", "pool[8]")]),
     },
     Planted {
         name: "late envelope performed",
-        fault: Script(&[(
-            "if not_after ~= '-' and now > tonumber(not_after) then return format('stale %d', now) end",
-            "",
-        )]),
+        fault: Script(&[("if not_after and now > not_after then", "if false then")]),
     },
     Planted {
         name: "sweep frees live leases",
         fault: Script(&[(
-            "format('%d', WHEN_DUE + now), 'LIMIT'",
-            "format('%d', WHEN_DUE + now + 1500000), 'LIMIT'",
+            "format('%d', 2533274790395904 + now), 'LIMIT'",
+            "format('%d', 2533274790395904 + now + 1500000), 'LIMIT'",
         )]),
     },
     Planted {
         name: "a slot that cools down comes due when its lease would have",
-        fault: Script(&[(
-            "s.state, s.ends = 'c', ends\n  move(s, format('%d', WHEN_DUE + ends))",
-            "s.state, s.ends = 'c', ends",
-        )]),
+        fault: Script(&[("put(s, 'c', format('%d', 2533274790395904 + ends))", "put(s, 'c')")]),
     },
     Planted {
         name: "renewals without end",
-        fault: Script(&[("if limit ~= 0 then ends = min(limit, ends) end", "")]),
+        fault: Script(&[("if limit ~= 0 and limit < ends then ends = limit end", "")]),
     },
     Planted {
         name: "clock set back frees nothing and prolongs all",
-        fault: Script(&[("local now = max(wall + shift, last)", "local now = wall")]),
+        fault: Script(&[("if now < pool[2] then now = pool[2] end", "now = wall")]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },
@@ -146,7 +131,7 @@ impl Planted {
     pub fn script(&self) -> String {
         let mut script = SCRIPT.to_owned();
         if let Script(replacements) = self.fault {
-            // The script stands without its indents.
+            // The script stands without its indents, and with the values of its constants.
             let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
             for (from, to) in replacements {
                 let from = plain(from);

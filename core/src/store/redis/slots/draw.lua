@@ -1,13 +1,42 @@
+-- Which slot is next. The functions are made when one is asked for.
+local drawing
+local function draw(name)
+if drawing then return drawing[name] end
+drawing = {}
+
 -- Randomness that the machine repeats: products below 2^53.
-local function draw()
+local seed = ARGV[7]
+local function random()
   local value = seed
   seed = (seed * 1664525 + 1013904223) % 4294967296
   return value
 end
 
--- The oldest slot, or one by weight, where weights differ: each queue is asked for.
+function drawing.count()
+  arrange()
+  pool[CERTAIN] = call('ZCOUNT', PLACES, '-inf', format('(%d', DOUBT * QUEUE))
+  pool[DOUBTFUL] = call('ZCOUNT', PLACES, format('%d', DOUBT * QUEUE), format('(%d', WHEN_DUE))
+end
+-- The slot of a rank: one more for each taken before.
+local function take(rank)
+  if not taken then
+    arrange()
+    taken = {}
+  end
+  local i, before = 1, taken[1]
+  while before and before <= rank do
+    rank, i = rank + 1, i + 1
+    before = taken[i]
+  end
+  table.insert(taken, i, rank)
+  rank = format('%d', rank)
+  ranked = call('ZRANGE', PLACES, rank, rank)[1]
+  return ranked
+end
+-- By age or by weight, where weights differ: each queue is asked for.
 local function choose(strategy)
   arrange()
+  local heaviest = pool[HEAVIEST]
   local function range_of(queue)
     return format('%d', queue * QUEUE), format('(%d', (queue + 1) * QUEUE)
   end
@@ -21,32 +50,52 @@ local function choose(strategy)
     end
     return oldest
   end
-  local counts, total, id = {}, 0, nil
+  local floor, counts, weights, id = math.floor, {}, 0, nil
   for queue = 0, heaviest do
     counts[queue] = call('ZCOUNT', PLACES, range_of(queue))
-    total = total + counts[queue] * (2 ^ (queue + 1) - 1)
+    weights = weights + counts[queue] * (2 ^ (queue + 1) - 1)
   end
-  if total == 0 then return nil end
+  if weights == 0 then return nil end
   for _ = 1, DRAWS do
-    local point, queue, rank = floor(floor(draw() / 256) * total / 16777216), 0, 0
+    local point, queue, rank = floor(floor(random() / 256) * weights / 16777216), 0, 0
     while point >= counts[queue] * (2 ^ (queue + 1) - 1) do
       point = point - counts[queue] * (2 ^ (queue + 1) - 1)
       rank = rank + counts[queue]
       queue = queue + 1
     end
-    rank = rank + floor(draw() * counts[queue] / 4294967296)
+    rank = rank + floor(random() * counts[queue] / 4294967296)
     id = call('ZRANGE', PLACES, rank, rank)[1]
-    local accepted = floor(draw() * (2 ^ (queue + 1) - 1) / 4294967296)
+    local accepted = floor(random() * (2 ^ (queue + 1) - 1) / 4294967296)
     if heaviest == 0 then break end
     local s = load(id)
-    if not s or accepted < s.weight then break end
+    if not s or accepted < s[WEIGHT] then break end
   end
   return id
 end
+-- The ready slot that is next by a strategy.
+function drawing.pick(strategy)
+  local certain, id = pool[CERTAIN], nil
+  if certain == 0 or strategy == 'recent' and pool[HEAVIEST] == 0 then
+    id = take(0)
+  elseif strategy == 'random' then
+    id = take(math.floor(random() * certain / 4294967296))
+  else
+    id = choose(strategy)
+  end
+  local s = id and load(id)
+  if s and s[STATE] == 'r' then return s end
+  -- A script that died between two writes, because a right was taken away, left a slot elsewhere than its record says,
+  -- and counts that are out of date: all are counted anew, and the slot is put right as it is found.
+  arrange()
+  if s and (s[STATE] == 'l' or s[STATE] == 'h' or s[STATE] == 'c') then
+    call('ZADD', PLACES, format('%d', WHEN_DUE + s[ENDS]), id)
+  elseif id then
+    call('ZREM', PLACES, id)
+  end
+  drawing.count()
+  -- Nothing was moved, perhaps, and ranks have changed all the same; nor is it sure how heavy slots are.
+  taken, ranked, pool[HEAVIEST] = nil, nil, DOUBT - 1
+end
 
-local function pick(strategy)
-  if certain == 0 then return take(0) end
-  if strategy == 'random' then return take(floor(draw() * certain / 4294967296)) end
-  if strategy == 'recent' and heaviest == 0 then return take(0) end
-  return choose(strategy)
+return drawing[name]
 end

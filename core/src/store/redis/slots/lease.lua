@@ -1,39 +1,64 @@
--- The slot of a live lease, or why it is not held.
-local function held(id, fence)
-  local s = load(id)
-  if not s then return nil, 'lost gone' end
-  local current = s.fence
-  if current > fence then return nil, 'lost taken' end
-  if current < fence then return nil, 'lost forgotten' end
-  if s.state ~= 'l' then return nil, 'lost ended' end
-  if s.ends <= now then return nil, 'lost expired' end
-  return s
-end
-
--- Nonces, as decimal text: by length, then by text.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
-local function release(id, fence, cooldown, outcome, value)
-  local s, loss = held(id, fence)
-  if not s then return loss end
-  local kind, after = s.kind, s.floor
-  if outcome == 'used' then
-    if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then
-      return 'backwards ' .. kind .. ' ' .. after
+  elseif name == 'release' or name == 'renew' or name == 'resync' then
+    local s, fence = load(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    -- The slot of a live lease, or why it is not held.
+    if not s then answer = 'lost gone'
+    elseif s[FENCE] > fence then answer = 'lost taken'
+    elseif s[FENCE] < fence then answer = 'lost forgotten'
+    elseif s[STATE] ~= 'l' then answer = 'lost ended'
+    elseif s[ENDS] <= now then answer = 'lost expired'
     end
-    kind, after = 'k', value
-  elseif outcome == 'unsettled' then
-    if kind ~= 'u' then kind = 'd' end
-  elseif outcome == 'rejected' and value ~= '-' and (after == '-' or not less(value, after)) then
-    kind, after = 'k', value
-  elseif outcome ~= 'unused' then
-    kind = 'd'
-  end
-  if after ~= s.floor then s.raised = now end
-  s.kind, s.floor = kind, after
-  s.rest = max(s.rest, now + cooldown)
-  settle(s, now)
-  return 'released'
-end
+
+    if name == 'release' then
+      cursor = at + 6
+      if not answer then
+        local outcome, value, kind, after = ARGV[at + 5], ARGV[at + 6], s[KIND], s[FLOOR]
+        if outcome == 'used' then
+          if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then
+            answer = 'backwards ' .. kind .. ' ' .. after
+          end
+          kind, after = 'k', value
+        elseif outcome == 'unsettled' then
+          if kind ~= 'u' then kind = 'd' end
+        elseif outcome == 'rejected' and value ~= '-' and (after == '-' or not less(value, after)) then
+          kind, after = 'k', value
+        elseif outcome ~= 'unused' then
+          kind = 'd'
+        end
+        if not answer then
+          if after ~= s[FLOOR] then s[RAISED] = now end
+          s[KIND], s[FLOOR] = kind, after
+          s[REST] = max(s[REST], now + ARGV[at + 4])
+          settle(s, now)
+          answer = 'released'
+        end
+      end
+
+    elseif name == 'renew' then
+      cursor = at + 4
+      local ttl = tonumber(ARGV[at + 4])
+      pool[LONGEST] = max(pool[LONGEST], ttl)
+      if not answer then
+        local limit, ends = s[HOLD], now + ttl
+        if limit ~= 0 and limit < ends then ends = limit end
+        if s[MODE] ~= 'x' and ends > s[ENDS] then
+          s[ENDS] = ends
+          put(s, 'l', format('%d', WHEN_DUE + ends))
+        end
+        answer = format('renewed %d', s[ENDS])
+      end
+
+    else
+      cursor = at + 6
+      local chain, floor, rewind = ARGV[at + 4], s and s[FLOOR], ARGV[at + 5] == '1'
+      local settles = not answer and s[RAISED] + ARGV[at + 6]
+      if answer then -- it is lost
+      elseif floor ~= '-' and less(chain, floor) and not rewind and settles > now then
+        answer = format('behind %s %d', floor, settles)
+      else
+        if chain ~= floor then s[RAISED] = now end
+        s[KIND], s[FLOOR] = 'k', chain
+        put(s, 'l')
+        answer = 'resynced ' .. chain
+      end
+    end
+

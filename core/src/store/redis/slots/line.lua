@@ -1,7 +1,7 @@
 -- Who waits, and in what order: a line of tickets for any slot (%), one for each name. The functions are made when
 -- somebody waits.
 local queue
-function line(name)
+local function line(name)
 if queue then return queue[name] end
 queue = {}
 
@@ -13,7 +13,7 @@ local function find(holder)
   if card ~= nil then return card end
   local text = call('HGET', TICKETS, holder)
   if text then
-    local ends, turn, count, how, offered, rest = match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
+    local ends, turn, count, how, offered, rest = string.match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
     card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, offered = offered == '1', ids = {} }
     for id in string.gmatch(rest, '%S+') do card.ids[#card.ids + 1] = id end
   end
@@ -23,7 +23,7 @@ end
 local function keep(holder, card)
   cards[holder] = card
   call('HSET', TICKETS, holder, format('%d %s %d %s %d ', card.ends, card.turn, card.count, card.how,
-    card.offered and 1 or 0) .. concat(card.ids, ' '))
+    card.offered and 1 or 0) .. table.concat(card.ids, ' '))
 end
 local function lines_of(ids)
   return ids[1] and ids or { '%' }
@@ -31,12 +31,12 @@ end
 local function stand_aside(holder, card)
   for _, id in ipairs(lines_of(card.ids)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
   call('ZREM', PLACES, '%' .. holder)
-  if card.ids[1] then namers = namers - 1 end
+  if card.ids[1] then pool[NAMERS] = pool[NAMERS] - 1 end
 end
 local function drop(holder)
   call('HDEL', TICKETS, holder)
   cards[holder] = false
-  tickets = tickets - 1
+  pool[WAITING] = pool[WAITING] - 1
 end
 local function leave(holder)
   local card = find(holder)
@@ -52,8 +52,8 @@ queue.leave = leave
 
 -- Tickets of a pool that nobody asks for long expire uncounted, and so are those that a script made that died.
 local function recount()
-  tickets = call('HLEN', TICKETS)
-  namers = min(namers, tickets)
+  pool[WAITING] = call('HLEN', TICKETS)
+  pool[NAMERS] = math.min(pool[NAMERS], pool[WAITING])
 end
 -- The end of an offer that this slot is a part of.
 function queue.end_offer(holder, id)
@@ -83,13 +83,13 @@ end
 -- How many slots there are that are or will be ready.
 local function obtainable()
   arrange()
-  return certain + doubtful + call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED))
+  return pool[CERTAIN] + pool[DOUBTFUL] + call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED))
 end
 -- Lets those go who want more than can come back: others would wait behind them in vain.
 local function pass_over()
   while true do
     local holder, card = head('%')
-    if not holder or card.count <= certain + doubtful or card.count <= obtainable() then return end
+    if not holder or card.count <= pool[CERTAIN] + pool[DOUBTFUL] or card.count <= obtainable() then return end
     leave(holder)
   end
 end
@@ -97,11 +97,11 @@ queue.pass_over = pass_over
 
 -- Who grows older goes before those of higher priority who came so much later.
 local function next_turn()
-  local rank, arrival = 32767, max(now - waited, 0)
-  if ageing == 0 then
-    rank = rank - priority
+  local rank, arrival = 32767, max(now - ask[WAITED], 0)
+  if ask[AGEING] == '0' then
+    rank = rank - ask[PRIORITY]
   else
-    arrival = min(max(arrival - priority * ageing, 0), 9007199254740992)
+    arrival = math.min(max(arrival - ask[PRIORITY] * ask[AGEING], 0), 9007199254740992)
   end
   return format('%05d%016d', rank, arrival)
 end
@@ -112,13 +112,13 @@ function queue.precedes(name, holder)
   return first and card.turn .. first < turn .. holder
 end
 function queue.enter(holder, names)
-  if not names[1] and least > certain + doubtful and least > obtainable() then
+  if not names[1] and ask[LEAST] > pool[CERTAIN] + pool[DOUBTFUL] and ask[LEAST] > obtainable() then
     leave(holder)
-    waiters_until = now + INTEREST
+    pool[WAITERS_UNTIL] = now + INTEREST
     return
   end
-  if tickets == 0 then
-    namers = MAX_TICKETS
+  if pool[WAITING] == 0 then
+    pool[NAMERS] = MAX_TICKETS
     recount()
   end
   local card = find(holder)
@@ -132,15 +132,15 @@ function queue.enter(holder, names)
     for _, id in ipairs(lines_of(card.ids)) do call('ZADD', LINE, '0', id .. ' ' .. card.turn .. holder) end
   else
     leave(holder)
-    if tickets >= MAX_TICKETS then return end
+    if pool[WAITING] >= MAX_TICKETS then return end
     local turn = next_turn()
     local any = not names[1]
-    keep(holder, { ends = ends, turn = turn, count = any and least or 0, how = any and strategy or 'random',
+    keep(holder, { ends = ends, turn = turn, count = any and ask[LEAST] or 0, how = any and ask[STRATEGY] or 'random',
       offered = false, ids = names })
     for _, id in ipairs(lines_of(names)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
     call('ZADD', PLACES, lapses, '%' .. holder)
-    tickets = tickets + 1
-    if not any then namers = namers + 1 end
+    pool[WAITING] = pool[WAITING] + 1
+    if not any then pool[NAMERS] = pool[NAMERS] + 1 end
   end
   local keep_for = format('%d', (TICKET_LIFE + LANE_GRACE) / 1000)
   call('PEXPIRE', LINE, keep_for)
@@ -148,26 +148,25 @@ function queue.enter(holder, names)
 end
 
 local function is_offered(s, holder)
-  return s and s.state == 'h' and s.holder == holder
+  return s and s[STATE] == 'h' and s[HOLDER] == holder
 end
 local function take_back(holder, ids)
   for _, id in ipairs(ids) do
     local s = load(id)
     if is_offered(s, holder) then
-      make_ready(s)
-      save(s)
+      settle(s)
     end
   end
 end
 -- A slot is offered no more, and so is nothing else of its offer.
 function queue.break_offer(s)
-  local ids = queue.end_offer(s.holder, s.id)
+  local ids = queue.end_offer(s[HOLDER], s[ID])
   if not ids then return end
   local others = {}
   for _, id in ipairs(ids) do
-    if id ~= s.id then others[#others + 1] = id end
+    if id ~= s[ID] then others[#others + 1] = id end
   end
-  take_back(s.holder, others)
+  take_back(s[HOLDER], others)
 end
 function queue.accept(holder)
   local card = find(holder)
@@ -176,9 +175,9 @@ function queue.accept(holder)
   local found = {}
   for _, id in ipairs(card.ids) do
     local s = load(id)
-    if is_offered(s, holder) and s.ends > now then found[#found + 1] = s end
+    if is_offered(s, holder) and s[ENDS] > now then found[#found + 1] = s end
   end
-  if #found == #card.ids then return grant_all(found, holder) end
+  if #found == #card.ids then return grant(holder, #found, found) end
   take_back(holder, card.ids)
   return nil
 end
@@ -200,23 +199,22 @@ end
 function queue.clear()
   call('DEL', LINE, TICKETS)
   call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '+inf')
-  cards, tickets, namers = {}, 0, 0
+  cards, pool[WAITING], pool[NAMERS] = {}, 0, 0
 end
 
 -- What is ready is offered to the first in line.
 local function keep_for(holder, s)
-  leave_queue(s)
-  s.state, s.holder, s.ends = 'h', holder, now + OFFER
-  move(s, format('%d', WHEN_DUE + s.ends))
-  save(s)
+  local ends = now + OFFER
+  s[HOLDER], s[ENDS] = holder, ends
+  put(s, 'h', format('%d', WHEN_DUE + ends))
 end
 local function offer(holder, card, slots)
   stand_aside(holder, card)
   local ids = {}
-  for i = 1, #slots do ids[i] = slots[i].id end
+  for i = 1, #slots do ids[i] = slots[i][ID] end
   card.offered, card.ids = true, ids
   keep(holder, card)
-  called[#called + 1] = holder
+  called = called .. ' ' .. holder
 end
 local judged, judged_at -- the last that was found not to be served, and how much had been touched then
 local function serve_name(name)
@@ -225,7 +223,7 @@ local function serve_name(name)
   local slots, ids, free = {}, card.ids, true
   for i = 1, #ids do
     slots[i] = load(ids[i]) or false
-    free = free and (not slots[i] or slots[i].state == 'r')
+    free = free and (not slots[i] or slots[i][STATE] == 'r')
     if not free then break end
   end
   free = free and total() + #ids <= MAX_SLOTS
@@ -238,7 +236,7 @@ local function serve_name(name)
     return
   end
   for i = 1, #ids do
-    slots[i] = slots[i] or blank(ids[i], 'p', 1)
+    slots[i] = slots[i] or load(ids[i], false, 'p')
     keep_for(holder, slots[i])
   end
   offer(holder, card, slots)
@@ -249,17 +247,15 @@ function queue.serve()
     serve_name(touched[at])
     at = at + 1
   end
-  while certain + doubtful > 0 do
+  while pool[CERTAIN] + pool[DOUBTFUL] > 0 do
     pass_over()
     local holder, card = head('%')
-    if not holder or certain + doubtful < card.count then return end
+    if not holder or pool[CERTAIN] + pool[DOUBTFUL] < card.count then return end
     local slots = {}
     for i = 1, card.count do
-      local id = pick(card.how)
-      local s = id and load(id)
-      if not s or s.state ~= 'r' then
-        mend(id, s)
-        for at = 1, i - 1 do make_ready(slots[at]) end
+      local s = draw('pick')(card.how)
+      if not s then
+        for at = 1, i - 1 do settle(slots[at]) end
         slots = nil
         break
       end

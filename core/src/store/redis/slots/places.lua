@@ -1,78 +1,96 @@
 -- The order of places: the queues by arrival, then what comes due. The server is told of moves when something asks
--- for the order, or at the end. Ranks that claims take are reckoned with here, so that a row of claims is one write.
-local moves, moved, taken, ranked, unranked = {}, 0, {}, nil, false
-local function move(s, place)
-  moved = moved + 2
-  moves[moved - 1], moves[moved] = place, s.id
-end
-local function arrange()
-  if moved == 0 then return end
-  write('ZADD', PLACES, moves)
-  moves, moved, taken, ranked, unranked = {}, 0, {}, nil, false
-end
-local function take(rank)
-  if unranked then arrange() end
-  local i, before = 1, taken[1]
-  while before and before <= rank do
-    rank, i = rank + 1, i + 1
-    before = taken[i]
+-- for the order, and of records, or at the end. Ranks that claims take are reckoned with here, so that a row of claims
+-- is one write: they are nil once anything else has changed the order.
+local moves, changed, taken, ranked = {}, {}, nil, nil
+local function arrange(records_too)
+  local function write(command, key, values)
+    for i = 1, #values, CHUNK do call(command, key, unpack(values, i, math.min(i + CHUNK - 1, #values))) end
   end
-  table.insert(taken, i, rank)
-  rank = format('%d', rank)
-  ranked = call('ZRANGE', PLACES, rank, rank)[1]
-  return ranked
+  -- The places first: a slot that has its place and no record is made again, one that has no place is never found.
+  if moves[1] then
+    write('ZADD', PLACES, moves)
+    moves, taken, ranked = {}, nil, nil
+  end
+  if not records_too or not changed[1] then return end
+  local written, at = {}, 0
+  for i = 1, #changed do
+    local s = changed[i]
+    s[CHANGED] = false
+    if s[MODE] ~= 'r' or s[STATE] == 'l' then
+      at = at + 2
+      written[at - 1], written[at] = s[ID], struct.pack(SLOT, unpack(s, MODE, FLOOR))
+    end
+  end
+  changed = {}
+  write('HSET', SLOTS, written)
+end
+local function total()
+  if not all then
+    arrange(true)
+    all = call('HLEN', SLOTS)
+  end
+  return all
+end
+-- The record of a slot is to be written, which leaves its queue if it is in one, and goes to a place if it has one.
+local function put(s, state, place)
+  if s[STATE] == 'r' then
+    if s[ID] ~= ranked then taken = nil end
+    local count = s[KIND] == 'd' and DOUBTFUL or CERTAIN
+    pool[count] = pool[count] - 1
+  end
+  s[STATE] = state
+  if not s[CHANGED] then
+    s[CHANGED] = true
+    changed[#changed + 1] = s
+  end
+  if place then
+    local at = #moves
+    moves[at + 1], moves[at + 2] = place, s[ID]
+  end
 end
 
--- Where a slot goes that is leased no more since `ended`: into a queue, to what comes due, or out. One that was made
--- for its lease (mode p) passes.
-local function forget(s)
-  if namers > 0 then touched[#touched + 1] = s.id end
-  arrange()
-  call('HDEL', SLOTS, s.id)
-  call('ZREM', PLACES, s.id)
-  records[s.id] = nil
-  s.mode, s.state = 'r', 'o'
-end
-local function make_ready(s)
-  if s.mode == 'p' then return forget(s) end
-  if namers > 0 then touched[#touched + 1] = s.id end
-  local queue = 0
-  if s.kind == 'd' then
-    queue = DOUBT
-    doubtful = doubtful + 1
+-- Where a slot goes that is leased no more since `ended`, or was only offered: into a queue, to what comes due, or out.
+-- One that was made for its lease (mode p) passes.
+local function settle(s, ended)
+  local mode = s[MODE]
+  if mode == 'd' or mode == 'x' then
+    s[MODE] = 'x'
+    put(s, 'o')
+    -- The record first: a place that it does not agree with is found, and a slot without one is not.
+    arrange(true)
+    call('ZREM', PLACES, s[ID])
+    return
+  end
+  if ended and mode ~= 'r' then
+    if s[KIND] == 'd' then s[REST] = max(s[REST], ended + pool[DOUBT_REST]) end
+    local ends = max(s[REST], s[BARRED])
+    if ends > now then
+      s[ENDS] = ends
+      return put(s, 'c', format('%d', WHEN_DUE + ends))
+    end
+  end
+  if pool[NAMERS] > 0 then touched[#touched + 1] = s[ID] end
+  if mode == 'r' or mode == 'p' then
+    arrange()
+    call('HDEL', SLOTS, s[ID])
+    call('ZREM', PLACES, s[ID])
+    records[s[ID]] = nil
+    if all then all = all - 1 end
+    s[MODE], s[STATE] = 'r', 'o'
+    return
+  end
+  local count, queue, weight = CERTAIN, 0, s[WEIGHT]
+  if s[KIND] == 'd' then
+    count, queue = DOUBTFUL, DOUBT
   else
-    local weight = s.weight
     while weight >= 2 do
       queue, weight = queue + 1, weight / 2
     end
-    certain = certain + 1
-    if queue > heaviest then heaviest = queue end
+    if queue > pool[HEAVIEST] then pool[HEAVIEST] = queue end
   end
-  s.state = 'r'
-  move(s, format('%d', queue * QUEUE + arrived))
-  unranked = true
-  arrived = arrived + 1
+  put(s, 'r', format('%d', queue * QUEUE + pool[ARRIVED]))
+  taken = nil
+  pool[count] = pool[count] + 1
+  pool[ARRIVED] = pool[ARRIVED] + 1
   freed = freed + 1
-end
-local function settle(s, ended)
-  save(s)
-  if s.mode == 'r' then return forget(s) end
-  if s.mode == 'd' or s.mode == 'x' then
-    s.mode, s.state = 'x', 'o'
-    arrange()
-    -- The record first: a place that it does not agree with is found, and a slot without one is not.
-    flush()
-    call('ZREM', PLACES, s.id)
-    return
-  end
-  if s.kind == 'd' then s.rest = max(s.rest, ended + doubt_rest) end
-  local ends = max(s.rest, s.barred)
-  if ends <= now then return make_ready(s) end
-  s.state, s.ends = 'c', ends
-  move(s, format('%d', WHEN_DUE + ends))
-end
-local function leave_queue(s)
-  if s.state ~= 'r' then return end
-  if s.id ~= ranked then unranked = true end
-  if s.kind == 'd' then doubtful = doubtful - 1 else certain = certain - 1 end
 end

@@ -1,43 +1,23 @@
--- The records that this envelope has read, and those of them to be written when it ends.
-local records, changed, changes = {}, {}, 0
-local function unfold(id, packed)
-  if not packed then return nil end
-  local mode, state, kind, weight, mark, fence, since, ends, hold, rest, barred, raised, holder, nonce =
-    unpack_all(SLOT, packed)
-  local s = { id = id, mode = mode, state = state, kind = kind, weight = weight, epoch = mark, fence = fence,
-    since = since, ends = ends, hold = hold, rest = rest, barred = barred, raised = raised, holder = holder,
-    floor = nonce, changed = false }
+-- A slot's record, as a list: its id, whether it is to be written, and what is kept.
+local SLOT = '<c1c1c1dddddddddss'
+local ID, CHANGED, MODE, STATE, KIND, WEIGHT, MARK, FENCE, SINCE, ENDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local HOLD, REST, BARRED, RAISED, HOLDER, FLOOR = 11, 12, 13, 14, 15, 16
+
+-- What this envelope has read; how many slots there are, once that was asked for.
+local records, all = {}, nil
+-- A slot that is not there (`packed` is false if that is known) is made, if a mode is given for it.
+local function load(id, packed, mode)
+  local s = records[id]
+  if s then return s end
+  if packed == nil then packed = call('HGET', SLOTS, id) end
+  if packed then
+    s = { id, false, struct.unpack(SLOT, packed) }
+  elseif mode then
+    s = { id, false, mode, 'o', 'u', 1, 0, 0, 0, 0, 0, 0, 0, 0, '0', '-' }
+    if all then all = all + 1 end
+  else
+    return nil
+  end
   records[id] = s
   return s
-end
-local function load(id)
-  return records[id] or unfold(id, call('HGET', SLOTS, id))
-end
-local function save(s)
-  if s.changed then return end
-  s.changed = true
-  changes = changes + 1
-  changed[changes] = s
-end
-local function write(command, key, values)
-  for i = 1, #values, CHUNK do call(command, key, unpack(values, i, min(i + CHUNK - 1, #values))) end
-end
-local function flush()
-  local written, at = {}, 0
-  for i = 1, changes do
-    local s = changed[i]
-    s.changed = false
-    if s.mode ~= 'r' or s.state == 'l' then
-      at = at + 2
-      written[at - 1] = s.id
-      written[at] = pack(SLOT, s.mode, s.state, s.kind, s.weight, s.epoch, s.fence, s.since, s.ends, s.hold, s.rest,
-        s.barred, s.raised, s.holder, s.floor)
-    end
-  end
-  changes = 0
-  write('HSET', SLOTS, written)
-end
-local function total()
-  flush()
-  return call('HLEN', SLOTS)
 end
