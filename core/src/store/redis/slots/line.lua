@@ -198,7 +198,7 @@ function queue.sweep()
 end
 function queue.clear()
   call('DEL', LINE, TICKETS)
-  call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '+inf')
+  call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '(+inf')
   cards, pool[WAITING], pool[NAMERS] = {}, 0, 0
 end
 

@@ -2,6 +2,9 @@
 -- for the order, and of records, or at the end. Ranks that claims take are reckoned with here, so that a row of claims
 -- is one write: they are nil once anything else has changed the order.
 local moves, changed, taken, ranked = {}, {}, nil, nil
+-- Stands behind all. A member so long (of more than 64 bytes) keeps the server from packing a small set into one list,
+-- which it would search from one end.
+local GUARD = '%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%% no slot and no ticket %%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%'
 local function arrange(records_too)
   local function write(command, key, values)
     for i = 1, #values, CHUNK do call(command, key, unpack(values, i, math.min(i + CHUNK - 1, #values))) end

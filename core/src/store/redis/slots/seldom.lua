@@ -21,6 +21,7 @@
         if seen > 0 then pool[LOST_AT] = now elseif up_since + wanted + rest > now then pool[LOST_AT] = up_since end
         pool[EPOCH], pool[TOP], meta = now, seen, true
       end
+      moves[#moves + 1], moves[#moves + 2] = '+inf', GUARD
       pool[LONGEST], pool[DOUBT_REST] = max(pool[LONGEST], wanted), max(pool[DOUBT_REST], rest)
       for i = at + 5, cursor, 2 do
         local s, weight = load(ARGV[i]), tonumber(ARGV[i + 1])
