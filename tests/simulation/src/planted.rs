@@ -64,7 +64,7 @@ pub const ALL: [Planted; 22] = [
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
         name: "no quiet time after a promotion",
-        fault: Script(&[("+ 1), now, max(", "+ 1), 0, max(")]),
+        fault: Script(&[("+ 1), now, math.max(", "+ 1), 0, math.max(")]),
     },
     Planted {
         name: "no quiet time after an empty restart",
@@ -77,10 +77,7 @@ pub const ALL: [Planted; 22] = [
         name: "expiry leaves the nonce trusted",
         fault: Script(&[("if s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])", "settle(s, s[10])")]),
     },
-    Planted {
-        name: "cooldown ignored",
-        fault: Script(&[("local ends = max(s[12], s[13])", "local ends = s[13]")]),
-    },
+    Planted { name: "cooldown ignored", fault: Script(&[("local ends = s[12]", "local ends = 0")]) },
     Planted {
         name: "rest of a slot in doubt forgotten",
         fault: Script(&[("if s[5] == 'd' then s[12] =", "if false then s[12] =")]),
@@ -94,7 +91,7 @@ pub const ALL: [Planted; 22] = [
     },
     Planted {
         name: "fence is a counter of the server's memory",
-        fault: Script(&[("if top < now then top = now end", ""), ("max(pool[8], seen)", "pool[8]")]),
+        fault: Script(&[("if top < now then top = now end", ""), ("math.max(pool[8], seen)", "pool[8]")]),
     },
     Planted {
         name: "late envelope performed",

@@ -1,27 +1,27 @@
   if name == 'claim' or name == 'more' then
-    local holder, way, why, earliest, names = ARGV[at + 2], 'any', nil, nil, nil
+    local holder, way, why, earliest, names = args[at + 2], 'any', nil, nil, nil
     if name == 'more' then
       cursor = at + 3
-      ask[WAITED] = ARGV[at + 3]
+      ask[WAITED] = args[at + 3]
     else
-      way = ARGV[at + 9]
-      local ttl, hold, least, most = tonumber(ARGV[at + 3]), 0, nil, nil
+      way = args[at + 9]
+      local ttl, hold, least, most = tonumber(args[at + 3]), 0, nil, nil
       if way == 'named' then
-        cursor = at + 10 + ARGV[at + 10]
+        cursor = at + 10 + args[at + 10]
       elseif way == 'any' then
         cursor = at + 12
-        least, most = tonumber(ARGV[at + 11]), tonumber(ARGV[at + 12])
+        least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
       else
-        cursor = at + 12 + ARGV[at + 12]
-        least, most = tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
+        cursor = at + 12 + args[at + 12]
+        least, most = tonumber(args[at + 10]), tonumber(args[at + 11])
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
       local lasts = now + ttl
-      if ARGV[at + 4] ~= '0' then
-        hold = now + ARGV[at + 4]
+      if args[at + 4] ~= '0' then
+        hold = now + args[at + 4]
         if hold < lasts then lasts = hold end
       end
-      ask = { lasts, hold, ARGV[at + 5] == '1', ARGV[at + 6], ARGV[at + 7], ARGV[at + 8], ARGV[at + 10], least, most,
+      ask = { lasts, hold, args[at + 5] == '1', args[at + 6], args[at + 7], args[at + 8], args[at + 10], least, most,
         nil, nil }
     end
 
@@ -39,13 +39,13 @@
         if pool[WAITING] > 0 then line('pass_over')() end
         if pool[CERTAIN] + pool[DOUBTFUL] < least then
           arrange()
-          local ready = call('ZCOUNT', PLACES, '-inf', format('(%d', WHEN_DUE))
+          local ready = call('ZCOUNT', PLACES, '-inf', BELOW_DUE)
           if ready ~= pool[CERTAIN] + pool[DOUBTFUL] then draw('count')() end
         end
         local ready = pool[CERTAIN] + pool[DOUBTFUL]
         if ready < least or pool[WAITING] > 0 and line('precedes')('%', holder) then
           arrange()
-          local due = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED), 'WITHSCORES',
+          local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES',
             'LIMIT', '0', '1')[2]
           why, earliest, names = total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE, {}
         else
@@ -55,7 +55,7 @@
     elseif way == 'these' then
       local found, missing = {}, false
       for i = at + 13, cursor do
-        local s = load(ARGV[i])
+        local s = load(args[i])
         if not s then
           missing = true
         elseif s[STATE] == 'r' then
@@ -73,9 +73,10 @@
       end
     else
       local found, free, new = {}, true, 0
-      names = {}
-      for i = at + 11, cursor do
-        local id = ARGV[i]
+      names = { args[at + 11] }
+      for i = at + 12, cursor do
+        local id = args[i]
+        found[names[1]] = true
         if not found[id] then names[#names + 1], found[id] = id, true end
       end
       for i = 1, #names do

@@ -5,7 +5,7 @@ if drawing then return drawing[name] end
 drawing = {}
 
 -- Randomness that the machine repeats: products below 2^53.
-local seed = ARGV[7]
+local seed = args[7]
 local function random()
   local value = seed
   seed = (seed * 1664525 + 1013904223) % 4294967296
@@ -14,24 +14,8 @@ end
 
 function drawing.count()
   arrange()
-  pool[CERTAIN] = call('ZCOUNT', PLACES, '-inf', format('(%d', DOUBT * QUEUE))
-  pool[DOUBTFUL] = call('ZCOUNT', PLACES, format('%d', DOUBT * QUEUE), format('(%d', WHEN_DUE))
-end
--- The slot of a rank: one more for each taken before.
-local function take(rank)
-  if not taken then
-    arrange()
-    taken = {}
-  end
-  local i, before = 1, taken[1]
-  while before and before <= rank do
-    rank, i = rank + 1, i + 1
-    before = taken[i]
-  end
-  table.insert(taken, i, rank)
-  rank = format('%d', rank)
-  ranked = call('ZRANGE', PLACES, rank, rank)[1]
-  return ranked
+  pool[CERTAIN] = call('ZCOUNT', PLACES, '-inf', BELOW_DOUBT)
+  pool[DOUBTFUL] = call('ZCOUNT', PLACES, FROM_DOUBT, BELOW_DUE)
 end
 -- By age or by weight, where weights differ: each queue is asked for.
 local function choose(strategy)
@@ -74,13 +58,28 @@ local function choose(strategy)
 end
 -- The ready slot that is next by a strategy.
 function drawing.pick(strategy)
-  local certain, id = pool[CERTAIN], nil
-  if certain == 0 or strategy == 'recent' and pool[HEAVIEST] == 0 then
-    id = take(0)
-  elseif strategy == 'random' then
-    id = take(math.floor(random() * certain / 4294967296))
-  else
-    id = choose(strategy)
+  local certain, rank, id = pool[CERTAIN], 0, nil
+  if strategy == 'random' and certain > 0 then
+    rank = random() * certain / 4294967296
+    rank = rank - rank % 1
+  elseif certain > 0 and (strategy ~= 'recent' or pool[HEAVIEST] > 0) then
+    rank, id = nil, choose(strategy)
+  end
+  if rank then
+    if not taken then
+      arrange()
+      taken = {}
+    end
+    -- One more for each that was taken before.
+    local i, before = 1, taken[1]
+    while before and before <= rank do
+      rank, i = rank + 1, i + 1
+      before = taken[i]
+    end
+    table.insert(taken, i, rank)
+    rank = format('%d', rank)
+    id = call('ZRANGE', PLACES, rank, rank)[1]
+    ranked = id
   end
   local s = id and load(id)
   if s and s[STATE] == 'r' then return s end

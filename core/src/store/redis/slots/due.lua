@@ -4,12 +4,12 @@ local replication = call('INFO', 'replication')
 local at = string.find(replication, 'master_replid:', 1, true)
 local current = at and string.sub(replication, at + 14, at + 53) or '-'
 if meta then
-  if pool[INCARNATION] ~= current or seen > pool[TOP] or ARGV[6] == '1' then
-    pool[EPOCH], pool[LOST_AT], pool[TOP] = max(now, pool[EPOCH] + 1), now, max(pool[TOP], seen)
+  if pool[INCARNATION] ~= current or seen > pool[TOP] or args[6] == '1' then
+    pool[EPOCH], pool[LOST_AT], pool[TOP] = math.max(now, pool[EPOCH] + 1), now, math.max(pool[TOP], seen)
     if pool[WAITING] > 0 then line('clear')() end
   end
   if pool[WAITING] > 0 then line('sweep')() end
-  local overdue = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_DUE), format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
+  local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
   for i = 1, #overdue do
     local s = load(overdue[i])
     if not s then

@@ -1,8 +1,8 @@
 -- The releases come first: their records are read together.
-if ARGV[cursor + 1] == 'release' and ARGV[cursor + 7] == 'release' then
+if args[cursor + 1] == 'release' and args[cursor + 7] == 'release' then
   local ids, next = {}, cursor + 1
-  while ARGV[next] == 'release' and #ids < CHUNK do
-    ids[#ids + 1] = ARGV[next + 1]
+  while args[next] == 'release' and #ids < CHUNK do
+    ids[#ids + 1] = args[next + 1]
     next = next + 6
   end
   local packed = call('HMGET', SLOTS, unpack(ids))
@@ -17,4 +17,4 @@ end
 
 local lines, said = { '' }, 1
 while cursor < words do
-  local at, name, answer = cursor, ARGV[cursor + 1], nil
+  local at, name, answer = cursor, args[cursor + 1], nil

@@ -1,12 +1,13 @@
 -- What the last claim asked for: those that follow may ask for the same. The place and the end that its slots get are
 -- put into words when the first of them is granted.
-local LASTS, HOLDS, WAIT, PRIORITY, AGEING, WAITED, STRATEGY, LEAST, MOST, PLACE, SAID = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+local LASTS, HOLDS, WAIT, PRIORITY, AGEING, WAITED, STRATEGY, LEAST, MOST = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local PLACE, TOLD = 10, 11
 local ask
 
 -- Grants these slots, and picks as many more as are missing: nothing, if what should be ready is not.
 local function grant(holder, count, slots)
   local ends, lines = ask[LASTS], {}
-  if not ask[PLACE] then ask[PLACE], ask[SAID] = format('%d', WHEN_DUE + ends), format(' %d ', ends) end
+  if not ask[PLACE] then ask[PLACE], ask[TOLD] = format('%d', WHEN_DUE + ends), format(' %d ', ends) end
   for i = 1, count do
     local s = slots[i] or draw('pick')(ask[STRATEGY])
     if not s then
@@ -24,7 +25,8 @@ local function grant(holder, count, slots)
     if top < now then top = now end
     pool[TOP] = top
     s[FENCE], s[HOLDER], s[SINCE], s[ENDS], s[HOLD] = top, holder, now, ends, ask[HOLDS]
-    lines[i] = ' ' .. s[ID] .. format(' %d', top) .. ask[SAID] .. s[KIND] .. ' ' .. s[FLOOR]
+    local fence = top == now and now_told or format('%d', top)
+    lines[i] = ' ' .. s[ID] .. ' ' .. fence .. ask[TOLD] .. s[KIND] .. ' ' .. s[FLOOR]
   end
   return count == 1 and 'granted 1' .. lines[1] or 'granted ' .. count .. table.concat(lines)
 end

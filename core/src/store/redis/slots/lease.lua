@@ -1,5 +1,5 @@
   elseif name == 'release' or name == 'renew' or name == 'resync' then
-    local s, fence = load(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    local s, fence = load(args[at + 2]), tonumber(args[at + 3])
     -- The slot of a live lease, or why it is not held.
     if not s then answer = 'lost gone'
     elseif s[FENCE] > fence then answer = 'lost taken'
@@ -11,7 +11,7 @@
     if name == 'release' then
       cursor = at + 6
       if not answer then
-        local outcome, value, kind, after = ARGV[at + 5], ARGV[at + 6], s[KIND], s[FLOOR]
+        local outcome, value, kind, after = args[at + 5], args[at + 6], s[KIND], s[FLOOR]
         if outcome == 'used' then
           if kind == 'k' and not less(after, value) or after ~= '-' and less(value, after) then
             answer = 'backwards ' .. kind .. ' ' .. after
@@ -27,7 +27,8 @@
         if not answer then
           if after ~= s[FLOOR] then s[RAISED] = now end
           s[KIND], s[FLOOR] = kind, after
-          s[REST] = max(s[REST], now + ARGV[at + 4])
+          local rest = now + args[at + 4]
+          if rest > s[REST] then s[REST] = rest end
           settle(s, now)
           answer = 'released'
         end
@@ -35,8 +36,8 @@
 
     elseif name == 'renew' then
       cursor = at + 4
-      local ttl = tonumber(ARGV[at + 4])
-      pool[LONGEST] = max(pool[LONGEST], ttl)
+      local ttl = tonumber(args[at + 4])
+      pool[LONGEST] = math.max(pool[LONGEST], ttl)
       if not answer then
         local limit, ends = s[HOLD], now + ttl
         if limit ~= 0 and limit < ends then ends = limit end
@@ -49,8 +50,8 @@
 
     else
       cursor = at + 6
-      local chain, floor, rewind = ARGV[at + 4], s and s[FLOOR], ARGV[at + 5] == '1'
-      local settles = not answer and s[RAISED] + ARGV[at + 6]
+      local chain, floor, rewind = args[at + 4], s and s[FLOOR], args[at + 5] == '1'
+      local settles = not answer and s[RAISED] + args[at + 6]
       if answer then -- it is lost
       elseif floor ~= '-' and less(chain, floor) and not rewind and settles > now then
         answer = format('behind %s %d', floor, settles)

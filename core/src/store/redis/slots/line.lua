@@ -14,7 +14,8 @@ local function find(holder)
   local text = call('HGET', TICKETS, holder)
   if text then
     local ends, turn, count, how, offered, rest = string.match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
-    card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, offered = offered == '1', ids = {} }
+    card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, ids = {} }
+    card.offered = offered == '1'
     for id in string.gmatch(rest, '%S+') do card.ids[#card.ids + 1] = id end
   end
   cards[holder] = card or false
@@ -83,7 +84,7 @@ end
 -- How many slots there are that are or will be ready.
 local function obtainable()
   arrange()
-  return pool[CERTAIN] + pool[DOUBTFUL] + call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED))
+  return pool[CERTAIN] + pool[DOUBTFUL] + call('ZCOUNT', PLACES, FROM_DUE, BELOW_LAPSED)
 end
 -- Lets those go who want more than can come back: others would wait behind them in vain.
 local function pass_over()
@@ -97,11 +98,11 @@ queue.pass_over = pass_over
 
 -- Who grows older goes before those of higher priority who came so much later.
 local function next_turn()
-  local rank, arrival = 32767, max(now - ask[WAITED], 0)
+  local rank, arrival = 32767, math.max(now - ask[WAITED], 0)
   if ask[AGEING] == '0' then
     rank = rank - ask[PRIORITY]
   else
-    arrival = math.min(max(arrival - ask[PRIORITY] * ask[AGEING], 0), 9007199254740992)
+    arrival = math.min(math.max(arrival - ask[PRIORITY] * ask[AGEING], 0), 9007199254740992)
   end
   return format('%05d%016d', rank, arrival)
 end
@@ -187,7 +188,7 @@ function queue.withdraw(holder)
   return 'withdrawn'
 end
 function queue.sweep()
-  local lapsed = call('ZRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), format('%d', WHEN_LAPSED + now), 'LIMIT', '0',
+  local lapsed = call('ZRANGEBYSCORE', PLACES, FROM_LAPSED, format('%d', WHEN_LAPSED + now), 'LIMIT', '0',
     SWEEP)
   for i = 1, #lapsed do
     if not leave(string.sub(lapsed[i], 2)) then
@@ -198,7 +199,7 @@ function queue.sweep()
 end
 function queue.clear()
   call('DEL', LINE, TICKETS)
-  call('ZREMRANGEBYSCORE', PLACES, format('%d', WHEN_LAPSED), '(+inf')
+  call('ZREMRANGEBYSCORE', PLACES, FROM_LAPSED, '(+inf')
   cards, pool[WAITING], pool[NAMERS] = {}, 0, 0
 end
 

@@ -6,12 +6,9 @@ local moves, changed, taken, ranked = {}, {}, nil, nil
 -- which it would search from one end.
 local GUARD = '%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%% no slot and no ticket %%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%'
 local function arrange(records_too)
-  local function write(command, key, values)
-    for i = 1, #values, CHUNK do call(command, key, unpack(values, i, math.min(i + CHUNK - 1, #values))) end
-  end
   -- The places first: a slot that has its place and no record is made again, one that has no place is never found.
   if moves[1] then
-    write('ZADD', PLACES, moves)
+    for i = 1, #moves, CHUNK do call('ZADD', PLACES, unpack(moves, i, math.min(i + CHUNK - 1, #moves))) end
     moves, taken, ranked = {}, nil, nil
   end
   if not records_too or not changed[1] then return end
@@ -25,7 +22,7 @@ local function arrange(records_too)
     end
   end
   changed = {}
-  write('HSET', SLOTS, written)
+  for i = 1, at, CHUNK do call('HSET', SLOTS, unpack(written, i, math.min(i + CHUNK - 1, at))) end
 end
 local function total()
   if not all then
@@ -65,8 +62,9 @@ local function settle(s, ended)
     return
   end
   if ended and mode ~= 'r' then
-    if s[KIND] == 'd' then s[REST] = max(s[REST], ended + pool[DOUBT_REST]) end
-    local ends = max(s[REST], s[BARRED])
+    if s[KIND] == 'd' then s[REST] = math.max(s[REST], ended + pool[DOUBT_REST]) end
+    local ends = s[REST]
+    if s[BARRED] > ends then ends = s[BARRED] end
     if ends > now then
       s[ENDS] = ends
       return put(s, 'c', format('%d', WHEN_DUE + ends))

@@ -8,9 +8,10 @@
 -- 2^53, where doubles are exact. An error is raised before the first write only.
 --
 -- A server runs one command at a time, so that what this costs is what all clients have together. A record is read
--- and written once an envelope, packed. Every call makes all functions anew, and each of them searches for the variables
--- that it takes from around it, one by one from the last: there are few of either, what most take stands last, and
--- what is seldom asked for stands in one function. Names in capitals are no variables (see build.rs).
+-- and written once an envelope, packed. Every call makes all functions anew, and each of them searches for the
+-- variables that it takes from around it, one by one: there are few of either. What is asked for in one place stands
+-- there, in the loop that begins in `envelope` and ends in `reply`; what is seldom needed is made when it is; names in
+-- capitals are no variables (see build.rs). To print a number, or to read one, costs as much as some commands.
 
 local SCHEMA = '3'
 local SWEEP, INTEREST, LANE_GRACE, TICKET_LIFE, OFFER = '128', 30000000, 60000000, 10000000, 1000000
@@ -18,6 +19,9 @@ local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scor
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
 local WHEN_DUE, WHEN_LAPSED = 2533274790395904, 5629499534213120 -- 9 and 20 queues
+-- The same as texts.
+local FROM_DOUBT, FROM_DUE, FROM_LAPSED = '2251799813685248', '2533274790395904', '5629499534213120'
+local BELOW_DOUBT, BELOW_DUE, BELOW_LAPSED = '(2251799813685248', '(2533274790395904', '(5629499534213120'
 local MAX_SLOTS, MAX_TICKETS, DRAWS, CHUNK = 1000000, 100000, 32, 1000 -- Lua unpacks some 8000 values at most
 local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
@@ -26,14 +30,15 @@ local POOL, POOL_END = '<sdddddddddddddds', 16 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
 local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION = 10, 11, 12, 13, 14, 15, 16
 
-if ARGV[1] ~= SCHEMA then
+local args, call, format = ARGV, redis.call, string.format
+if args[1] ~= SCHEMA then
   return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold')
 end
-local sequence, not_after, seen = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local cursor, words = 7, #ARGV
+local sequence, not_after, seen = args[3], tonumber(args[4]), tonumber(args[5])
+local cursor, words = 7, #args
 
 local pool
-local meta = redis.call('GET', META)
+local meta = call('GET', META)
 if meta then
   local schema = string.match(meta, '^%w*')
   if schema ~= SCHEMA then
@@ -45,23 +50,23 @@ else
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
-local clock = redis.call('TIME')
+local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
 local now = wall + pool[SHIFT]
 if now < pool[LAST] then now = pool[LAST] end
 
 -- An envelope that came before is answered again; one that comes too late changes nothing.
 if sequence ~= '-' then
-  local kept = redis.call('GETRANGE', LANE, '0', '40')
+  local kept = call('GETRANGE', LANE, '0', '40')
   local ahead = (string.match(kept, '^%d+') or -1) - sequence
   if ahead >= 0 and tonumber(string.match(kept, ' (%d+)\n')) > now then
-    if ahead == 0 then return string.match(redis.call('GET', LANE), '\n(.*)$') end
-    return string.format('stale %d', now)
+    if ahead == 0 then return string.match(call('GET', LANE), '\n(.*)$') end
+    return format('stale %d', now)
   end
 end
-if not_after and now > not_after then return string.format('stale %d', now) end
-if not meta and ARGV[cursor + 1] ~= 'define' then return string.format('done %d 0 0\nundefined', now) end
+if not_after and now > not_after then return format('stale %d', now) end
+if not meta and args[cursor + 1] ~= 'define' then return format('done %d 0 0\nundefined', now) end
 
 pool[SHIFT], pool[LAST] = now - wall, now
 local freed, called, touched = 0, '', {} -- touched: names that came free, or whose line moved up
-local call, format, max = redis.call, string.format, math.max
+local now_told = format('%d', now)

@@ -7,7 +7,8 @@ arrange(true)
 freed = math.min(freed, pool[CERTAIN] + pool[DOUBTFUL])
 if freed <= 0 or pool[WAITERS_UNTIL] <= now then freed = '0' end
 called = freed .. called
-lines[1] = format('done %d %d ', now, pool[TOP]) .. called
+local top = pool[TOP]
+lines[1] = 'done ' .. now_told .. ' ' .. (top == now and now_told or format('%d', top)) .. ' ' .. called
 local answer = table.concat(lines, '\n')
 call('SET', META, struct.pack(POOL, unpack(pool, 1, POOL_END)))
 if sequence ~= '-' then
@@ -16,5 +17,5 @@ if sequence ~= '-' then
   call('SET', LANE, sequence .. format(' %d\n', keep_until) .. answer, 'PX', milliseconds)
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if called ~= '0' then redis.pcall('PUBLISH', ARGV[2], called) end
+if called ~= '0' then redis.pcall('PUBLISH', args[2], called) end
 return answer

@@ -1,13 +1,13 @@
   elseif name == 'withdraw' then
     cursor = at + 2
-    answer = pool[WAITING] > 0 and line('withdraw')(ARGV[at + 2]) or 'withdrawn'
+    answer = pool[WAITING] > 0 and line('withdraw')(args[at + 2]) or 'withdrawn'
 
   elseif name == 'define' then
-    local wanted, rest, count = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local wanted, rest, count = tonumber(args[at + 2]), tonumber(args[at + 3]), tonumber(args[at + 4])
     cursor = at + 4 + 2 * count
     local before, new = total(), 0
     for i = at + 5, cursor, 2 do
-      if call('HEXISTS', SLOTS, ARGV[i]) == 0 then new = new + 1 end
+      if call('HEXISTS', SLOTS, args[i]) == 0 then new = new + 1 end
     end
     if before + new > MAX_SLOTS then
       answer = 'full'
@@ -22,11 +22,11 @@
         pool[EPOCH], pool[TOP], meta = now, seen, true
       end
       moves[#moves + 1], moves[#moves + 2] = '+inf', GUARD
-      pool[LONGEST], pool[DOUBT_REST] = max(pool[LONGEST], wanted), max(pool[DOUBT_REST], rest)
+      pool[LONGEST], pool[DOUBT_REST] = math.max(pool[LONGEST], wanted), math.max(pool[DOUBT_REST], rest)
       for i = at + 5, cursor, 2 do
-        local s, weight = load(ARGV[i]), tonumber(ARGV[i + 1])
+        local s, weight = load(args[i]), tonumber(args[i + 1])
         local is_new = not s
-        s = s or load(ARGV[i], false, 'e')
+        s = s or load(args[i], false, 'e')
         if is_new or s[STATE] ~= 'r' or s[WEIGHT] ~= weight then
           local moves = is_new or s[STATE] == 'r'
           put(s, moves and 'o' or s[STATE])
@@ -40,7 +40,7 @@
 
   elseif name == 'change' then
     cursor = at + 4
-    local s, change = load(ARGV[at + 2]), ARGV[at + 3]
+    local s, change = load(args[at + 2]), args[at + 3]
     if not s then
       answer = 'noslot'
     else
@@ -57,7 +57,7 @@
       elseif change == 'remove' then
         s[MODE] = 'r'
       elseif change == 'quarantine' then
-        s[BARRED] = max(s[BARRED], now + ARGV[at + 4])
+        s[BARRED] = math.max(s[BARRED], now + args[at + 4])
         s[MARK] = 0
         if not leased and s[KIND] ~= 'u' then s[KIND] = 'd' end
       elseif leased and s[KIND] ~= 'u' then
@@ -68,10 +68,10 @@
     end
 
   elseif name == 'inspect' then
-    cursor = at + 2 + ARGV[at + 2]
+    cursor = at + 2 + args[at + 2]
     local views = {}
     for i = at + 3, cursor do
-      local s = load(ARGV[i])
+      local s = load(args[i])
       if s then
         views[#views + 1] = format(' %s %s %s %d %d %s %d %d %s %s', s[ID], s[MODE], s[STATE], s[WEIGHT], s[FENCE],
           s[HOLDER], s[SINCE], s[ENDS], s[KIND], s[FLOOR])
@@ -79,7 +79,7 @@
     end
     draw('count')()
     local quiet = pool[LOST_AT] == 0 and 0 or pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
-    local due = call('ZCOUNT', PLACES, format('%d', WHEN_DUE), format('(%d', WHEN_LAPSED))
+    local due = call('ZCOUNT', PLACES, FROM_DUE, BELOW_LAPSED)
     answer = format('inspected %d %d %d %d %d %d', total(), pool[CERTAIN] + pool[DOUBTFUL], pool[DOUBTFUL], due, quiet,
       #views) .. table.concat(views)
 
