@@ -110,8 +110,13 @@ async fn nothing_stays_behind(place: &Place, handle: &Handle) {
         other.acquire().await.expect("granted").release().await.expect("released");
     }
     let left = keys(place.server());
-    let kept = |key: &String| key.ends_with(":meta") || key.contains(":lane:");
+    let kept =
+        |key: &String| [":meta", ":places"].iter().any(|end| key.ends_with(end)) || key.contains(":lane:");
     assert!(left.iter().all(kept), "left behind: {left:?}");
+    // Nothing has a place but what stands behind all.
+    for key in left.iter().filter(|key| key.ends_with(":places")) {
+        assert_eq!(place.server().command(&["ZCARD", key]).expect("read"), Resp::Int(1));
+    }
 }
 
 async fn several_locks_in_any_order_do_not_deadlock(place: &Place) {
