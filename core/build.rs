@@ -35,15 +35,15 @@ fn main() -> io::Result<()> {
 fn write_out<'a>(line: &'a str, constants: &mut BTreeMap<&'a str, &'a str>) -> String {
     let part_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let declared = line.strip_prefix("local ").and_then(|rest| rest.split_once(" = "));
-    if let Some((names, values)) = declared {
-        if !names.contains(|letter: char| letter.is_ascii_lowercase()) {
-            let (names, values) = (names.split(", "), values.split(", "));
-            assert_eq!(names.clone().count(), values.clone().count(), "a value for each of: {line}");
-            for (name, value) in names.zip(values) {
-                assert_eq!(constants.insert(name, value), None, "{name} stands for one thing");
-            }
-            return String::new();
+    if let Some((names, values)) = declared
+        && !names.contains(|letter: char| letter.is_ascii_lowercase())
+    {
+        let (names, values) = (names.split(", "), values.split(", "));
+        assert_eq!(names.clone().count(), values.clone().count(), "a value for each of: {line}");
+        for (name, value) in names.zip(values) {
+            assert_eq!(constants.insert(name, value), None, "{name} stands for one thing");
         }
+        return String::new();
     }
     let mut script = String::new();
     // Every second piece is a text.
