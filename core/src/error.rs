@@ -12,6 +12,8 @@ pub enum Code {
     Cancelled,
     /// The lease is no longer held: it ran out, was given back, or was broken.
     Lost,
+    /// Somebody of higher priority waits for what is held: it is held until its deadline, and not renewed.
+    Claimed,
     /// The store could not be reached, or would not serve the request.
     StoreUnavailable,
     /// Nothing can be had now, and the caller did not want to wait.
@@ -36,10 +38,11 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of its declaration.
-    pub const ALL: [Code; 13] = [
+    pub const ALL: [Code; 14] = [
         Code::TimedOut,
         Code::Cancelled,
         Code::Lost,
+        Code::Claimed,
         Code::StoreUnavailable,
         Code::Exhausted,
         Code::Busy,
@@ -58,6 +61,7 @@ impl Code {
             Code::TimedOut => "timed_out",
             Code::Cancelled => "cancelled",
             Code::Lost => "lost",
+            Code::Claimed => "claimed",
             Code::StoreUnavailable => "store_unavailable",
             Code::Exhausted => "exhausted",
             Code::Busy => "busy",

@@ -46,6 +46,8 @@ pub(super) struct Want {
     /// Names the acquisition and its ticket; another one names it when what it was granted had to be given back.
     name: AtomicU64,
     priority: i16,
+    /// The stolen consistency factor, if it steals.
+    steal: Option<f64>,
     count: u32,
     ttl: Micros,
     /// How often the lease is renewed; 0 if it is not.
@@ -110,6 +112,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Ok(Want {
             name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),
             priority: options.priority.unwrap_or(0),
+            steal: options.steal,
             count: options.count.unwrap_or(1),
             ttl,
             interval: self.interval(options.keepalive, ttl)?,
@@ -169,6 +172,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
         let crowded = want.patient && in_turn && self.room.has_waiters();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
+        let mut stealing = None;
         if !crowded {
             match self.attempt(want, false).await? {
                 Ok(leases) => return Ok(leases),
@@ -195,6 +199,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     Ok(leases) => {
                         waiter.has_ticket = false;
                         waiter.seat.leave();
+                        if let Some(since) = stealing {
+                            self.yields.note(self.runtime.now().saturating_sub(since));
+                        }
                         // The alarm rings for one; there may be more that came due.
                         if call == Some(Call::Alarm) {
                             self.room.pass_alarm();
@@ -203,6 +210,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     }
                     Err(no) => refused = no,
                 }
+                stealing = match refused.why {
+                    Refusal::Claimed => stealing.or(Some(self.runtime.now())),
+                    _ => None,
+                };
                 // What it was granted and had to give back was its ticket's.
                 waiter.asked = name == self.holder(want);
                 self.give_up_on(&refused, want)?;
@@ -345,7 +356,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(error) => return Err(error),
         }
         if lease.remaining() < want.ttl / 2 {
-            lease.renew(Some(want.ttl)).await?;
+            match lease.renew(Some(want.ttl)).await {
+                Err(error) if error.code() != Code::Claimed => return Err(error),
+                _ => {}
+            }
         }
         Ok(None)
     }
@@ -425,6 +439,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             priority: want.priority,
             ageing: self.options.ageing,
             waited: if wait { self.runtime.now().saturating_sub(want.began) } else { 0 },
+            steal: want.steal.filter(|_| wait).map(|factor| self.yields.patience(factor, self.options.ttl)),
         };
         (Request::Claim(claim), (mixed >> 32) as u32)
     }
@@ -584,12 +599,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
-    async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
+    pub(super) async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
         let limit = deadline.min(self.runtime.now() + self.response_timeout);
-        let room = Arc::downgrade(&self.room);
+        let core = Arc::downgrade(self);
         let listener: Listener = Arc::new(move |calls| {
-            if let Some(room) = room.upgrade() {
-                room.hear(calls);
+            if let Some(core) = core.upgrade() {
+                core.room.hear(calls);
+                core.heed(calls.map(|calls| &*calls.claimed));
             }
         });
         let work = async {

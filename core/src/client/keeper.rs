@@ -105,6 +105,11 @@ impl Keeper {
         Some((next, rung))
     }
 
+    /// Those whose leases may have been claimed.
+    fn heeding(&self, claimed: Option<&[u64]>) -> Vec<Arc<Vigil>> {
+        self.lock().vigils.iter().filter(|vigil| vigil.heeds(claimed)).cloned().collect()
+    }
+
     fn look_by(&self, time: Micros) {
         if let Some(task) = &mut self.lock().task {
             task.look_by(time);
@@ -132,6 +137,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
         if self.keeper.watch(vigil) {
             self.runtime.spawn(run(Arc::downgrade(self)));
+        }
+    }
+
+    /// Somebody claims the leases of these fences, or of any: those that are here are renewed, which tells how they stand.
+    pub(super) fn heed(self: &Arc<Self>, claimed: Option<&[u64]>) {
+        if claimed.is_none_or(|fences| !fences.is_empty()) {
+            self.renew_together(self.keeper.heeding(claimed));
         }
     }
 
@@ -166,6 +178,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn renewed(&self, vigil: &Vigil, reply: Reply, now: Micros, sent: Micros) {
         match reply {
             Reply::Renewed { deadline } => vigil.prolong(self.kept_until(sent, now, deadline)),
+            Reply::Claimed { deadline, priority } => {
+                vigil.claim(self.kept_until(sent, now, deadline), priority);
+                // It may end earlier than the task expects.
+                self.keeper.look_by(vigil.term().deadline());
+            }
             Reply::Lost(loss) => return self.lose(vigil, loss),
             // A defect: the deadline stands.
             _ => {}
@@ -176,6 +193,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn renew_later(&self, vigil: &Vigil, pause: Micros) {
+        // Its holder renews it, and it was only looked at.
+        if vigil.interval == 0 {
+            return;
+        }
         let time = self.lease_clock() + pause;
         vigil.renew_at(time);
         self.keeper.look_by(time);

@@ -181,7 +181,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Prolongs the lease to the pool's time to live from now, within its `max_hold`.
     ///
     /// # Errors
-    /// `lost` if the lease has ended; `store_unavailable` if the store did not answer in time;
+    /// `claimed` if somebody of higher priority waits for the slot, see [`Self::claimed`]; `lost` if the lease has ended; `store_unavailable` if the store did not answer in time;
     /// `invalid_argument` if `ttl` is above the pool's.
     pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
         let ttl = self.core.ttl(ttl)?;
@@ -193,6 +193,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                     Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline)),
                 }
                 Ok(())
+            }
+            Reply::Claimed { deadline, priority } => {
+                let until = self.core.kept_until(sent, now, deadline);
+                if let Some(vigil) = self.watch() {
+                    vigil.claim(until, priority);
+                }
+                Err(claimed(self.slot(), priority))
             }
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
@@ -222,6 +229,30 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.core.runtime.clone(), time, self.lost())
+    }
+
+    /// Whether somebody of higher priority waits for the slot, as far as is known here: the lease is not renewed then.
+    pub fn is_claimed(&self) -> bool {
+        self.lock().life.term().claimed().is_some()
+    }
+
+    /// Ends when somebody of higher priority claims the slot, with the error `claimed`: finish early and give it back. Who
+    /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
+    /// lease ends first.
+    pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let told = self.watch().map(|vigil| vigil.claimed());
+        let core = self.core.clone();
+        // Told by push where the store can, and otherwise by the next renewal.
+        self.core.runtime.spawn(async move {
+            core.listen(Micros::MAX).await;
+        });
+        let slot = self.slot().to_owned();
+        async move { Some(claimed(&slot, told?.await.ok()?)) }
+    }
+
+    /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        runtime::within(self.core.runtime.clone(), time, self.claimed())
     }
 
     /// Has it watched; nothing if it was given back.
@@ -411,6 +442,15 @@ fn lost(slot: &str, why: Ending) -> Error {
     Error::new(
         Code::Lost,
         format!("the lease of {slot} is lost: {why}; sign nothing more with it and acquire anew"),
+    )
+}
+
+fn claimed(slot: &str, priority: i16) -> Error {
+    Error::new(
+        Code::Claimed,
+        format!(
+            "one of priority {priority} waits for {slot}: finish and give it back; it is not renewed meanwhile"
+        ),
     )
 }
 

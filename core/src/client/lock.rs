@@ -80,7 +80,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire`]; `invalid_argument` naming the option.
     pub async fn acquire_with(&self, options: LockOptions) -> Result<Locked<S, R>> {
         self.check(&options)?;
-        let LockOptions { ttl, keepalive, timeout, priority, reentrant } = options;
+        let LockOptions { ttl, keepalive, timeout, priority, steal, reentrant } = options;
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
@@ -92,6 +92,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             slots: Some(self.names.to_vec()),
             strategy: None,
             priority: Some(priority),
+            steal,
         };
         let holding = Arc::new(Holding { leases: self.core.acquire_counted(options).await? });
         if reentrant {
@@ -130,6 +131,12 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             Ok(()) => Ok(output),
             Err(error) => Err(RunError::Lost { error, output }),
         }
+    }
+
+    /// The longest time that holders of the handle's locks took to yield of late to those who steal; 0 if nobody stole.
+    /// What [`crate::handshake`] asks for.
+    pub fn handshake(&self) -> Micros {
+        self.core.yields.longest()
     }
 
     fn check(&self, options: &LockOptions) -> Result<()> {
@@ -186,6 +193,22 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         runtime::within(self.runtime.clone(), time, self.lost())
     }
 
+    /// Whether somebody of higher priority waits for one of its names: it is not renewed then.
+    pub fn is_claimed(&self) -> bool {
+        self.holding().as_ref().is_some_and(|holding| holding.leases.iter().any(Lease::is_claimed))
+    }
+
+    /// Ends when somebody of higher priority claims one of its names, with the error `claimed`. See [`Lease::claimed`].
+    pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let claimed = self.holding().as_ref().map(|holding| holding.claimed());
+        async move { claimed?.await }
+    }
+
+    /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        runtime::within(self.runtime.clone(), time, self.claimed())
+    }
+
     /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder
     /// does not release is given back when it is dropped.
     ///
@@ -229,6 +252,11 @@ impl<S: Store, R: Runtime> Holding<S, R> {
     fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
         let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost())).collect();
         async move { select_all(ends).await.0 }
+    }
+
+    fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let claims: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.claimed())).collect();
+        async move { select_all(claims).await.0 }
     }
 
     async fn release(self) -> Result<()> {

@@ -24,6 +24,7 @@ mod send;
 mod statistics;
 mod vigil;
 mod waiting;
+mod yields;
 
 pub use admin::{Census, SlotState};
 #[cfg(feature = "tokio")]

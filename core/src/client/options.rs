@@ -134,7 +134,7 @@ impl PoolOptions {
 }
 
 /// What one acquisition wants, where it differs from the pool's options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AcquireOptions {
     /// How long to wait; 0 for one attempt.
     pub timeout: Option<Micros>,
@@ -151,6 +151,10 @@ pub struct AcquireOptions {
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came: 0 by
     /// default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line, without priority.
     pub priority: Option<i16>,
+    /// Whether holders of lower priority are told to yield while it waits, and the stolen consistency factor, from 0 to
+    /// 1: the part of the pool's time to live for which they are waited for, where 1 is to the end of their leases, and
+    /// anything below relies on the fence being checked. Not together with `slots`, nor for one attempt.
+    pub steal: Option<f64>,
 }
 
 impl AcquireOptions {
@@ -168,8 +172,12 @@ impl AcquireOptions {
             slots: options.take("slots", slot_ids)?,
             strategy: options.take("strategy", strategy)?,
             priority: options.take("priority", priority)?,
+            steal: steal(&mut options)?.flatten(),
         };
         options.end()?;
+        if read.steal.is_some() && read.slots.is_some() {
+            return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
+        }
         if let (Some(count), Some(slots)) = (read.count, &read.slots)
             && count as usize > slots.len()
         {
@@ -213,8 +221,10 @@ pub const LOCK_TTL: Micros = 60 * SECOND;
 /// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl` must be longer than the interval and `response_timeout` together |
 /// | `timeout` | 5 s | how long an acquisition waits; 0 for one attempt |
 /// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767 |
+/// | `steal` | no | whether holders of lower priority are told to yield while it waits |
+/// | `stolen_consistency_factor` | 1 | the part of `ttl` for which they are waited for; below 1 the fence must be checked |
 /// | `reentrant` | no | whether who acquires it again through the same lock joins what is held |
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LockOptions {
     /// Time to live without a renewal: 1 ms to the handle's `lock_ttl`, which is the default.
     pub ttl: Micros,
@@ -225,6 +235,11 @@ pub struct LockOptions {
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came, in whatever
     /// process they are: 0 by default, in the middle of -32,767 to 32,767.
     pub priority: i16,
+    /// Whether holders of lower priority are told to yield while it waits, and the stolen consistency factor, from 0 to
+    /// 1: the part of the handle's `lock_ttl` for which they are waited for. With 1 (safe) the lock is had when they
+    /// yield, or when their leases end, which are not renewed meanwhile. With less, and it is less yet where they were
+    /// seen to yield sooner, two may think that they hold it, and only a resource that checks the fence tells them apart.
+    pub steal: Option<f64>,
     /// Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: no by
     /// default. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
     pub reentrant: bool,
@@ -237,6 +252,7 @@ impl Default for LockOptions {
             keepalive: Keepalive::Third,
             timeout: 5 * SECOND,
             priority: 0,
+            steal: None,
             reentrant: false,
         }
     }
@@ -267,6 +283,7 @@ impl LockOptions {
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
         set(&mut self.priority, options.take("priority", priority)?);
+        set(&mut self.steal, steal(&mut options)?);
         set(&mut self.reentrant, options.take("reentrant", Value::as_bool)?);
         options.end()?;
         Ok(self)
@@ -414,6 +431,22 @@ fn priority(value: &Value) -> Result<i16> {
     match value.as_number()? {
         priority if priority.fract() == 0.0 && priority.abs() <= f64::from(i16::MAX) => Ok(priority as i16),
         _ => Err(Error::invalid("", "must be a whole number from -32,767 to 32,767")),
+    }
+}
+
+/// Whether to steal, and by what factor; nothing if that is not said.
+fn steal(options: &mut Options<'_>) -> Result<Option<Option<f64>>> {
+    let wanted = options.take("steal", Value::as_bool)?;
+    let factor = options.take("stolen_consistency_factor", |value| match value.as_number()? {
+        factor if (0.0..=1.0).contains(&factor) => Ok(factor),
+        _ => Err(Error::invalid("", "is out of range; 0 to 1 is allowed, where 1 is safe")),
+    })?;
+    match (wanted, factor) {
+        (None | Some(false), Some(_)) => {
+            Err(Error::invalid("stolen_consistency_factor", "has a meaning for those who steal only"))
+        }
+        (Some(true), factor) => Ok(Some(Some(factor.unwrap_or(1.0)))),
+        (wanted, None) => Ok(wanted.map(|_| None)),
     }
 }
 

@@ -14,6 +14,7 @@ use super::keeper::Keeper;
 use super::lease::unexpected;
 use super::statistics::Counters;
 use super::waiting::WaitingRoom;
+use super::yields::Yields;
 use super::{AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName, SlotId};
@@ -40,6 +41,7 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub courier: Arc<Courier<S::Pool, R>>,
     pub room: Arc<WaitingRoom>,
     pub keeper: Keeper,
+    pub yields: Yields,
     /// Whether claims make the slots that they name: they are locks.
     pub makes_names: bool,
     pub read_nonce: Option<ReadNonce>,
@@ -119,6 +121,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             courier,
             room,
             keeper: Keeper::default(),
+            yields: Yields::default(),
             makes_names,
             read_nonce,
             own,
@@ -193,7 +196,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
 
     /// What this handle has done so far.
     pub fn statistics(&self) -> Statistics {
-        self.core.counters.read(self.core.room.len())
+        self.core.counters.read(self.core.room.len(), self.core.yields.longest())
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Statistics {
     pub wait_p99: f64,
     /// The longest wait.
     pub wait_max: f64,
+    /// The longest time of late from telling holders to yield until those who steal had what they wanted; 0 if nobody
+    /// stole.
+    pub handshake: f64,
 }
 
 impl Statistics {
@@ -55,6 +58,7 @@ impl Statistics {
             ("wait_p50", time(self.wait_p50)),
             ("wait_p99", time(self.wait_p99)),
             ("wait_max", time(self.wait_max)),
+            ("handshake", time(self.handshake)),
         ])
     }
 }
@@ -111,7 +115,7 @@ impl Counters {
         }
     }
 
-    pub fn read(&self, waiting: usize) -> Statistics {
+    pub fn read(&self, waiting: usize, handshake: Micros) -> Statistics {
         let get = |counter: &AtomicU64| counter.load(Relaxed);
         let longest = get(&self.longest);
         let waits = self.waits.each_ref().map(get);
@@ -138,6 +142,7 @@ impl Counters {
             wait_p50: at(0.5),
             wait_p99: at(0.99),
             wait_max: longest as f64 / 1_000.0,
+            handshake: handshake as f64 / 1_000.0,
         }
     }
 }
@@ -151,7 +156,7 @@ mod tests {
         let counters = Counters::default();
         (0..98).for_each(|_| counters.waited(3));
         (0..2).for_each(|_| counters.waited(1_000_000));
-        let statistics = counters.read(0);
+        let statistics = counters.read(0, 0);
         assert_eq!(statistics.wait_p50, 0.003);
         assert_eq!(statistics.wait_p99, 1_000.0);
         assert_eq!(statistics.wait_max, 1_000.0);

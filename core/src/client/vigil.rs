@@ -27,6 +27,8 @@ struct Watched {
     left: bool,
     /// Who wants to hear of its end.
     bells: Vec<oneshot::Sender<Ending>>,
+    /// Who wants to hear that it is claimed.
+    claim_bells: Vec<oneshot::Sender<i16>>,
 }
 
 /// How long a lease lasts, and how it ended.
@@ -34,6 +36,8 @@ struct Watched {
 pub(super) struct Term {
     until: Micros,
     ending: Option<Ending>,
+    /// The priority of whoever claims it.
+    claimed: Option<i16>,
 }
 
 /// How a lease ended.
@@ -55,7 +59,7 @@ pub(super) enum Need {
 
 impl Term {
     pub fn new(until: Micros) -> Self {
-        Term { until, ending: None }
+        Term { until, ending: None, claimed: None }
     }
 
     /// When the lease can no longer be relied on; 0 once it has ended.
@@ -66,6 +70,12 @@ impl Term {
     /// A renewal was granted.
     pub fn prolong(&mut self, until: Micros) {
         self.until = self.until.max(until);
+        self.claimed = None;
+    }
+
+    /// The priority of whoever claims it, as far as is known here.
+    pub fn claimed(&self) -> Option<i16> {
+        self.claimed
     }
 
     /// The lease has ended, unless it had before: then how.
@@ -91,7 +101,8 @@ impl Vigil {
         // A grant can take long to arrive: half of the time that the interval leaves is to be left then.
         let late = term.until.saturating_sub(ttl.saturating_sub(interval) / 2).max(now);
         let renewal = (interval > 0).then_some(late.min(now + interval));
-        let watched = Watched { term, renewal, left: false, bells: Vec::new() };
+        let (bells, claim_bells) = (Vec::new(), Vec::new());
+        let watched = Watched { term, renewal, left: false, bells, claim_bells };
         Arc::new(Vigil { lease, ttl, interval, watched: Mutex::new(watched) })
     }
 
@@ -105,6 +116,42 @@ impl Vigil {
         self.lock().term.prolong(until);
     }
 
+    /// It is claimed by one of this priority, and ends by `until`.
+    pub fn claim(&self, until: Micros, priority: i16) {
+        let bells = {
+            let mut watched = self.lock();
+            watched.term.until = watched.term.until.min(until);
+            watched.term.claimed = Some(priority);
+            std::mem::take(&mut watched.claim_bells)
+        };
+        for bell in bells {
+            let _ = bell.send(priority);
+        }
+    }
+
+    /// Hears that it is claimed; cancelled when it ends without that.
+    pub fn claimed(&self) -> oneshot::Receiver<i16> {
+        let (bell, claimed) = oneshot::channel();
+        let mut watched = self.lock();
+        match watched.term.claimed {
+            Some(priority) => drop(bell.send(priority)),
+            None if watched.term.ending.is_none() => {
+                watched.claim_bells.retain(|bell| !bell.is_canceled());
+                watched.claim_bells.push(bell);
+            }
+            None => {}
+        }
+        claimed
+    }
+
+    /// Whether it is to be asked of the store whether these messages are about it; all messages may be, if there is
+    /// no word of them.
+    pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
+        let watched = self.lock();
+        watched.is_open()
+            && claimed.map_or(!watched.claim_bells.is_empty(), |fences| fences.contains(&self.lease.fence))
+    }
+
     /// The holder has let go of the lease: nothing is done for it any more.
     pub fn leave(&self) {
         self.lock().left = true;
@@ -114,6 +161,7 @@ impl Vigil {
     pub fn end(&self, ending: Ending) -> Option<Ending> {
         let (before, bells) = {
             let mut watched = self.lock();
+            watched.claim_bells.clear();
             (watched.term.end(ending), std::mem::take(&mut watched.bells))
         };
         for bell in bells {

@@ -16,7 +16,7 @@ impl Pool {
         self.longest = self.longest.max(claim.ttl);
         let quiet_until = self.quiet_until();
         if quiet_until > now {
-            return self.refuse(now, claim, Refusal::Quiet, Some(quiet_until));
+            return self.refuse(now, claim, Refusal::Quiet);
         }
         if let Some(grants) = self.accept(now, claim) {
             return Reply::Granted(grants);
@@ -27,7 +27,7 @@ impl Pool {
                 let ready = self.count_ready();
                 if ready < least || self.line.precedes(None, now, claim) {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
-                    return self.refuse(now, claim, why, self.due.next());
+                    return self.refuse(now, claim, why);
                 }
                 let mut grants = Vec::with_capacity(most.min(ready) as usize);
                 for _ in 0..most.min(ready) {
@@ -39,18 +39,12 @@ impl Pool {
             }
             Choice::These { slots, least, most } => match self.available(slots, *most) {
                 Ok(places) if places.len() >= *least as usize => places,
-                Ok(_) => {
-                    let earliest = self.first_due(slots);
-                    return self.refuse(now, claim, Refusal::Exhausted, earliest);
-                }
-                Err(why) => return self.refuse(now, claim, why, None),
+                Ok(_) => return self.refuse(now, claim, Refusal::Exhausted),
+                Err(why) => return self.refuse(now, claim, why),
             },
             Choice::Named { slots } => match self.places_of(now, claim, slots) {
                 Some(places) => places,
-                None => {
-                    let earliest = self.first_due(slots);
-                    return self.refuse(now, claim, Refusal::Exhausted, earliest);
-                }
+                None => return self.refuse(now, claim, Refusal::Exhausted),
             },
         };
         self.line.leave(claim.holder);
@@ -58,7 +52,7 @@ impl Pool {
         Reply::Granted(places.into_iter().filter_map(grant).collect())
     }
 
-    fn refuse(&mut self, now: Micros, claim: &Claim, why: Refusal, earliest: Option<Micros>) -> Reply {
+    fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {
         if claim.wait {
             match (&claim.choice, why) {
                 (Choice::Any { least, .. }, Refusal::Exhausted) if *least > self.obtainable() => {
@@ -66,11 +60,20 @@ impl Pool {
                     self.waiters_until = now + INTEREST;
                 }
                 (Choice::Any { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
-                    self.line.enter(now, claim)
+                    self.line.enter(now, claim);
+                    if self.steal(now, claim.holder) {
+                        why = Refusal::Claimed;
+                    }
                 }
                 _ => self.waiters_until = now + INTEREST,
             }
         }
+        let earliest = match (why, &claim.choice) {
+            (Refusal::Quiet, _) => Some(self.quiet_until()),
+            (Refusal::NoSlot, _) => None,
+            (_, Choice::Any { .. }) => self.due.next(),
+            (_, Choice::These { slots, .. } | Choice::Named { slots }) => self.first_due(slots),
+        };
         Reply::Refused { why, earliest }
     }
 
@@ -196,6 +199,8 @@ impl Pool {
         slot.state = State::Leased;
         slot.fence = fence;
         slot.holder = claim.holder;
+        slot.priority = claim.priority;
+        slot.claimant = None;
         slot.since = now;
         (slot.hold_until, slot.until) = match claim.max_hold {
             0 => (0, now + claim.ttl),

@@ -1,5 +1,7 @@
 //! Slots that something will happen to: the end of a lease or of a rest.
 
+use std::collections::BinaryHeap;
+
 use super::positions::Positions;
 use super::slot::Slot;
 use crate::Micros;
@@ -43,6 +45,24 @@ impl DueSet {
     /// The time of the first slot.
     pub(super) fn next(&self) -> Option<Micros> {
         self.heap.first().map(|&(at, _)| at)
+    }
+
+    /// The first `count` slots, in no order.
+    pub(super) fn first(&self, count: usize, slots: &[Slot]) -> Vec<u32> {
+        let (mut first, mut open) = (BinaryHeap::new(), vec![0]);
+        while let Some(index) = open.pop() {
+            let Some(&(at, slot)) = self.heap.get(index) else { continue };
+            let later = |&(last, ..): &(Micros, _, _)| last < at;
+            if first.len() >= count && first.peek().is_some_and(later) {
+                continue;
+            }
+            first.push((at, slots.get(slot as usize).map(|slot| &slot.id), slot));
+            if first.len() > count {
+                first.pop();
+            }
+            open.extend([2 * index + 1, 2 * index + 2]);
+        }
+        first.into_iter().map(|(_, _, slot)| slot).collect()
     }
 
     pub(super) fn len(&self) -> usize {

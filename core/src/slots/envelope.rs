@@ -75,11 +75,13 @@ pub struct Calls {
     pub freed: u32,
     /// Tickets whose turn it is: slots are kept for them, for a short time.
     pub tickets: Vec<u128>,
+    /// Fences of leases that somebody of higher priority claims.
+    pub claimed: Vec<u64>,
 }
 
 impl Calls {
     /// Whether it calls nobody.
     pub fn is_empty(&self) -> bool {
-        self.freed == 0 && self.tickets.is_empty()
+        self.freed == 0 && self.tickets.is_empty() && self.claimed.is_empty()
     }
 }

@@ -14,15 +14,18 @@ impl Pool {
             Ok(place) => place,
             Err(loss) => return Reply::Lost(loss),
         };
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Reply::Lost(Loss::Gone) };
+        if let Some(priority) = self.heed_claimant(now, place) {
+            let deadline = self.slots.get(place as usize).map_or(now, |slot| slot.until);
+            return Reply::Claimed { deadline, priority };
+        }
+        let Some(slot) = self.slots.get(place as usize) else { return Reply::Lost(Loss::Gone) };
         let limit = if slot.hold_until == 0 { Micros::MAX } else { slot.hold_until };
         let until = slot.until.max(limit.min(now + ttl));
-        if slot.mode != Mode::Disabled && until != slot.until {
-            self.due.remove(place, &mut self.positions);
-            slot.until = until;
-            self.due.insert(until, place, &mut self.positions);
+        if slot.mode == Mode::Disabled {
+            return Reply::Renewed { deadline: slot.until };
         }
-        Reply::Renewed { deadline: slot.until }
+        self.end_at(place, until);
+        Reply::Renewed { deadline: until }
     }
 
     pub(super) fn release(

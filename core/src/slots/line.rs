@@ -35,6 +35,9 @@ pub(super) struct Ticket {
     pub count: u32,
     pub strategy: Strategy,
     turn: Turn,
+    pub priority: i16,
+    /// As [`Claim::steal`].
+    pub steal: Option<Micros>,
     /// It lapses then.
     until: Micros,
     /// The slots that are offered to it; it stands in no line then.
@@ -88,6 +91,11 @@ impl Line {
         }
     }
 
+    /// A ticket that stands in line.
+    pub fn standing(&self, holder: u128, now: Micros) -> Option<&Ticket> {
+        self.find(holder).filter(|ticket| ticket.offered.is_empty() && ticket.until > now)
+    }
+
     /// Whether somebody stands before this claim in the line.
     pub fn precedes(&mut self, name: Option<&SlotId>, now: Micros, claim: &Claim) -> bool {
         if self.is_empty() {
@@ -119,7 +127,8 @@ impl Line {
             Choice::These { .. } => return,
         };
         let (names, turn) = (names.into(), turn(now, claim));
-        let ticket = Ticket { names, count, strategy, turn, until, offered: Vec::new() };
+        let Claim { priority, steal, .. } = *claim;
+        let ticket = Ticket { names, count, strategy, turn, priority, steal, until, offered: Vec::new() };
         for name in ticket.lines() {
             let entry = (name, turn, claim.holder);
             if let Err(at) = self.order.binary_search(&entry) {
@@ -152,6 +161,12 @@ impl Line {
     #[cfg(test)]
     pub fn offered(&self, holder: u128) -> &[u32] {
         self.find(holder).map_or(&[], |ticket| &ticket.offered)
+    }
+
+    /// When a ticket lapses, and whether it has an offer.
+    #[cfg(test)]
+    pub fn life_of(&self, holder: u128) -> Option<(Micros, bool)> {
+        self.find(holder).map(|ticket| (ticket.until, !ticket.offered.is_empty()))
     }
 
     /// What is offered to a ticket, which is dropped; `None` if it has no offer.

@@ -10,6 +10,9 @@
 //!
 //! Who waits has a ticket in a line: one line for those who take any slot, one for each name. At the end of an envelope
 //! what is ready is offered to the first in line, who is called and has a short time to claim it.
+//!
+//! Who waits may *claim* what holders of lower priority have: such a lease is not renewed, and its holder is told to
+//! yield. It stays the holder's until it is given back or ends, and is as it was before if the claimant vanishes.
 
 mod claim;
 mod draw;
@@ -26,6 +29,7 @@ mod reply;
 mod request;
 mod roster;
 mod slot;
+mod stealing;
 #[cfg(test)]
 mod tests;
 #[cfg(any(test, feature = "suite"))]
@@ -61,5 +65,7 @@ pub const TICKET_LIFE: Micros = 10 * SECOND;
 pub const OFFER: Micros = SECOND;
 /// The most tickets of a pool.
 pub const MAX_TICKETS: usize = 100_000;
+/// As long as a holder can have to yield to one who steals: to the end of its lease, whenever that is.
+pub const TO_THE_END: Micros = *TTL_RANGE.end();
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 pub const LANE_GRACE: Micros = 60 * SECOND;

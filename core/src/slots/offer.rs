@@ -96,7 +96,10 @@ impl Pool {
     pub(super) fn accept(&mut self, now: Micros, claim: &Claim) -> Option<Vec<Grant>> {
         let places = self.line.take_offer(claim.holder)?;
         if places.iter().all(|&place| self.is_offered(place, claim.holder, now)) {
-            return Some(places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect());
+            let grants: Vec<_> =
+                places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
+            self.steal_from_new(now, &grants);
+            return Some(grants);
         }
         self.take_back(claim.holder, places);
         None

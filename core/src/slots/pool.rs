@@ -43,6 +43,8 @@ pub struct Pool {
     /// How many slots became ready in this turn, and the tickets that were called.
     freed: u32,
     pub(super) called: Vec<u128>,
+    /// Fences of leases that were claimed in this turn.
+    pub(super) claimed: Vec<u64>,
     ever_added: usize,
 }
 
@@ -139,7 +141,8 @@ impl Pool {
     fn end_turn(&mut self, now: Micros, draw: &mut Draw) -> Calls {
         self.serve(now, draw);
         let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
-        Calls { freed, tickets: std::mem::take(&mut self.called) }
+        let (tickets, claimed) = (std::mem::take(&mut self.called), std::mem::take(&mut self.claimed));
+        Calls { freed, tickets, claimed }
     }
 
     /// How many slots were ever added: a slot that was removed and comes again counts again.
@@ -195,6 +198,9 @@ impl Pool {
         self.line.sweep(now);
         for _ in 0..SWEEP {
             let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
+            if self.reverts(now, place) {
+                continue;
+            }
             let Some(slot) = self.slots.get_mut(place as usize) else { return };
             match slot.state {
                 State::Leased => {

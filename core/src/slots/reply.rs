@@ -22,6 +22,13 @@ pub enum Reply {
         /// Store time.
         deadline: Micros,
     },
+    /// Somebody of higher priority waits for the slot: the lease is not prolonged while that one does.
+    Claimed {
+        /// The store time at which the lease ends now.
+        deadline: Micros,
+        /// The claimant's priority.
+        priority: i16,
+    },
     /// The slot was given back.
     Released,
     /// The ticket is not there (any more).
@@ -86,6 +93,7 @@ impl Reply {
             Reply::Granted(_) => "granted",
             Reply::Refused { .. } => "refused",
             Reply::Renewed { .. } => "renewed",
+            Reply::Claimed { .. } => "claimed",
             Reply::Released => "released",
             Reply::Withdrawn => "withdrawn",
             Reply::Resynced { .. } => "resynced",
@@ -123,6 +131,8 @@ pub struct Grant {
 pub enum Refusal {
     /// Not enough slots are ready.
     Exhausted,
+    /// The same, and holders of lower priority have been told to yield.
+    Claimed,
     /// The pool has no slot, or one that was named is not there.
     NoSlot,
     /// The store lost memory: nothing is granted until every lease that may be forgotten has ended.

@@ -14,7 +14,7 @@ pub enum Request {
         /// Whose it is.
         holder: u128,
     },
-    /// Prolong a lease to `ttl` from now.
+    /// Prolong a lease to `ttl` from now, unless somebody of higher priority claims its slot.
     Renew {
         /// The lease.
         lease: LeaseRef,
@@ -86,12 +86,25 @@ pub struct Claim {
     pub ageing: Micros,
     /// How long it has waited elsewhere, which counts for its place in line.
     pub waited: Micros,
+    /// Whether holders of lower priority are told to yield while it waits in line, and how long they have for that:
+    /// [`crate::slots::TO_THE_END`] of their leases, or less.
+    pub steal: Option<Micros>,
 }
 
 impl Claim {
     /// One that neither waits nor has a bound on its renewals.
     pub fn new(choice: Choice, holder: u128, ttl: Micros) -> Self {
-        Claim { choice, holder, ttl, max_hold: 0, wait: false, priority: 0, ageing: 0, waited: 0 }
+        Claim {
+            choice,
+            holder,
+            ttl,
+            max_hold: 0,
+            wait: false,
+            priority: 0,
+            ageing: 0,
+            waited: 0,
+            steal: None,
+        }
     }
 }
 

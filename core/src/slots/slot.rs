@@ -1,5 +1,6 @@
 //! The record of one slot.
 
+use super::stealing::Claimant;
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
@@ -75,6 +76,10 @@ pub(super) struct Slot {
     pub epoch: Micros,
     pub fence: u64,
     pub holder: u128,
+    /// The holder's.
+    pub priority: i16,
+    /// Who wants to have the lease, if anybody does.
+    pub claimant: Option<Box<Claimant>>,
     /// When the last lease began.
     pub since: Micros,
     /// When the lease or the rest ends: its time in the set of due slots.
@@ -101,6 +106,8 @@ impl Slot {
             epoch: 0,
             fence: 0,
             holder: 0,
+            priority: 0,
+            claimant: None,
             since: 0,
             until: 0,
             hold_until: 0,

@@ -106,6 +106,7 @@ fn request(value: &Value) -> Result<Request> {
             priority: keys.take("priority", number)?.unwrap_or(0),
             ageing: keys.take("ageing", number)?.unwrap_or(0),
             waited: keys.take("waited", number)?.unwrap_or(0),
+            steal: keys.take("steal", number)?,
         }),
         "withdraw" => Request::Withdraw { holder: needed(keys.take("holder", number)?, "holder")? },
         "renew" => {
@@ -247,12 +248,16 @@ fn reply(reply: &Reply) -> Value {
         Reply::Refused { why, earliest } => {
             let why = match why {
                 Refusal::Exhausted => "exhausted",
+                Refusal::Claimed => "claimed",
                 Refusal::NoSlot => "no_slot",
                 Refusal::Quiet => "quiet",
             };
             named("refused", [("why", why.into()), ("earliest", optional(*earliest))])
         }
         Reply::Renewed { deadline } => named("renewed", [("deadline", digits(deadline))]),
+        Reply::Claimed { deadline, priority } => {
+            named("claimed", [("deadline", digits(deadline)), ("priority", digits(priority))])
+        }
         Reply::Released => named("released", []),
         Reply::Withdrawn => named("withdrawn", []),
         Reply::Resynced { next } => named("resynced", [("next", digits(next))]),
@@ -294,7 +299,8 @@ fn reply(reply: &Reply) -> Value {
 
 fn calls(calls: &Calls) -> Value {
     let tickets = Value::List(calls.tickets.iter().map(digits).collect());
-    Value::map([("freed", digits(calls.freed)), ("tickets", tickets)])
+    let claimed = Value::List(calls.claimed.iter().map(digits).collect());
+    Value::map([("freed", digits(calls.freed)), ("tickets", tickets), ("claimed", claimed)])
 }
 
 fn view(view: &SlotView) -> Value {

@@ -1,8 +1,10 @@
 //! Tests of the machine: tables by topic, properties against a naive model, the odds of its draws.
 
+mod account;
 mod claims;
 mod defects;
 mod draws;
+mod exhaustive;
 mod holders;
 mod lanes;
 mod loss;
@@ -13,5 +15,6 @@ mod properties;
 mod queue;
 mod roster;
 mod scene;
+mod stealing;
 mod times;
 mod waiting;

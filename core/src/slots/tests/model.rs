@@ -4,10 +4,11 @@
 //! the rules leave a choice free (a random slot, how much larger a fence is), the model checks that the
 //! machine's choice is allowed and follows it.
 
+use super::account::{Account, after, lowest, unsettled};
 use super::queue::Queue;
 use crate::Micros;
 use crate::id::SlotId;
-use crate::nonce::{Nonce, NonceRecord, Outcome};
+use crate::nonce::NonceRecord;
 use crate::slots::{
     Answer, Calls, Choice, Claim, Envelope, Grant, INTEREST, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment,
     OFFER, Performed, Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, Strategy,
@@ -31,85 +32,10 @@ pub struct Model {
     accounts: Vec<Account>,
     arrivals: u64,
     became_ready: u32,
+    /// Fences of leases that were claimed in this turn.
+    claimed: Vec<u64>,
     queue: Queue,
     kept: Vec<(Lane, Performed, Micros)>,
-}
-
-#[derive(Clone)]
-struct Account {
-    id: SlotId,
-    weight: u8,
-    mode: Mode,
-    state: State,
-    arrival: u64,
-    fence: u64,
-    holder: u128,
-    since: Micros,
-    until: Micros,
-    hold_ends: Option<Micros>,
-    cooldown_ends: Micros,
-    quarantine_ends: Micros,
-    nonce: NonceRecord,
-    raised: Micros,
-    /// The count of losses when its nonce was last trusted.
-    trusted: Option<u64>,
-}
-
-impl Account {
-    fn new(id: &SlotId, weight: u8, mode: Mode) -> Self {
-        Account {
-            id: id.clone(),
-            weight,
-            mode,
-            state: State::Out,
-            arrival: 0,
-            fence: 0,
-            holder: 0,
-            since: 0,
-            until: 0,
-            hold_ends: None,
-            cooldown_ends: 0,
-            quarantine_ends: 0,
-            nonce: NonceRecord::Unset,
-            raised: 0,
-            trusted: None,
-        }
-    }
-
-    fn record(&mut self, nonce: NonceRecord, now: Micros) {
-        if lowest(nonce) != lowest(self.nonce) {
-            self.raised = now;
-        }
-        self.nonce = nonce;
-    }
-
-    /// Whether something happens to it in time.
-    fn is_timed(&self) -> bool {
-        matches!(self.state, State::Leased | State::Offered | State::Cooling)
-    }
-
-    fn in_doubt(&self) -> bool {
-        matches!(self.nonce, NonceRecord::InDoubt { .. })
-    }
-}
-
-/// Everything below it is used.
-fn lowest(nonce: NonceRecord) -> Option<Nonce> {
-    match nonce {
-        NonceRecord::Known(next) => Some(next),
-        NonceRecord::InDoubt { floor } => floor,
-        NonceRecord::Unset => None,
-    }
-}
-
-/// The record of a nonce that may have been signed with.
-fn doubted(nonce: NonceRecord) -> NonceRecord {
-    NonceRecord::InDoubt { floor: lowest(nonce) }
-}
-
-/// As [`doubted`], if there was a nonce at all.
-fn unsettled(nonce: NonceRecord) -> NonceRecord {
-    if nonce == NonceRecord::Unset { nonce } else { doubted(nonce) }
 }
 
 impl Model {
@@ -146,6 +72,7 @@ impl Model {
         }
         (self.latest, self.ahead) = (now, now - moment.wall);
         self.became_ready = 0;
+        self.claimed.clear();
         if self.defined {
             if self.incarnation != moment.incarnation || envelope.seen > self.top || envelope.jumped {
                 self.lost(now, moment, envelope.seen);
@@ -164,7 +91,12 @@ impl Model {
         let ready = self.in_state(State::Ready);
         let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
         let tickets = in_order_of(given, tickets);
-        let performed = Performed { now, top: self.top, calls: Calls { freed, tickets }, replies };
+        let performed = Performed {
+            now,
+            top: self.top,
+            calls: Calls { freed, tickets, claimed: self.claimed.clone() },
+            replies,
+        };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
             self.kept.push((lane, performed.clone(), until));
@@ -289,7 +221,14 @@ impl Model {
         overdue.sort_by_key(|account| (account.until, account.id.clone()));
         let overdue: Vec<_> = overdue.into_iter().take(SWEEP).map(|account| account.id.clone()).collect();
         for id in overdue {
+            let claimed = self.claimant(&id, now).is_some();
             let Some(account) = self.account(&id) else { continue };
+            if account.state == State::Leased && !claimed {
+                account.revert();
+                if account.until > now {
+                    continue;
+                }
+            }
             if account.state == State::Leased {
                 account.nonce = unsettled(account.nonce);
                 let ended = account.until;
@@ -361,7 +300,12 @@ impl Model {
             }
             Request::Renew { lease, ttl } => {
                 self.longest = self.longest.max(*ttl);
+                let claimant = self.claimant(&lease.slot, now);
                 self.with_lease(now, lease, |account| {
+                    if let Some((_, priority)) = claimant {
+                        return Reply::Claimed { deadline: account.until, priority };
+                    }
+                    account.revert();
                     let bound = account.hold_ends.unwrap_or(Micros::MAX);
                     if account.mode != Mode::Disabled {
                         account.until = account.until.max((now + ttl).min(bound));
@@ -410,9 +354,11 @@ impl Model {
 
     fn claim(&mut self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Reply {
         self.longest = self.longest.max(claim.ttl);
+        let mut accepted = false;
         let chosen = if self.quiet_until() > now {
             Err(Reply::Refused { why: Refusal::Quiet, earliest: Some(self.quiet_until()) })
         } else if let Some(offered) = self.accept(now, claim.holder) {
+            accepted = true;
             Ok(in_order_of_grants(hint, offered))
         } else {
             if matches!(claim.choice, Choice::Any { .. }) {
@@ -430,7 +376,13 @@ impl Model {
                         self.queue.leave(claim.holder);
                         self.interest_ends = now + INTEREST;
                     }
-                    Choice::Any { .. } | Choice::Named { .. } if exhausted => self.queue.enter(now, claim),
+                    Choice::Any { .. } | Choice::Named { .. } if exhausted => {
+                        self.queue.enter(now, claim);
+                        if self.steal(now, claim.holder) {
+                            let earliest = self.earliest(&claim.choice);
+                            return Reply::Refused { why: Refusal::Claimed, earliest };
+                        }
+                    }
                     _ => self.interest_ends = now + INTEREST,
                 }
                 return refusal;
@@ -443,7 +395,78 @@ impl Model {
             }
         }
         let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
-        Reply::Granted(slots.iter().enumerate().filter_map(grant).collect())
+        let grants = slots.iter().enumerate().filter_map(grant).collect();
+        if accepted {
+            for line in slots.iter().map(Some).chain([None]) {
+                let first = self.queue.first_of(line).map(|waiter| waiter.holder);
+                first.map(|holder| self.steal(now, holder));
+            }
+        }
+        Reply::Granted(grants)
+    }
+
+    /// The ticket that claims a leased slot, and its priority, as long as it waits.
+    fn claimant(&self, id: &SlotId, now: Micros) -> Option<(u128, i16)> {
+        let account = self.accounts.iter().find(|account| account.id == *id)?;
+        let (ticket, _) = account.claim?;
+        self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
+        self.queue.standing().find(|waiter| waiter.holder == ticket).map(|waiter| (ticket, waiter.priority))
+    }
+
+    /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something.
+    fn steal(&mut self, now: Micros, ticket: u128) -> bool {
+        let Some(waiter) = self.queue.standing().find(|waiter| waiter.holder == ticket).cloned() else {
+            return false;
+        };
+        let Some(patience) = waiter.steal else { return false };
+        let rival = |account: &Account| self.claimant(&account.id, now).filter(|(other, _)| *other != ticket);
+        let own = |account: &Account| self.claimant(&account.id, now).is_some_and(|(own, _)| own == ticket);
+        let yields = |account: &Account| {
+            let below = rival(account).is_none_or(|(_, rank)| rank < waiter.priority);
+            account.state == State::Leased && account.priority < waiter.priority && below
+        };
+        let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
+        let chosen: Vec<SlotId> = if waiter.names.is_empty() {
+            let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
+            timed.sort_by_key(|account| (account.until, &account.id));
+            timed.truncate(SWEEP);
+            timed.retain(|account| yields(account));
+            timed.sort_by_key(|account| {
+                (!own(account), account.priority, rival(account).is_some(), account.until, &account.id)
+            });
+            let wanting = waiter.count.saturating_sub(self.in_state(State::Ready) as usize);
+            if timed.len() < wanting {
+                return false;
+            }
+            timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
+        } else {
+            let taken = waiter.names.iter().filter_map(find).filter(|account| account.state != State::Ready);
+            let taken: Vec<_> = taken.collect();
+            if !taken.iter().all(|account| yields(account)) {
+                return false;
+            }
+            taken.into_iter().map(|account| account.id.clone()).collect()
+        };
+        let new: Vec<_> = chosen.iter().filter(|id| find(id).is_some_and(|account| !own(account))).collect();
+        for id in new.into_iter().cloned().collect::<Vec<_>>() {
+            let Some(account) = self.account(&id) else { continue };
+            account.revert();
+            account.claim = Some((ticket, account.until));
+            account.until = account.until.min(now + patience);
+            let fence = account.fence;
+            self.claimed.push(fence);
+        }
+        !chosen.is_empty()
+    }
+
+    /// When the first of what a claim asks for comes due.
+    fn earliest(&self, choice: &Choice) -> Option<Micros> {
+        let wanted = |account: &&Account| match choice {
+            Choice::Any { .. } => true,
+            Choice::These { slots, .. } | Choice::Named { slots } => slots.contains(&account.id),
+        };
+        let timed = self.accounts.iter().filter(|account| account.is_timed());
+        timed.filter(wanted).map(|account| account.until).min()
     }
 
     fn chosen(&self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
@@ -536,6 +559,7 @@ impl Model {
         }
         account.state = State::Leased;
         (account.fence, account.holder, account.since) = (fence, claim.holder, now);
+        (account.priority, account.claim) = (claim.priority, None);
         account.hold_ends = (claim.max_hold > 0).then_some(now + claim.max_hold);
         account.until = (now + claim.ttl).min(account.hold_ends.unwrap_or(Micros::MAX));
         Some(Grant {
@@ -685,25 +709,5 @@ fn grant_of(hint: Option<&Reply>, at: usize) -> Option<&Grant> {
     match hint {
         Some(Reply::Granted(grants)) => grants.get(at),
         _ => None,
-    }
-}
-
-/// The record after an outcome, or the lowest next nonce that can be.
-fn after(nonce: NonceRecord, outcome: Outcome) -> Result<NonceRecord, Nonce> {
-    let floor = lowest(nonce).unwrap_or(0);
-    match outcome {
-        Outcome::Unsettled => Ok(unsettled(nonce)),
-        Outcome::Unused => Ok(nonce),
-        Outcome::Unknown => Ok(doubted(nonce)),
-        Outcome::Used { next } => match nonce {
-            NonceRecord::Known(handed) if next <= handed => Err(handed.saturating_add(1)),
-            NonceRecord::Known(_) => Ok(NonceRecord::Known(next)),
-            _ if next < floor => Err(floor),
-            _ => Ok(NonceRecord::Known(next)),
-        },
-        Outcome::Rejected { expected: Some(expected) } if expected >= floor => {
-            Ok(NonceRecord::Known(expected))
-        }
-        Outcome::Rejected { .. } => Ok(doubted(nonce)),
     }
 }

@@ -3,7 +3,7 @@
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{Nonce, NonceRecord, Outcome};
-use crate::slots::{Grant, Performed, Reply, Request, SlotChange};
+use crate::slots::{Claim, Grant, Performed, Reply, Request, SlotChange, TO_THE_END};
 
 /// What clients have been told, whatever the store has forgotten since.
 #[derive(Default)]
@@ -11,6 +11,8 @@ pub struct Oracle {
     accounts: Vec<Told>,
     /// The highest fence that anybody was given.
     pub top: u64,
+    /// The shortest time for which a thief waited that does not wait for the end of a lease.
+    haste: Option<Micros>,
 }
 
 struct Told {
@@ -20,6 +22,8 @@ struct Told {
     deadline: Micros,
     true_deadline: Micros,
     held: bool,
+    /// When somebody claimed it.
+    claimed: Option<Micros>,
     /// A nonce that a holder may sign with, or may have signed with, and said nothing of.
     out: Option<Nonce>,
     /// What the holder may sign with now.
@@ -34,7 +38,13 @@ impl Oracle {
     pub fn hear(&mut self, true_now: Micros, requests: &[Request], performed: &Performed) {
         assert_eq!(performed.replies.len(), requests.len());
         assert!(performed.calls.freed == 0 || performed.now > 0);
+        self.note_claims(performed);
         for (request, reply) in requests.iter().zip(&performed.replies) {
+            if let Request::Claim(Claim { steal: Some(patience), .. }) = request
+                && *patience < TO_THE_END
+            {
+                self.haste = Some(self.haste.map_or(*patience, |haste| haste.min(*patience)));
+            }
             match (request, reply) {
                 (Request::Claim(_), Reply::Granted(grants)) => {
                     grants.iter().for_each(|grant| self.granted(performed.now, true_now, grant));
@@ -49,6 +59,12 @@ impl Oracle {
                     );
                     told.deadline = *deadline;
                     told.true_deadline = true_now + (deadline - performed.now);
+                }
+                (Request::Renew { lease, .. }, Reply::Claimed { deadline, .. }) => {
+                    let haste = self.haste;
+                    let Some(told) = self.current(&lease.slot, lease.fence) else { continue };
+                    let cut = told.exposed(*deadline, haste) || told.fell_back;
+                    assert!(*deadline == told.deadline || cut, "{}: cut short", lease.slot);
                 }
                 (Request::Release { lease, outcome, .. }, Reply::Released) => {
                     let Some(told) = self.current(&lease.slot, lease.fence) else { continue };
@@ -78,6 +94,14 @@ impl Oracle {
                 _ => {}
             }
         }
+        self.note_claims(performed);
+    }
+
+    fn note_claims(&mut self, performed: &Performed) {
+        let claimed = |told: &&mut Told| performed.calls.claimed.contains(&told.fence);
+        for told in self.accounts.iter_mut().filter(claimed) {
+            told.claimed = told.claimed.or(Some(performed.now));
+        }
     }
 
     /// The store has fallen back: what it knew of nonces last may be gone, but not what was signed.
@@ -95,6 +119,7 @@ impl Oracle {
             deadline: 0,
             true_deadline: 0,
             held: false,
+            claimed: None,
             out: None,
             known: None,
             floor: 0,
@@ -106,6 +131,7 @@ impl Oracle {
         });
         let told = &mut self.accounts[at];
         let live = told.held && told.deadline > now && told.true_deadline > true_now;
+        let live = live && !told.exposed(now, self.haste);
         assert!(!live, "{}: two live leases, fences {} and {}", grant.slot, told.fence, grant.fence);
         match grant.nonce {
             NonceRecord::Known(nonce) => {
@@ -121,6 +147,7 @@ impl Oracle {
             NonceRecord::Unset => (told.out, told.known, told.floor) = (None, None, 0),
         }
         told.held = true;
+        told.claimed = None;
         told.fell_back = false;
         told.fence = grant.fence;
         told.deadline = grant.deadline;
@@ -132,5 +159,12 @@ impl Oracle {
         let told = self.accounts.iter_mut().find(|told| told.slot == *slot).expect("a slot that was granted");
         assert!(told.fence == fence || told.fell_back, "{slot}: an old fence did something");
         Some(told).filter(|told| told.fence == fence)
+    }
+}
+
+impl Told {
+    /// Whether a thief that does not wait for the end of the lease may have it at this time.
+    fn exposed(&self, now: Micros, haste: Option<Micros>) -> bool {
+        matches!((self.claimed, haste), (Some(claimed), Some(haste)) if now >= claimed + haste)
     }
 }

@@ -9,7 +9,7 @@ use crate::id::SlotId;
 use crate::nonce::Outcome;
 use crate::slots::{
     Answer, Choice, Claim, Envelope, Lane, LeaseRef, Moment, Pool, Reply, Request, SlotChange, SlotSpec,
-    Strategy as Draws,
+    Strategy as Draws, TO_THE_END,
 };
 use crate::{Micros, SECOND};
 
@@ -67,6 +67,7 @@ struct Who {
     ageing: Micros,
     wait: bool,
     waited: Micros,
+    steal: Option<Micros>,
 }
 
 /// A nonce near the one that the record says, or near a power of two where numbers lose digits.
@@ -96,8 +97,17 @@ fn who() -> impl Strategy<Value = Who> {
     let ageing = prop::sample::select(vec![0, 0, SECOND]);
     let priority = prop::sample::select(vec![0, 0, 1, -1, i16::MAX, i16::MIN]);
     let waited = prop::sample::select(vec![0, 0, 1, 3 * SECOND]);
-    (0..6u128, priority, ageing, prop::bool::weighted(0.7), waited)
-        .prop_map(|(holder, priority, ageing, wait, waited)| Who { holder, priority, ageing, wait, waited })
+    let steal = prop::sample::select(vec![None, Some(TO_THE_END), Some(SECOND), Some(3 * SECOND)]);
+    (0..6u128, priority, ageing, prop::bool::weighted(0.7), waited, steal).prop_map(
+        |(holder, priority, ageing, wait, waited, steal)| Who {
+            holder,
+            priority,
+            ageing,
+            wait,
+            waited,
+            steal,
+        },
+    )
 }
 
 fn asks() -> impl Strategy<Value = Ask> {
@@ -206,6 +216,8 @@ struct Trace {
     must_show: bool,
     /// The store fell back at least once.
     fallen: bool,
+    /// Whether thieves may wait for less than the whole lease: two can think then that they hold a slot.
+    hasty: bool,
 }
 
 fn slot(number: u8) -> SlotId {
@@ -225,8 +237,8 @@ fn near(near: Near, record: u64) -> u64 {
 }
 
 fn claim(choice: Choice, who: Who, ttl: usize, max_hold: Micros) -> Request {
-    let Who { holder, priority, ageing, wait, waited } = who;
-    Request::Claim(Claim { choice, holder, ttl: TTLS[ttl], max_hold, wait, priority, ageing, waited })
+    let Who { holder, priority, ageing, wait, waited, steal } = who;
+    Request::Claim(Claim { choice, holder, ttl: TTLS[ttl], max_hold, wait, priority, ageing, waited, steal })
 }
 
 fn named(numbers: &[u8]) -> Vec<SlotId> {
@@ -252,7 +264,7 @@ impl Trace {
             }
             Ask::These { slots, least, ttl } => {
                 let (slots, most): (Vec<_>, _) = (named(slots), slots.len() as u32);
-                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0 };
+                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0, steal: None };
                 claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
             Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),
@@ -328,6 +340,11 @@ impl Trace {
         self.passed += step.pass;
         let jumped = self.happen(&step.event);
         let mut requests: Vec<_> = step.asks.iter().map(|ask| self.request(ask)).collect();
+        for request in requests.iter_mut().filter(|_| !self.hasty) {
+            if let Request::Claim(Claim { steal: Some(patience), .. }) = request {
+                *patience = TO_THE_END;
+            }
+        }
         requests.push(Request::Inspect { slots: all() });
         let lane = step.numbered.then(|| {
             self.sequence += 1;
@@ -380,9 +397,10 @@ proptest! {
 
     #[test]
     fn the_machine_answers_as_the_model_and_says_nothing_unsafe(
-        steps in prop::collection::vec(steps(), 1..120)
+        steps in prop::collection::vec(steps(), 1..120),
+        hasty in any::<bool>(),
     ) {
-        let mut trace = Trace::default();
+        let mut trace = Trace { hasty, ..Trace::default() };
         for step in &steps {
             trace.step(step);
         }

@@ -17,7 +17,9 @@ pub struct Waiter {
     pub names: Vec<SlotId>,
     pub count: usize,
     turn: (i64, i128),
-    lapses: Micros,
+    pub priority: i16,
+    pub steal: Option<Micros>,
+    pub lapses: Micros,
     /// What is kept for it; it waits no more then.
     pub offered: Vec<SlotId>,
 }
@@ -63,7 +65,17 @@ impl Queue {
             }
         }
         let turn = turn(now, claim);
-        self.waiters.push(Waiter { holder: claim.holder, names, count, turn, lapses, offered: Vec::new() });
+        let Claim { holder, priority, steal, .. } = *claim;
+        self.waiters.push(Waiter {
+            holder,
+            names,
+            count,
+            turn,
+            priority,
+            steal,
+            lapses,
+            offered: Vec::new(),
+        });
     }
 
     pub fn leave(&mut self, holder: u128) -> Option<Waiter> {
@@ -81,8 +93,16 @@ impl Queue {
 
     /// The first who takes any slot.
     pub fn first(&self) -> Option<&Waiter> {
-        let any = self.standing().filter(|waiter| waiter.names.is_empty());
-        any.min_by_key(|waiter| (waiter.turn, waiter.holder))
+        self.first_of(None)
+    }
+
+    /// The first who waits for this name, or for any slot.
+    pub fn first_of(&self, name: Option<&SlotId>) -> Option<&Waiter> {
+        let in_line = |waiter: &&Waiter| match name {
+            Some(name) => waiter.names.contains(name),
+            None => waiter.names.is_empty(),
+        };
+        self.standing().filter(in_line).min_by_key(|waiter| (waiter.turn, waiter.holder))
     }
 
     /// One for names that are all free and for none of which anybody comes before it.
@@ -100,7 +120,7 @@ impl Queue {
         self.waiters.iter().find(|waiter| waiter.holder == holder)
     }
 
-    fn standing(&self) -> impl Iterator<Item = &Waiter> {
+    pub fn standing(&self) -> impl Iterator<Item = &Waiter> {
         self.waiters.iter().filter(|waiter| waiter.offered.is_empty())
     }
 }

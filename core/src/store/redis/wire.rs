@@ -71,11 +71,12 @@ struct Asked<'a> {
     wait: bool,
     priority: i16,
     ageing: u64,
+    steal: Option<u64>,
 }
 
 impl<'a> Asked<'a> {
     fn of(claim: &'a Claim) -> Option<Self> {
-        let Claim { choice, holder: _, ttl, max_hold, wait, priority, ageing, waited: _ } = claim;
+        let Claim { choice, holder: _, ttl, max_hold, wait, priority, ageing, waited: _, steal } = claim;
         let any = matches!(choice, Choice::Any { .. });
         any.then_some(Asked {
             choice,
@@ -84,6 +85,7 @@ impl<'a> Asked<'a> {
             wait: *wait,
             priority: *priority,
             ageing: *ageing,
+            steal: *steal,
         })
     }
 }
@@ -172,6 +174,7 @@ impl Words {
     fn claim(&mut self, claim: &Claim) {
         self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold).flag(claim.wait);
         self.text(&claim.priority.to_string()).number(claim.ageing).number(claim.waited);
+        self.optional(claim.steal);
         self.choice(&claim.choice);
     }
 
@@ -246,12 +249,14 @@ impl<'a> Reader<'a> {
 
     /// Who is called: all that is left of the line.
     fn calls(&mut self) -> Option<Calls> {
-        let freed = self.number()?;
-        let mut tickets = Vec::new();
-        while let Some(ticket) = self.word() {
-            tickets.push(u128::from_str_radix(ticket, 16).ok()?);
+        let mut calls = Calls { freed: self.number()?, ..Calls::default() };
+        while let Some(word) = self.word() {
+            match word.strip_prefix('!') {
+                Some(fence) => calls.claimed.push(fence.parse().ok()?),
+                None => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
+            }
         }
-        Some(Calls { freed, tickets })
+        Some(calls)
     }
 
     fn many<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -281,12 +286,14 @@ impl<'a> Reader<'a> {
                 let why = match self.word()? {
                     "exhausted" => Refusal::Exhausted,
                     "noslot" => Refusal::NoSlot,
+                    "claimed" => Refusal::Claimed,
                     "quiet" => Refusal::Quiet,
                     _ => return None,
                 };
                 Reply::Refused { why, earliest: self.optional()? }
             }
             "renewed" => Reply::Renewed { deadline: self.number()? },
+            "claimed" => Reply::Claimed { deadline: self.number()?, priority: self.word()?.parse().ok()? },
             "released" => Reply::Released,
             "withdrawn" => Reply::Withdrawn,
             "resynced" => Reply::Resynced { next: self.number()? },

@@ -41,3 +41,4 @@ mod push;
 mod refusals;
 mod restarts;
 mod secrets;
+mod stealing;

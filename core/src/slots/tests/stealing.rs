@@ -1,0 +1,267 @@
+//! Stealing: who claims what, what the holder is told, and what becomes of it. The cases are those of the seed's
+//! specification (`priority-redlock-spec`), which loses or doubles the lock in the first two.
+
+use super::scene::{START, Scene, TTL, asking, change, ids, lease, lost, refused, release, renew};
+use crate::nonce::Outcome;
+use crate::slots::{Choice, Claim, Grant, Loss, Refusal, Reply, Request, SlotChange, Strategy, TO_THE_END};
+use crate::{Micros, SECOND};
+
+/// A claim of a name that steals what lower ones hold.
+fn thief(holder: u128, priority: i16) -> Claim {
+    Claim { priority, ..thief_of(holder, &["red"]) }
+}
+
+fn thief_of(holder: u128, names: &[&str]) -> Claim {
+    let choice = Choice::Named { slots: ids(names) };
+    Claim { holder, wait: true, priority: 1, steal: Some(TO_THE_END), ..asking(choice) }
+}
+
+fn any(holder: u128, count: u32, priority: i16) -> Claim {
+    let choice = Choice::Any { strategy: Strategy::LeastRecent, least: count, most: count };
+    Claim { holder, wait: true, priority, steal: Some(TO_THE_END), ..asking(choice) }
+}
+
+impl Scene {
+    fn had(&mut self, claim: &Claim) -> Grant {
+        self.grants(Request::Claim(claim.clone())).remove(0)
+    }
+
+    /// The claim is refused; whether it is a claimant now, when to ask again, and the fences of those it told to yield.
+    fn refusal(&mut self, claim: &Claim) -> (bool, Option<Micros>, Vec<u64>) {
+        let mut performed = self.perform(vec![Request::Claim(claim.clone())]);
+        match performed.replies.remove(0) {
+            Reply::Refused { why, earliest } => (why == Refusal::Claimed, earliest, performed.calls.claimed),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn renewal(&mut self, grant: &Grant) -> Reply {
+        self.ask(renew(grant))
+    }
+
+    fn gives_back(&mut self, grant: &Grant) -> Vec<u128> {
+        let performed = self.perform(vec![release(grant, Outcome::Unsettled)]);
+        assert_eq!(performed.replies, [Reply::Released]);
+        performed.calls.tickets
+    }
+}
+
+fn scene() -> (Scene, Grant) {
+    let mut scene = Scene::of(&[]);
+    let holder = Claim { steal: None, ..thief(1, 0) };
+    let grant = scene.had(&holder);
+    (scene, grant)
+}
+
+#[test]
+fn a_holder_is_told_to_yield_and_the_claimant_has_the_slot_when_it_does() {
+    let (mut scene, held) = scene();
+    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![held.fence]));
+    // Asking again claims nothing anew and tells nobody twice.
+    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![]));
+    scene.pass(SECOND);
+    let claimed = Reply::Claimed { deadline: held.deadline, priority: 1 };
+    assert_eq!(scene.renewal(&held), claimed);
+    assert_eq!(scene.gives_back(&held), [2]);
+    let stolen = scene.had(&thief(2, 1));
+    assert!(stolen.fence > held.fence);
+    assert_eq!(scene.renewal(&held), lost(Loss::Taken));
+    assert!(matches!(scene.renewal(&stolen), Reply::Renewed { .. }));
+}
+
+#[test]
+fn a_holder_that_does_not_yield_has_the_slot_until_its_deadline_and_no_longer() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    for _ in 0..9 {
+        scene.pass(TTL / 10);
+        assert_eq!(scene.renewal(&held), Reply::Claimed { deadline: held.deadline, priority: 1 });
+        assert!(scene.refusal(&thief(2, 1)).0);
+    }
+    scene.pass(TTL / 10);
+    assert_eq!(scene.renewal(&held), lost(Loss::Gone));
+    assert!(scene.had(&thief(2, 1)).fence > held.fence);
+}
+
+#[test]
+fn nobody_steals_from_an_equal_or_without_asking_for_it() {
+    for priority in [i16::MIN, -1, 0, 1, i16::MAX] {
+        let mut scene = Scene::of(&[]);
+        let held = scene.had(&thief(1, priority));
+        let plain = Claim { steal: None, ..thief(3, i16::MAX) };
+        for claim in [thief(2, priority), thief(2, priority.saturating_sub(1)), plain] {
+            assert_eq!(scene.refusal(&claim), (false, Some(held.deadline), vec![]));
+            assert!(matches!(scene.renewal(&held), Reply::Renewed { .. }));
+        }
+    }
+}
+
+// In priority-redlock PRIORITY_MIN was above 0, and stole from the middle.
+#[test]
+fn the_lowest_priority_is_really_the_lowest() {
+    let (mut scene, held) = scene();
+    assert_eq!(scene.refusal(&thief(2, i16::MIN)), (false, Some(held.deadline), vec![]));
+    let mut scene = Scene::of(&[]);
+    let lowest = scene.had(&thief(1, i16::MIN));
+    assert_eq!(scene.refusal(&thief(2, 0)).2, [lowest.fence]);
+}
+
+// The specification's case 1: there the thief's time to live replaced the victim's, and a third one got the lock.
+#[test]
+fn a_claimant_that_crashes_leaves_the_slot_to_its_holder() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    scene.pass(11 * SECOND);
+    let Reply::Renewed { deadline } = scene.renewal(&held) else { panic!("not prolonged") };
+    assert_eq!(deadline, START + 11 * SECOND + TTL);
+    let third = Claim { wait: false, ..thief(3, 1) };
+    assert_eq!(scene.refusal(&third), (false, Some(deadline), vec![]));
+}
+
+// Case 2: the notice does not arrive. Nobody has to hear it for the lease to end.
+#[test]
+fn a_holder_that_hears_nothing_is_not_robbed_before_its_deadline() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    scene.pass(TTL - 1);
+    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![]));
+    assert_eq!(scene.gives_back(&held), [2]);
+}
+
+// Case 3: the acknowledgement is lost. It is the release, and the record of it is the store's.
+#[test]
+fn what_was_yielded_is_offered_whether_or_not_anybody_hears_of_it() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    scene.gives_back(&held);
+    assert!(scene.had(&thief(2, 1)).fence > held.fence);
+}
+
+// Case 4 and the chain of thieves: there every one waits for the one below it.
+#[test]
+fn a_chain_of_thieves_costs_one_handshake() {
+    let (mut scene, held) = scene();
+    for priority in 1..100 {
+        let (claims, earliest, told) = scene.refusal(&thief(1 + priority as u128, priority));
+        assert_eq!((claims, earliest, told), (true, Some(held.deadline), vec![held.fence]));
+        assert_eq!(scene.renewal(&held), Reply::Claimed { deadline: held.deadline, priority });
+    }
+    // Those who were replaced wait on, and are claimants no more.
+    assert_eq!(scene.refusal(&thief(2, 1)), (false, Some(held.deadline), vec![]));
+    assert_eq!(scene.gives_back(&held), [100]);
+    assert_eq!(scene.had(&thief(100, 99)).slot.as_str(), "red");
+}
+
+#[test]
+fn when_the_higher_claimant_goes_the_lower_one_claims_again() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    scene.refusal(&thief(3, 2));
+    scene.ask(Request::Withdraw { holder: 3 });
+    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![held.fence]));
+    scene.ask(Request::Withdraw { holder: 2 });
+    assert!(matches!(scene.renewal(&held), Reply::Renewed { .. }));
+}
+
+#[test]
+fn a_bounded_wait_ends_the_lease_before_its_deadline_but_only_for_the_claimant() {
+    let (mut scene, held) = scene();
+    let hasty = Claim { steal: Some(3 * SECOND), ..thief(2, 1) };
+    let cut = START + 3 * SECOND;
+    assert_eq!(scene.refusal(&hasty), (true, Some(cut), vec![held.fence]));
+    assert_eq!(scene.renewal(&held), Reply::Claimed { deadline: cut, priority: 1 });
+    let mut gone = Scene { pool: scene.pool.clone(), incarnation: "a".to_owned(), ..scene };
+    scene = Scene { pool: gone.pool.clone(), incarnation: "a".to_owned(), ..gone };
+    scene.pass(3 * SECOND);
+    assert!(scene.had(&hasty).fence > held.fence);
+    // Here the claimant withdraws: the lease has its own deadline again, and also if nobody renews it.
+    gone.ask(Request::Withdraw { holder: 2 });
+    gone.pass(3 * SECOND);
+    assert_eq!(gone.view("red").until, held.deadline);
+    assert!(matches!(gone.renewal(&held), Reply::Renewed { .. }));
+}
+
+#[test]
+fn a_higher_claimant_that_is_in_no_hurry_gives_the_deadline_back() {
+    let (mut scene, held) = scene();
+    let hasty = Claim { steal: Some(SECOND), ..thief(2, 1) };
+    assert_eq!(scene.refusal(&hasty).1, Some(START + SECOND));
+    assert_eq!(scene.refusal(&thief(3, 2)), (true, Some(held.deadline), vec![held.fence]));
+    scene.pass(SECOND);
+    assert_eq!(scene.view("red").until, held.deadline);
+}
+
+#[test]
+fn several_names_are_claimed_together_or_not_at_all() {
+    let (mut scene, red) = scene();
+    let green = scene.had(&Claim { steal: None, ..thief_of(3, &["green"]) });
+    // One of them is held by an equal: the other is not worth taking.
+    let all = ["blue", "red", "green"];
+    assert_eq!(scene.refusal(&thief_of(2, &all)), (false, Some(red.deadline), vec![]));
+    scene.ask(Request::Withdraw { holder: 2 });
+    let high = Claim { priority: 2, ..thief_of(2, &all) };
+    assert_eq!(scene.refusal(&high), (true, Some(red.deadline), vec![red.fence, green.fence]));
+    assert_eq!(scene.gives_back(&red), []);
+    assert_eq!(scene.gives_back(&green), [2]);
+    assert_eq!(scene.grants(Request::Claim(high)).len(), 3);
+}
+
+#[test]
+fn any_slot_is_taken_from_the_lowest_and_each_by_another() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    let holders: Vec<_> =
+        [(1, 0), (2, -1), (3, 5)].map(|(holder, priority)| scene.had(&any(holder, 1, priority))).into();
+    assert_eq!(scene.refusal(&any(4, 1, 1)).2, [holders[1].fence]);
+    // Another of them takes another; a third finds nobody below it that is not claimed by an equal.
+    assert_eq!(scene.refusal(&any(5, 1, 1)).2, [holders[0].fence]);
+    assert_eq!(scene.refusal(&any(6, 1, 1)), (false, Some(holders[0].deadline), vec![]));
+    // Whichever comes first goes to the first in line; the next in line takes over its claim of the other.
+    assert_eq!(scene.gives_back(&holders[0]), [4]);
+    let performed = scene.perform(vec![Request::Claim(any(4, 1, 1))]);
+    assert_eq!(performed.calls.claimed, [holders[1].fence]);
+    for holder in [5, 6] {
+        scene.ask(Request::Withdraw { holder });
+    }
+    assert!(matches!(scene.renewal(&holders[1]), Reply::Renewed { .. }));
+}
+
+#[test]
+fn as_many_slots_as_are_wanting_are_claimed_or_none() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    let low = scene.had(&any(1, 1, 0));
+    let high = scene.had(&any(2, 1, 9));
+    // One is ready, and one to be had.
+    assert_eq!(scene.refusal(&any(3, 3, 5)).2, [] as [u64; 0]);
+    scene.ask(Request::Withdraw { holder: 3 });
+    assert_eq!(scene.refusal(&any(4, 2, 5)).2, [low.fence]);
+    assert!(matches!(scene.renewal(&high), Reply::Renewed { .. }));
+}
+
+#[test]
+fn who_accepts_an_offer_while_a_higher_one_waits_is_told_at_once() {
+    let (mut scene, held) = scene();
+    let second = Claim { steal: None, ..thief(2, 0) };
+    scene.refusal(&second);
+    scene.gives_back(&held);
+    assert!(!scene.refusal(&thief(3, 1)).0, "what is offered is nobody's yet");
+    let performed = scene.perform(vec![Request::Claim(second)]);
+    let Reply::Granted(grants) = &performed.replies[0] else { panic!("{performed:?}") };
+    assert_eq!(performed.calls.claimed, [grants[0].fence]);
+}
+
+#[test]
+fn an_operator_and_a_loss_of_memory_end_claims() {
+    let (mut scene, held) = scene();
+    scene.refusal(&thief(2, 1));
+    assert_eq!(scene.ask(change("red", SlotChange::Break)), Reply::Changed);
+    assert!(matches!(scene.renewal(&held), Reply::Lost(_)));
+    assert!(scene.had(&thief(2, 1)).fence > held.fence);
+    let (mut scene, held) = self::scene();
+    scene.refusal(&Claim { steal: Some(SECOND), ..thief(2, 1) });
+    scene.incarnation = "b".to_owned();
+    // Tickets are gone, and the lease is as it was.
+    let deadline = Reply::Renewed { deadline: START + TTL };
+    assert_eq!(scene.ask(Request::Renew { lease: lease(&held), ttl: 1_000 }), deadline);
+    let quiet = refused(Refusal::Quiet, Some(START + TTL));
+    assert_eq!(scene.ask(Request::Claim(thief(2, 1))), quiet);
+}
