@@ -6,7 +6,7 @@
 //! end before its deadline if the claimant said so; when the claimant has gone, the lease is as it was before.
 
 use super::pool::Pool;
-use super::slot::{Slot, State};
+use super::slot::{Mode, Slot, State};
 use super::{Grant, SWEEP};
 use crate::Micros;
 use crate::id::SlotId;
@@ -73,7 +73,10 @@ impl Pool {
         let mut found = Vec::new();
         for place in self.due.first(SWEEP, &self.slots) {
             let slot = self.slots.get(place as usize)?;
-            if let Some(rival) = self.rival(now, slot, ticket, priority) {
+            // Others do not become ready when they are given back.
+            if slot.mode == Mode::Enabled
+                && let Some(rival) = self.rival(now, slot, ticket, priority)
+            {
                 found.push((rival != Rival::Itself, slot.priority, rival, slot.until, &slot.id, place));
             }
         }

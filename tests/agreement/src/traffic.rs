@@ -5,6 +5,7 @@ use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
     Answer, Choice, Claim, Envelope, Lane, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy,
+    TO_THE_END,
 };
 
 use crate::Random;
@@ -215,6 +216,7 @@ impl Traffic {
             priority: self.random.of(&[0, 0, 0, 1, -1, i16::MAX, i16::MIN]),
             ageing: self.random.of(&[0, 0, self.scale.unit]),
             waited: self.random.of(&[0, 0, 1, self.scale.unit]),
+            steal: self.random.of(&[None, None, Some(TO_THE_END), Some(self.scale.unit)]),
             ..Claim::new(choice, self.holder(), self.ttl())
         })
     }

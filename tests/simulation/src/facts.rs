@@ -38,9 +38,9 @@ impl<'a> Sent<'a> {
         while !rest.is_empty() {
             let count = |at: usize| rest[at].parse::<usize>().unwrap_or(0);
             let length = match rest[0] {
-                "claim" if rest[8] == "any" => 12,
-                "claim" if rest[8] == "named" => 10 + count(9),
-                "claim" => 12 + count(11),
+                "claim" if rest[9] == "any" => 13,
+                "claim" if rest[9] == "named" => 11 + count(10),
+                "claim" => 13 + count(12),
                 "more" => 3,
                 "withdraw" => 2,
                 "renew" => 4,
@@ -69,10 +69,10 @@ impl<'a> Sent<'a> {
     /// Whether it is one claim and nothing else; the slots that it names, if it names any.
     pub fn only_claim(&self) -> Option<&[&'a str]> {
         match self.requests.as_slice() {
-            [claim] if claim[0] == "claim" => Some(match claim[8] {
+            [claim] if claim[0] == "claim" => Some(match claim[9] {
                 "any" => &[],
-                "named" => &claim[10..],
-                _ => &claim[12..],
+                "named" => &claim[11..],
+                _ => &claim[13..],
             }),
             _ => None,
         }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn an_envelope_and_its_answer_are_read() {
         let words = "EVALSHA sha 6 m s p l t lane 1 wake 7 99 0 0 5 \
-                     claim 0a 50 70 1 0 0 0 any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct";
+                     claim 0a 50 70 1 0 0 0 - any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct";
         let command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let sent = Sent::read(&command).expect("a script");
         assert_eq!((sent.lane, sent.sequence, sent.not_after), ("lane", "7", Some(99)));

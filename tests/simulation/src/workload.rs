@@ -149,6 +149,11 @@ impl<S: Store> Member<S> {
         } else if rng.in_thousand(100) {
             options.count = Some(2);
         }
+        if rng.in_thousand(200) {
+            options.priority = Some(*rng.pick(&[-1, 1, 2]));
+            // Such a thief waits for the end of leases: two never hold a slot.
+            options.steal = (options.slots.is_none() && rng.in_thousand(700)).then_some(1.0);
+        }
         let acquire = {
             let mut state = unpoisoned(&site.state);
             state.acquires += 1;
@@ -199,7 +204,13 @@ impl<S: Store> Member<S> {
         let (site, process, fence) = (self.site.clone(), self.process, lease.fence());
         let watched = What::Watched { slot: lease.slot().to_owned(), fence };
         site.history.record(site.world.now(), process, watched);
-        let lost = lease.lost();
+        let (lost, claimed) = (lease.lost(), lease.claimed());
+        let census = site.census.clone();
+        self.site.world.spawn(process, async move {
+            if claimed.await.is_some() {
+                census.count("told of a claimant");
+            }
+        });
         self.site.world.spawn(process, async move {
             if lost.await.is_some() {
                 site.census.count("told of a loss");
@@ -214,6 +225,7 @@ impl<S: Store> Member<S> {
             return self.end(lease, kept, &mut rng).await;
         }
         let mut next = lease.nonce();
+        let obliging = rng.in_thousand(500);
         // Some hold on for as long as they are let.
         let steps = if rng.in_thousand(30) { 16 } else { rng.between(0, 3) };
         for _ in 0..steps {
@@ -231,6 +243,10 @@ impl<S: Store> Member<S> {
             }
             if kept {
                 self.believe(&lease);
+            }
+            if obliging && lease.is_claimed() {
+                site.census.count("leases yielded");
+                break;
             }
             let Some(nonce) = next else { break };
             next = match rng.in_thousand(700) {

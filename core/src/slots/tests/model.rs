@@ -430,7 +430,7 @@ impl Model {
             let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
             timed.sort_by_key(|account| (account.until, &account.id));
             timed.truncate(SWEEP);
-            timed.retain(|account| yields(account));
+            timed.retain(|account| account.mode == Mode::Enabled && yields(account));
             timed.sort_by_key(|account| {
                 (!own(account), account.priority, rival(account).is_some(), account.until, &account.id)
             });

@@ -1,5 +1,6 @@
 //! Who waits, and in what order they are served.
 
+use leasehold::slots::TO_THE_END;
 use serde_json::{Value, json};
 
 use super::scenario::{Scenario, TTL, change, release};
@@ -83,5 +84,58 @@ pub fn lines_of_names() -> Scenario {
     told.ask(withdraw(4));
     told.ask(named(5, &["a"]));
     told.pass(31).look(&["a", "b"]);
+    told
+}
+
+pub fn stealing() -> Scenario {
+    let thief = |holder: u64, priority: i64, patience: &str| {
+        json!({
+            "request": "claim", "named": ["a"], "ttl": TTL, "wait": true, "holder": holder.to_string(),
+            "priority": priority.to_string(), "steal": patience,
+        })
+    };
+    let any = |holder: u64, priority: i64| {
+        let mut claim = ticket(holder, priority);
+        claim["steal"] = json!(TO_THE_END.to_string());
+        claim
+    };
+    let renew =
+        |slot: &str, fence: &Value| json!({ "request": "renew", "slot": slot, "fence": fence, "ttl": TTL });
+    let safe = TO_THE_END.to_string();
+    let mut told = Scenario::of(
+        "stealing",
+        "Who steals claims what holders of lower priority have: they are told, and renewed no more while it waits.",
+        &["b", "c"],
+    );
+    let low = fence(&told.ask(thief(1, -1, &safe)));
+    told.ask(thief(2, -1, &safe));
+    told.ask(thief(3, 0, &safe));
+    told.ask(renew("a", &low));
+    // A higher one takes its place, and gives it back.
+    told.send(json!({ "requests": [thief(4, 7, &safe), renew("a", &low), thief(3, 0, &safe)] }));
+    told.ask(withdraw(4));
+    told.pass(1).ask(renew("a", &low));
+    told.ask(thief(3, 0, &safe));
+    told.ask(release("a", &low, "unused"));
+    // Whoever is offered a slot is told of the one behind it when it comes.
+    told.ask(thief(5, 9, &safe));
+    let next = fence(&told.ask(thief(3, 0, &safe)));
+    told.send(json!({ "requests": [thief(5, 9, &safe), withdraw(5), withdraw(2), renew("a", &next)] }));
+    // One that does not wait for the end: the lease is as it was if it goes, and ends if it does not.
+    told.ask(thief(6, 1, "3000000"));
+    told.look(&["a"]);
+    told.pass(1).ask(withdraw(6));
+    told.pass(3).look(&["a"]);
+    told.ask(thief(7, 1, "3000000"));
+    told.pass(3).ask(renew("a", &next));
+    told.ask(thief(7, 1, "3000000"));
+    // Any slot: that of the lowest.
+    let (one, two) = (told.ask(any(11, 3)), told.ask(any(12, 2)));
+    told.send(json!({ "requests": [any(13, 3), any(14, 2)] }));
+    told.look(&["b", "c"]);
+    for answer in [one, two] {
+        let grant = &answer["grants"][0];
+        told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
+    }
     told
 }

@@ -19,6 +19,7 @@ pub fn all() -> Vec<Scenario> {
         holding::names(),
         line::line(),
         line::lines_of_names(),
+        line::stealing(),
         accounts::nonces(),
         accounts::digits(),
         accounts::doubt(),
