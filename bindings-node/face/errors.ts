@@ -6,6 +6,7 @@ export type Code =
   | "timed_out"
   | "cancelled"
   | "lost"
+  | "claimed"
   | "store_unavailable"
   | "exhausted"
   | "busy"

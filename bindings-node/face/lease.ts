@@ -1,10 +1,10 @@
 import { ended, guarded, settled } from "./calls.js";
 import { invalid } from "./errors.js";
 import { toCore } from "./keys.js";
-import { whenLost } from "./lost.js";
 import { type Grant, native, type Shown } from "./native.js";
 import { disownLease, type Owned, ownedLease } from "./owned.js";
 import { point } from "./registers.js";
+import { whenTold } from "./told.js";
 
 /** How a lease is given back. */
 export interface ReleaseOptions {
@@ -28,6 +28,7 @@ export class Lease {
   #inDoubt: boolean;
   #owned: Owned | undefined;
   #lost: AbortController | undefined;
+  #claimed: AbortController | undefined;
 
   /** @internal */
   constructor(grant: Grant) {
@@ -67,8 +68,18 @@ export class Lease {
    */
   get lost(): AbortSignal {
     const number = this.#number;
-    this.#lost ??= number ? whenLost(() => native.leaseLost(number)) : new AbortController();
+    this.#lost ??= number ? whenTold(() => native.leaseLost(number)) : new AbortController();
     return this.#lost.signal;
+  }
+
+  /**
+   * Aborted when somebody of higher priority claims the slot, with an error whose code is `claimed`: finish early and give
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   */
+  get claimed(): AbortSignal {
+    const number = this.#number;
+    this.#claimed ??= number ? whenTold(() => native.leaseClaimed(number)) : new AbortController();
+    return this.#claimed.signal;
   }
 
   /** The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. */

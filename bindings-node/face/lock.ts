@@ -1,9 +1,9 @@
 import { abortable, ended, guarded } from "./calls.js";
 import { invalid } from "./errors.js";
 import { taken, toCore } from "./keys.js";
-import { whenLost } from "./lost.js";
 import { type Cancel, type GrantedLock, native, type Soon } from "./native.js";
 import { Owned } from "./owned.js";
+import { whenTold } from "./told.js";
 
 /** How a lock is held. Durations are in milliseconds. */
 export interface LockOptions {
@@ -21,6 +21,13 @@ export interface LockOptions {
    * they are: 0 if not given, in the middle of -32,767 to 32,767.
    */
   priority?: number | undefined;
+  /** Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`; not if not given. */
+  steal?: boolean | undefined;
+  /**
+   * The part of the handle's `lockTtl` for which they are waited for, from 0 to 1: 1, to the end of their leases, if not
+   * given. With less two may think that they hold the lock, and only a resource that checks the fence tells them apart.
+   */
+  stolenConsistencyFactor?: number | undefined;
   /**
    * Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once; not if
    * not given. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
@@ -106,6 +113,7 @@ export class Locked {
   readonly fence: bigint;
   readonly #owned: Owned;
   #lost: AbortController | undefined;
+  #claimed: AbortController | undefined;
 
   /** @internal */
   constructor([number, fence]: GrantedLock, names: readonly string[]) {
@@ -130,8 +138,18 @@ export class Locked {
    */
   get lost(): AbortSignal {
     const { number } = this.#owned;
-    this.#lost ??= number ? whenLost(() => native.lockedLost(number)) : new AbortController();
+    this.#lost ??= number ? whenTold(() => native.lockedLost(number)) : new AbortController();
     return this.#lost.signal;
+  }
+
+  /**
+   * Aborted when somebody of higher priority claims the lock, with an error whose code is `claimed`: finish early and give
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   */
+  get claimed(): AbortSignal {
+    const { number } = this.#owned;
+    this.#claimed ??= number ? whenTold(() => native.lockedClaimed(number)) : new AbortController();
+    return this.#claimed.signal;
   }
 
   /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */

@@ -38,6 +38,7 @@ export interface Native {
   leaseReleaseNow(lease: number, options: unknown): Answer<boolean>;
   leaseRelease(lease: number, options: unknown): Soon<null>;
   leaseLost(lease: number): Soon<null>;
+  leaseClaimed(lease: number): Soon<null>;
   leaseRenew(lease: number, ttl: unknown): Promise<Answer<void>>;
   leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
   leaseReadNonce(lease: number): Promise<Answer<Shown>>;
@@ -47,6 +48,7 @@ export interface Native {
   lockForget(lock: number): void;
   lockedRemaining(locked: number): number;
   lockedLost(locked: number): Soon<null>;
+  lockedClaimed(locked: number): Soon<null>;
   lockedRelease(locked: number): Soon<null>;
   lockedConclude(locked: number): Soon<null>;
   lockedForget(locked: number): void;

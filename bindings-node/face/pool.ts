@@ -62,6 +62,10 @@ export interface AcquireOptions extends TryAcquireOptions {
    * they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
    */
   priority?: number | undefined;
+  /** Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`. Not together with `slots`. */
+  steal?: boolean | undefined;
+  /** The part of the pool's `ttl` for which they are waited for: see `LockOptions`. */
+  stolenConsistencyFactor?: number | undefined;
   /** Aborted, the acquisition rejects with its reason and leaves no lease behind. */
   signal?: AbortSignal | undefined;
 }
@@ -113,6 +117,8 @@ export interface Statistics {
   waitP50: number;
   waitP99: number;
   waitMax: number;
+  /** The longest time of late from telling holders to yield until who steals had what it wanted. */
+  handshake: number;
 }
 
 /** Slots that are leased to one holder at a time. */

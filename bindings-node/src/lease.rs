@@ -104,6 +104,14 @@ pub fn lease_lost(env: &Env, lease: Numbered<NativeLease>) -> Result<Soon<Option
     begin_aside(env, async move { lost?.await.map_or(Ok(None), Err) })
 }
 
+/// Fails when somebody of higher priority claims its slot, and ends with nothing if it ends first.
+#[napi(catch_unwind)]
+pub fn lease_claimed(env: &Env, lease: Numbered<NativeLease>) -> Result<Soon<Option<Granted>>> {
+    hit("lease_claimed");
+    let claimed = lease.get().map(NativeLease::claimed);
+    begin_aside(env, async move { claimed?.await.map_or(Ok(None), Err) })
+}
+
 /// Prolongs the lease.
 #[napi(catch_unwind)]
 pub async fn lease_renew(lease: Numbered<NativeLease>, ttl: Arg) -> Answer<()> {

@@ -70,6 +70,14 @@ pub fn locked_lost(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Opt
     begin_aside(env, async move { lost?.await.map_or(Ok(None), Err) })
 }
 
+/// Fails when somebody of higher priority claims one of its names, and ends with nothing if it ends first.
+#[napi(catch_unwind)]
+pub fn locked_claimed(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Option<Granted>>> {
+    hit("locked_claimed");
+    let claimed = locked.get().map(NativeLocked::claimed);
+    begin_aside(env, async move { claimed?.await.map_or(Ok(None), Err) })
+}
+
 /// Gives it back. The face then has it forgotten.
 #[napi(catch_unwind)]
 pub fn locked_release(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Option<Granted>>> {

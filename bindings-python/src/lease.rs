@@ -145,6 +145,17 @@ impl Lease {
         })
     }
 
+    /// Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
+    /// Gives None if it ends first, or if `timeout` seconds have passed.
+    #[pyo3(signature = (timeout=None))]
+    fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
+            let claimed = self.core.get()?.claimed_within(timeout);
+            self.face.run(py, async move { Ok(claimed.await.map(Told)) }, Ok)
+        })
+    }
+
     /// Gives the slot back. A second call does nothing.
     #[pyo3(signature = (cooldown=None))]
     fn release(&self, py: Python<'_>, cooldown: Option<Arg>) -> PyResult<Py<PyAny>> {

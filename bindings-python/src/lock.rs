@@ -121,6 +121,17 @@ impl Locked {
         })
     }
 
+    /// Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
+    /// Gives None if it ends first, or if `timeout` seconds have passed.
+    #[pyo3(signature = (timeout=None))]
+    fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
+            let claimed = self.core.get()?.claimed_within(timeout);
+            self.face.run(py, async move { Ok(claimed.await.map(Told)) }, Ok)
+        })
+    }
+
     /// Gives the lock back. A second call does nothing.
     fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| {

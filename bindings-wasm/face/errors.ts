@@ -3,6 +3,7 @@ export type Code =
   | "timed_out"
   | "cancelled"
   | "lost"
+  | "claimed"
   | "store_unavailable"
   | "exhausted"
   | "busy"

@@ -3,7 +3,7 @@ import * as glue from "./glue/leasehold.js";
 import type { Facts } from "./host.js";
 import { guarded, Handle, settled } from "./instance.js";
 import { toCore } from "./keys.js";
-import { whenLost } from "./lost.js";
+import { whenTold } from "./told.js";
 
 export interface ReleaseOptions {
   /** Milliseconds that the slot rests, where it differs from the pool's. */
@@ -19,11 +19,12 @@ export class Lease {
   #handle: Handle | undefined;
   #facts: Facts;
   #lost: AbortController | undefined;
+  #claimed: AbortController | undefined;
 
   /** @internal */
   constructor(facts: Facts) {
     this.#facts = facts;
-    this.#handle = Handle.of(facts.number, glue.freeLease);
+    this.#handle = Handle.of(facts.number, glue.free);
   }
 
   /** The slot's id, as this process spelled it. */
@@ -66,8 +67,18 @@ export class Lease {
    */
   get lost(): AbortSignal {
     const handle = this.#handle;
-    this.#lost ??= handle ? whenLost((call) => glue.lost(handle.number, call)) : new AbortController();
+    this.#lost ??= handle ? whenTold((call) => glue.told(handle.number, false, call)) : new AbortController();
     return this.#lost.signal;
+  }
+
+  /**
+   * Aborted when somebody of higher priority claims the slot, with an error whose code is `claimed`: finish early and give
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   */
+  get claimed(): AbortSignal {
+    const handle = this.#handle;
+    this.#claimed ??= handle ? whenTold((call) => glue.told(handle.number, true, call)) : new AbortController();
+    return this.#claimed.signal;
   }
 
   /** The nonce was signed with and accepted; `next` is the next free one, the lease's own plus one if not given. */

@@ -43,7 +43,7 @@ export class Leasehold {
 
   /** @internal */
   constructor(number: number, transport: Transport | undefined) {
-    this.#handle = Handle.of(number, glue.freeLeasehold);
+    this.#handle = Handle.of(number, glue.free);
     this.#transport = transport;
   }
 

@@ -2,7 +2,7 @@ import { refused } from "./errors.js";
 import * as glue from "./glue/leasehold.js";
 import { guarded, Handle, settled } from "./instance.js";
 import { taken, toCore } from "./keys.js";
-import { whenLost } from "./lost.js";
+import { whenTold } from "./told.js";
 
 /** How a lock is held. Durations are in milliseconds. */
 export interface LockOptions {
@@ -20,6 +20,13 @@ export interface LockOptions {
    * they are: 0 if not given, in the middle of -32,767 to 32,767.
    */
   priority?: number | undefined;
+  /** Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`; not if not given. */
+  steal?: boolean | undefined;
+  /**
+   * The part of the handle's `lockTtl` for which they are waited for, from 0 to 1: 1, to the end of their leases, if not
+   * given. With less two may think that they hold the lock, and only a resource that checks the fence tells them apart.
+   */
+  stolenConsistencyFactor?: number | undefined;
   /**
    * Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once; not if
    * not given. The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
@@ -48,7 +55,7 @@ export class Lock {
   /** @internal */
   constructor(number: number, names: readonly string[]) {
     this.#names = names;
-    this.#handle = Handle.of(number, glue.freeLock);
+    this.#handle = Handle.of(number, glue.free);
   }
 
   /** Locks all of its names, waiting until the timeout. */
@@ -103,18 +110,19 @@ export class Locked {
   /** Nothing once it was given back. */
   #handle: Handle | undefined;
   #lost: AbortController | undefined;
+  #claimed: AbortController | undefined;
 
   /** @internal */
   constructor([number, fence]: GrantedLock, names: readonly string[]) {
     this.names = names;
     this.fence = fence;
-    this.#handle = Handle.of(number, glue.freeLocked);
+    this.#handle = Handle.of(number, glue.free);
   }
 
   /** Milliseconds for which the lock can still be relied on; 0 when it cannot. */
   get remaining(): number {
     const handle = this.#handle;
-    return handle?.lives ? guarded(() => glue.lockRemaining(handle.number)) : 0;
+    return handle?.lives ? guarded(() => glue.remaining(handle.number)) : 0;
   }
 
   /** Whether the lock can still be relied on. */
@@ -128,8 +136,18 @@ export class Locked {
    */
   get lost(): AbortSignal {
     const handle = this.#handle;
-    this.#lost ??= handle ? whenLost((call) => glue.lockLost(handle.number, call)) : new AbortController();
+    this.#lost ??= handle ? whenTold((call) => glue.told(handle.number, false, call)) : new AbortController();
     return this.#lost.signal;
+  }
+
+  /**
+   * Aborted when somebody of higher priority claims the lock, with an error whose code is `claimed`: finish early and give
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   */
+  get claimed(): AbortSignal {
+    const handle = this.#handle;
+    this.#claimed ??= handle ? whenTold((call) => glue.told(handle.number, true, call)) : new AbortController();
+    return this.#claimed.signal;
   }
 
   /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */

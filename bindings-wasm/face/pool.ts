@@ -59,6 +59,10 @@ export interface AcquireOptions extends TryAcquireOptions {
    * they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
    */
   priority?: number | undefined;
+  /** Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`. Not together with `slots`. */
+  steal?: boolean | undefined;
+  /** The part of the pool's `ttl` for which they are waited for: see `LockOptions`. */
+  stolenConsistencyFactor?: number | undefined;
   /** Aborted, the acquisition rejects with its reason and leaves no lease behind. */
   signal?: AbortSignal | undefined;
 }
@@ -105,6 +109,8 @@ export interface Statistics {
   waitP50: number;
   waitP99: number;
   waitMax: number;
+  /** The longest time of late from telling holders to yield until who steals had what it wanted. */
+  handshake: number;
 }
 
 /** Slots that are leased one holder at a time. */
@@ -115,7 +121,7 @@ export class Pool {
   /** @internal */
   constructor(name: string, number: number) {
     this.name = name;
-    this.#handle = Handle.of(number, glue.freePool);
+    this.#handle = Handle.of(number, glue.free);
   }
 
   /** Leases one slot, waiting until the acquisition's or the pool's timeout. */

@@ -1,34 +1,22 @@
 //! What a lease does.
 
 use std::cell::RefCell;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 
 use leasehold::client::{AcquireOptions, ReleaseOptions};
 use leasehold::value::{Options, Value};
-use leasehold::{Error, Lease, MILLISECOND};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
-use crate::leasehold::{HostStore, UNIT};
+use crate::leasehold::UNIT;
 use crate::names::Names;
-use crate::runtime::HostRuntime;
-use crate::shelf::Shelf;
 use crate::tasks::{Answer, call};
+use crate::things::{HostLease, Thing, lease as of, put, take};
 use crate::{entered, host, value};
 
-pub type HostLease = Lease<HostStore, HostRuntime>;
-
 thread_local! {
-    static LEASES: Shelf<Rc<HostLease>> = const { Shelf::new() };
     static NAMES: RefCell<Names> = const { RefCell::new(Names::new()) };
-}
-
-fn of(number: u32) -> Result<Rc<HostLease>, Failure> {
-    LEASES.with(|leases| leases.get(number))
 }
 
 /// A lease on its way to its caller. Given back with its nonce unused if it does not arrive.
@@ -44,7 +32,7 @@ impl From<Granted> for JsValue {
     fn from(mut granted: Granted) -> JsValue {
         granted.0.take().map_or(JsValue::UNDEFINED, |lease| {
             let lease = Rc::new(lease);
-            let number = LEASES.with(|leases| leases.put(lease.clone()));
+            let number = put(Thing::Lease(lease.clone()));
             facts(number, &lease)
         })
     }
@@ -63,13 +51,6 @@ fn facts(number: u32, lease: &HostLease) -> JsValue {
         let slot = names.value(lease.slot());
         host::lease(number, slot, lease.fence(), lease.nonce(), lease.in_doubt())
     })
-}
-
-/// How long the lease can be relied on, in milliseconds.
-#[wasm_bindgen]
-pub fn remaining(lease: u32) -> Result<f64, JsValue> {
-    entered();
-    Ok(of(lease)?.remaining() as f64 / MILLISECOND as f64)
 }
 
 #[wasm_bindgen]
@@ -105,7 +86,7 @@ pub fn unknown(lease: u32) -> Result<(), JsValue> {
 pub fn release(lease: u32, options: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let options = release_options(options)?;
-    let lease = LEASES.with(|leases| leases.take(lease))?;
+    let lease = taken(lease)?;
     let work = async move {
         lease.release(options).await?;
         Ok(Answer::Nothing)
@@ -130,25 +111,8 @@ pub fn release_now_with(lease: u32, options: &JsValue) -> Result<JsValue, JsValu
 
 fn released_now(number: u32, options: ReleaseOptions) -> Result<JsValue, Failure> {
     let Some(result) = of(number)?.release_now(options) else { return Ok(JsValue::FALSE) };
-    LEASES.with(|leases| leases.take(number))?;
+    taken(number)?;
     Ok(result.map_or_else(|error| Failure::from(error).into(), |()| JsValue::TRUE))
-}
-
-/// Ends as a failure when the lease is lost, and with nothing once it was given back. Fails if it is lost already.
-#[wasm_bindgen]
-pub fn lost(lease: u32, number: u32) -> Result<u32, JsValue> {
-    entered();
-    // Holds no lease: its owner may be collected.
-    told(Box::pin(of(lease)?.lost()), number)
-}
-
-/// Tells a call of a loss.
-pub fn told(mut lost: Pin<Box<dyn Future<Output = Option<Error>>>>, number: u32) -> Result<u32, JsValue> {
-    if let Poll::Ready(Some(error)) = lost.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return Err(Failure::from(error).into());
-    }
-    let work = async move { lost.await.map_or(Ok(Answer::Nothing), |error| Err(error.into())) };
-    Ok(call(number, Box::pin(work)))
 }
 
 /// Prolongs the lease.
@@ -195,11 +159,11 @@ pub fn read_nonce(lease: u32, number: u32) -> Result<u32, JsValue> {
     Ok(call(number, Box::pin(work)))
 }
 
-/// Frees what the face has let go. A lease that is still held is given back.
-#[wasm_bindgen(js_name = freeLease)]
-pub fn free_lease(number: u32) {
-    entered();
-    drop(LEASES.with(|leases| leases.take(number)));
+/// The lease, whose number is free from then on.
+fn taken(number: u32) -> Result<Rc<HostLease>, Failure> {
+    let lease = of(number)?;
+    take(number);
+    Ok(lease)
 }
 
 fn release_options(options: &JsValue) -> Result<ReleaseOptions, Failure> {

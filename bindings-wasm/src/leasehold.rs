@@ -4,36 +4,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use js_sys::Function;
+use leasehold::Error;
 use leasehold::client::{Leasehold, OpenOptions, ReadNonce, Target, Unit};
 use leasehold::store::{EitherStore, MemoryStore, RedisStore};
 use leasehold::value::Value;
-use leasehold::{Error, Pool};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::nonces::HostNonces;
-use crate::pool::POOLS;
 use crate::runtime::{HostRuntime, prepare, store_clock};
-use crate::shelf::Shelf;
 use crate::tasks::{Answer, call};
+use crate::things::{Thing, leasehold as of, put};
 use crate::transport::HostTransport;
 use crate::{entered, value};
 
 pub const UNIT: Unit = Unit::Milliseconds;
-
-pub type HostStore = EitherStore<HostTransport>;
-pub type HostPool = Pool<HostStore, HostRuntime>;
-
-pub type HostLeasehold = Leasehold<HostStore, HostRuntime>;
-
-thread_local! {
-    static OPEN: Shelf<Rc<HostLeasehold>> = const { Shelf::new() };
-}
-
-pub fn of(number: u32) -> Result<Rc<HostLeasehold>, Failure> {
-    OPEN.with(|open| open.get(number))
-}
 
 /// Opens a store: a transport if it is said to be one, or else a URL or a configuration.
 #[wasm_bindgen]
@@ -56,7 +42,7 @@ fn opened(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32
     let options =
         OpenOptions { pool: named.pool, ..OpenOptions::default() }.read(&value::options(options)?, UNIT)?;
     let handle = Rc::new(Leasehold::new(store, HostRuntime, options));
-    Ok(OPEN.with(|open| open.put(handle)))
+    Ok(put(Thing::Leasehold(handle)))
 }
 
 /// Opens a pool.
@@ -77,7 +63,7 @@ pub fn pool(
     prepare()?;
     let work = async move {
         let pool = leasehold.pool(&name, options, read_nonce).await?;
-        Ok(Answer::Number(POOLS.with(|pools| pools.put(pool))))
+        Ok(Answer::Number(put(Thing::Pool(pool))))
     };
     Ok(call(number, Box::pin(work)))
 }
@@ -88,11 +74,4 @@ pub fn close(leasehold: u32) -> Result<(), JsValue> {
     entered();
     of(leasehold)?.close();
     Ok(())
-}
-
-/// Frees what the face has let go.
-#[wasm_bindgen(js_name = freeLeasehold)]
-pub fn free_leasehold(number: u32) {
-    entered();
-    drop(OPEN.with(|open| open.take(number)));
 }

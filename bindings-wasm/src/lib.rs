@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod lease;
 mod leasehold;
+mod life;
 mod lock;
 mod names;
 mod nonces;
@@ -23,6 +24,7 @@ mod pool;
 mod runtime;
 mod shelf;
 mod tasks;
+mod things;
 mod transport;
 #[cfg(feature = "trial")]
 mod trial;

@@ -7,18 +7,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::lease::Granted;
-use crate::leasehold::{HostPool, UNIT};
-use crate::shelf::Shelf;
+use crate::leasehold::UNIT;
 use crate::tasks::{Answer, call};
+use crate::things::pool as of;
 use crate::{entered, value};
-
-thread_local! {
-    pub static POOLS: Shelf<HostPool> = const { Shelf::new() };
-}
-
-fn of(number: u32) -> Result<HostPool, Failure> {
-    POOLS.with(|pools| pools.get(number))
-}
 
 /// Leases one slot, waiting.
 #[wasm_bindgen]
@@ -109,13 +101,6 @@ pub fn list(pool: u32, number: u32) -> Result<u32, JsValue> {
 pub fn statistics(pool: u32) -> Result<JsValue, JsValue> {
     entered();
     Ok(value::write(of(pool)?.statistics().to_value(UNIT)))
-}
-
-/// Frees what the face has let go.
-#[wasm_bindgen(js_name = freePool)]
-pub fn free_pool(number: u32) {
-    entered();
-    drop(POOLS.with(|pools| pools.take(number)));
 }
 
 fn acquire_options(options: &JsValue) -> Result<AcquireOptions, Failure> {

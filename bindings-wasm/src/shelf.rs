@@ -2,10 +2,6 @@
 
 use std::cell::RefCell;
 
-use leasehold::Code;
-
-use crate::failure::Failure;
-
 /// Things of one kind. A number is given again once it was freed, so whoever has it forgets it then.
 pub struct Shelf<T>(RefCell<Places<T>>);
 
@@ -51,20 +47,16 @@ impl<T> Shelf<T> {
         self.0.borrow_mut().free.push(number);
     }
 
-    /// Takes the thing down for good.
-    pub fn take(&self, number: u32) -> Result<T, Failure> {
-        let thing = self.lift(number).ok_or_else(gone)?;
+    /// Takes the thing down for good, if it is there.
+    pub fn take(&self, number: u32) -> Option<T> {
+        let thing = self.lift(number)?;
         self.free(number);
-        Ok(thing)
+        Some(thing)
     }
 }
 
 impl<T: Clone> Shelf<T> {
-    pub fn get(&self, number: u32) -> Result<T, Failure> {
-        self.0.borrow().things.get(number as usize).cloned().flatten().ok_or_else(gone)
+    pub fn get(&self, number: u32) -> Option<T> {
+        self.0.borrow().things.get(number as usize).cloned().flatten()
     }
-}
-
-fn gone() -> Failure {
-    Failure::new(Code::Lost, "it was given back or closed already; open or acquire anew")
 }

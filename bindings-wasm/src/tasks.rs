@@ -12,9 +12,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::lease::Granted;
-use crate::lock::{HostLocked, facts};
+use crate::lock::facts;
 use crate::runtime::tick;
 use crate::shelf::Shelf;
+use crate::things::HostLocked;
 use crate::{entered, host};
 
 /// What a call resolves to. Becomes a JavaScript value only when it is sure that the caller takes it.
@@ -64,7 +65,7 @@ pub fn cancel(task: u32) {
         if tasks.current.get() == Some(task) {
             // It has its turn just now, and called the caller's own code; it is dropped at its end.
             tasks.given_up.set(true);
-        } else if let Ok(future) = tasks.futures.take(task) {
+        } else if let Some(future) = tasks.futures.take(task) {
             // Its end may begin other tasks.
             drop(future);
         }

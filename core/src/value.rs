@@ -121,7 +121,11 @@ impl Value {
     fn shown(&self) -> String {
         match self {
             Value::Number(number) => shown_number(*number),
-            Value::Integer(number) => number.to_string(),
+            // To format 128 bits takes much of the wasm module.
+            Value::Integer(number) => match i64::try_from(*number) {
+                Ok(number) => number.to_string(),
+                Err(_) => "an integer that is too large".to_owned(),
+            },
             other => other.kind().to_owned(),
         }
     }
@@ -229,7 +233,11 @@ impl<'a> Options<'a> {
         match self.entries.first() {
             None => Ok(()),
             Some((key, _)) => {
-                let known = self.known.join(", ");
+                let mut known = String::new();
+                for name in &self.known {
+                    known.push_str(if known.is_empty() { "" } else { ", " });
+                    known.push_str(name);
+                }
                 Err(Error::invalid(*key, format_args!("is not an option; there are: {known}")))
             }
         }

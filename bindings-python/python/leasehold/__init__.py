@@ -5,6 +5,7 @@ from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, open, version
 from .errors import (
     Busy,
     Cancelled,
+    Claimed,
     Exhausted,
     Insufficient,
     Internal,
@@ -22,6 +23,7 @@ from .errors import (
 __all__ = [
     "Busy",
     "Cancelled",
+    "Claimed",
     "Exhausted",
     "Insufficient",
     "Internal",

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final, overload
 
-from .errors import Lost
+from .errors import Claimed, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
@@ -155,6 +155,10 @@ class Lease:
         """Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
         time, or if `timeout` seconds have passed."""
 
+    def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
+
     def release(self, cooldown: float | None = None) -> None:
         """Gives the slot back. A second call does nothing."""
 
@@ -201,6 +205,10 @@ class Locked:
     def lost(self, timeout: float | None = None) -> Lost | None:
         """Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in
         time, or if `timeout` seconds have passed."""
+
+    def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
 
     def release(self) -> None:
         """Gives the lock back. A second call does nothing."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from . import _leasehold
 from ._settle import call, granted, outlived
-from .errors import LeaseholdError, Lost
+from .errors import Claimed, LeaseholdError, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
@@ -265,6 +265,11 @@ class Lease:
         time, or if `timeout` seconds have passed."""
         return await call(self._core.lost, timeout)
 
+    async def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
+        return await call(self._core.claimed, timeout)
+
     async def release(self, cooldown: float | None = None) -> None:
         """Gives the slot back. A second call does nothing."""
         await call(self._core.release, cooldown)
@@ -359,6 +364,11 @@ class Locked:
         """Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in
         time, or if `timeout` seconds have passed."""
         return await call(self._core.lost, timeout)
+
+    async def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
+        return await call(self._core.claimed, timeout)
 
     async def release(self) -> None:
         """Gives the lock back. A second call does nothing."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 __all__ = [
     "Busy",
     "Cancelled",
+    "Claimed",
     "Exhausted",
     "Insufficient",
     "Internal",
@@ -47,6 +48,12 @@ class Lost(LeaseholdError):
 
     code: ClassVar[str] = "lost"
     result: object = None
+
+
+class Claimed(LeaseholdError):
+    """Somebody of higher priority waits for what is held. Finish early and give it back: it is not renewed meanwhile."""
+
+    code: ClassVar[str] = "claimed"
 
 
 class StoreUnavailable(LeaseholdError):

@@ -76,6 +76,11 @@ class LockOptions(TypedDict, total=False):
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
     # process they are: 0 by default, in the middle of -32,767 to 32,767.
     priority: int | None
+    # Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`: False by default.
+    steal: bool | None
+    # The part of `lock_ttl` for which they are waited for, from 0 to 1: 1 by default, to the end of their leases. With less two may
+    # think that they hold the lock, and only a resource that checks the fence tells them apart.
+    stolen_consistency_factor: float | None
     # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
     # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
     reentrant: bool | None
@@ -149,6 +154,11 @@ class AcquireOptions(TryAcquireOptions, total=False):
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
     # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` wait beside the line.
     priority: int | None
+    # Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`: False by default. Not together with
+    # `slots`.
+    steal: bool | None
+    # The part of the pool's `ttl` for which they are waited for: see `LockOptions`.
+    stolen_consistency_factor: float | None
 
 
 class AcquireManyOptions(AcquireOptions, total=False):

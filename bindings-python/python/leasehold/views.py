@@ -60,3 +60,5 @@ class Statistics(TypedDict):
     wait_p50: float
     wait_p99: float
     wait_max: float
+    # The longest time of late from telling holders to yield until who steals had what it wanted.
+    handshake: float

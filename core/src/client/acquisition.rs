@@ -10,7 +10,7 @@ use super::courier::unavailable;
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
 use super::waiting::{Call, Place, Seat, Turn, closed};
-use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
+use super::{AcquireOptions, BoxedFuture, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, OFFER, Refusal, Reply, Request, Strategy};
@@ -599,28 +599,32 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
-    pub(super) async fn listen(self: &Arc<Self>, deadline: Micros) -> bool {
-        let limit = deadline.min(self.runtime.now() + self.response_timeout);
-        let core = Arc::downgrade(self);
+    pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
+        let core = self.clone();
+        Box::pin(async move {
+            let limit = deadline.min(core.runtime.now() + core.response_timeout);
+            runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false)
+        })
+    }
+
+    async fn subscribe(&self) -> bool {
+        let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
         let listener: Listener = Arc::new(move |calls| {
-            if let Some(core) = core.upgrade() {
-                core.room.hear(calls);
-                core.heed(calls.map(|calls| &*calls.claimed));
+            if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
+                room.hear(calls);
+                keeper.heed(calls.map(|calls| &*calls.claimed));
             }
         });
-        let work = async {
-            // One subscription for all who wait: the others wait for it here.
-            let mut watch = self.watch.lock().await;
-            if watch.is_none() {
-                *watch = self.courier.pool().watch(listener).await.ok().flatten();
-            }
-            // Who closes does not wait for the lock that is held here.
-            if self.room.is_closed() {
-                *watch = None;
-            }
-            watch.is_some()
-        };
-        runtime::by(&self.runtime, limit, pin!(work)).await.unwrap_or(false)
+        // One subscription for all who wait: the others wait for it here.
+        let mut watch = self.watch.lock().await;
+        if watch.is_none() {
+            *watch = self.courier.pool().watch(listener).await.ok().flatten();
+        }
+        // Who closes does not wait for the lock that is held here.
+        if self.room.is_closed() {
+            *watch = None;
+        }
+        watch.is_some()
     }
 }
 

@@ -105,9 +105,18 @@ impl Keeper {
         Some((next, rung))
     }
 
-    /// Those whose leases may have been claimed.
-    fn heeding(&self, claimed: Option<&[u64]>) -> Vec<Arc<Vigil>> {
-        self.lock().vigils.iter().filter(|vigil| vigil.heeds(claimed)).cloned().collect()
+    /// Somebody claims the leases of these fences, or of any: those that are here are renewed, which tells how they stand.
+    pub fn heed(&self, claimed: Option<&[u64]>) {
+        if claimed.is_some_and(<[u64]>::is_empty) {
+            return;
+        }
+        let mut state = self.lock();
+        let heeding = state.vigils.iter().filter(|vigil| vigil.heeds(claimed));
+        if heeding.map(|vigil| vigil.renew_at(0)).count() > 0
+            && let Some(task) = &mut state.task
+        {
+            task.look_by(0);
+        }
     }
 
     fn look_by(&self, time: Micros) {
@@ -137,13 +146,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
         if self.keeper.watch(vigil) {
             self.runtime.spawn(run(Arc::downgrade(self)));
-        }
-    }
-
-    /// Somebody claims the leases of these fences, or of any: those that are here are renewed, which tells how they stand.
-    pub(super) fn heed(self: &Arc<Self>, claimed: Option<&[u64]>) {
-        if claimed.is_none_or(|fences| !fences.is_empty()) {
-            self.renew_together(self.keeper.heeding(claimed));
         }
     }
 

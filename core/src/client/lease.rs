@@ -7,9 +7,11 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_channel::oneshot;
+
 use super::pool::PoolCore;
 use super::statistics::Counters;
-use super::vigil::{Ending, Term, Vigil};
+use super::vigil::{Ending, Term, Vigil, Word};
 use super::{ReleaseOptions, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
@@ -217,13 +219,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             }
             vigil.ended()
         });
-        let slot = self.slot().to_owned();
-        async move {
-            match ended?.await {
-                Ok(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
-                _ => None,
-            }
-        }
+        told(self.slot().to_owned(), ended)
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -240,14 +236,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let told = self.watch().map(|vigil| vigil.claimed());
-        let core = self.core.clone();
-        // Told by push where the store can, and otherwise by the next renewal.
+        // By push where the store can, and otherwise by the next renewal.
+        let listens = self.core.listen(Micros::MAX);
         self.core.runtime.spawn(async move {
-            core.listen(Micros::MAX).await;
+            listens.await;
         });
-        let slot = self.slot().to_owned();
-        async move { Some(claimed(&slot, told?.await.ok()?)) }
+        told(self.slot().to_owned(), self.watch().map(|vigil| vigil.claimed()))
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -445,7 +439,17 @@ fn lost(slot: &str, why: Ending) -> Error {
     )
 }
 
+/// What a holder is told, if it is an error.
+async fn told(slot: String, word: Option<oneshot::Receiver<Word>>) -> Option<Error> {
+    match word?.await.ok()? {
+        Word::Ended(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
+        Word::Ended(Ending::GivenBack) => None,
+        Word::Claimed(priority) => Some(claimed(&slot, priority)),
+    }
+}
+
 fn claimed(slot: &str, priority: i16) -> Error {
+    let priority = i32::from(priority);
     Error::new(
         Code::Claimed,
         format!(

@@ -7,7 +7,9 @@ use std::task::Poll;
 use futures_util::future::{poll_fn, select_all};
 
 use super::pool::PoolCore;
-use super::{AcquireOptions, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit, runtime};
+use super::{
+    AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit, runtime,
+};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
@@ -250,13 +252,11 @@ impl<S: Store, R: Runtime> Holding<S, R> {
 
     /// Of several names the first that is lost ends it.
     fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost())).collect();
-        async move { select_all(ends).await.0 }
+        first(self.leases.iter().map(|lease| Box::pin(lease.lost()) as _).collect())
     }
 
     fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let claims: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.claimed())).collect();
-        async move { select_all(claims).await.0 }
+        first(self.leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
     }
 
     async fn release(self) -> Result<()> {
@@ -277,6 +277,11 @@ impl<S: Store, R: Runtime> Holding<S, R> {
         .await;
         outcome
     }
+}
+
+/// What is told first.
+async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
+    select_all(words).await.0
 }
 
 fn is_lost(outcome: &Result<()>) -> bool {

@@ -40,7 +40,7 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub response_timeout: Micros,
     pub courier: Arc<Courier<S::Pool, R>>,
     pub room: Arc<WaitingRoom>,
-    pub keeper: Keeper,
+    pub keeper: Arc<Keeper>,
     pub yields: Yields,
     /// Whether claims make the slots that they name: they are locks.
     pub makes_names: bool,
@@ -120,7 +120,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             response_timeout,
             courier,
             room,
-            keeper: Keeper::default(),
+            keeper: Arc::default(),
             yields: Yields::default(),
             makes_names,
             read_nonce,

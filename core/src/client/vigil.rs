@@ -26,9 +26,9 @@ struct Watched {
     /// Whether its holder has let go: how it ended is told when the store has said so.
     left: bool,
     /// Who wants to hear of its end.
-    bells: Vec<oneshot::Sender<Ending>>,
+    bells: Vec<oneshot::Sender<Word>>,
     /// Who wants to hear that it is claimed.
-    claim_bells: Vec<oneshot::Sender<i16>>,
+    claim_bells: Vec<oneshot::Sender<Word>>,
 }
 
 /// How long a lease lasts, and how it ended.
@@ -45,6 +45,14 @@ pub(super) struct Term {
 pub(super) enum Ending {
     GivenBack,
     Lost(Loss),
+}
+
+/// What a holder is told of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Ended(Ending),
+    /// By one of this priority.
+    Claimed(i16),
 }
 
 /// What a lease needs now.
@@ -125,16 +133,16 @@ impl Vigil {
             std::mem::take(&mut watched.claim_bells)
         };
         for bell in bells {
-            let _ = bell.send(priority);
+            let _ = bell.send(Word::Claimed(priority));
         }
     }
 
     /// Hears that it is claimed; cancelled when it ends without that.
-    pub fn claimed(&self) -> oneshot::Receiver<i16> {
+    pub fn claimed(&self) -> oneshot::Receiver<Word> {
         let (bell, claimed) = oneshot::channel();
         let mut watched = self.lock();
         match watched.term.claimed {
-            Some(priority) => drop(bell.send(priority)),
+            Some(priority) => drop(bell.send(Word::Claimed(priority))),
             None if watched.term.ending.is_none() => {
                 watched.claim_bells.retain(|bell| !bell.is_canceled());
                 watched.claim_bells.push(bell);
@@ -165,17 +173,17 @@ impl Vigil {
             (watched.term.end(ending), std::mem::take(&mut watched.bells))
         };
         for bell in bells {
-            let _ = bell.send(ending);
+            let _ = bell.send(Word::Ended(ending));
         }
         before
     }
 
     /// Hears of the end.
-    pub fn ended(&self) -> oneshot::Receiver<Ending> {
+    pub fn ended(&self) -> oneshot::Receiver<Word> {
         let (bell, ended) = oneshot::channel();
         let mut watched = self.lock();
         match watched.term.ending {
-            Some(ending) => drop(bell.send(ending)),
+            Some(ending) => drop(bell.send(Word::Ended(ending))),
             None => {
                 watched.bells.retain(|bell| !bell.is_canceled());
                 watched.bells.push(bell);
@@ -261,7 +269,7 @@ mod tests {
         assert_eq!(vigil.end(Ending::GivenBack), Some(lost), "it had ended");
         assert_eq!((vigil.term().deadline(), vigil.next()), (0, None));
         for told in [&mut first, &mut second, &mut vigil.ended()] {
-            assert_eq!(told.try_recv(), Ok(Some(lost)));
+            assert_eq!(told.try_recv(), Ok(Some(Word::Ended(lost))));
         }
     }
 }

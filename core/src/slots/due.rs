@@ -1,10 +1,9 @@
 //! Slots that something will happen to: the end of a lease or of a rest.
 
-use std::collections::BinaryHeap;
-
 use super::positions::Positions;
 use super::slot::Slot;
 use crate::Micros;
+use crate::id::SlotId;
 
 /// Slots ordered by their time, those of one time by their id, as in a sorted set of Redis.
 #[derive(Clone, Debug, Default)]
@@ -47,22 +46,23 @@ impl DueSet {
         self.heap.first().map(|&(at, _)| at)
     }
 
-    /// The first `count` slots, in no order.
+    /// The first `count` slots, in their order.
     pub(super) fn first(&self, count: usize, slots: &[Slot]) -> Vec<u32> {
-        let (mut first, mut open) = (BinaryHeap::new(), vec![0]);
+        let mut first: Vec<(Micros, &SlotId, u32)> = Vec::new();
+        let mut open = vec![0];
         while let Some(index) = open.pop() {
-            let Some(&(at, slot)) = self.heap.get(index) else { continue };
-            let later = |&(last, ..): &(Micros, _, _)| last < at;
-            if first.len() >= count && first.peek().is_some_and(later) {
+            let Some(&(at, place)) = self.heap.get(index) else { continue };
+            // Nothing below it is earlier.
+            if first.len() >= count && first.last().is_some_and(|last| last.0 < at) {
                 continue;
             }
-            first.push((at, slots.get(slot as usize).map(|slot| &slot.id), slot));
-            if first.len() > count {
-                first.pop();
-            }
+            let Some(slot) = slots.get(place as usize) else { continue };
+            let entry = (at, &slot.id, place);
+            first.insert(first.partition_point(|before| *before < entry), entry);
+            first.truncate(count);
             open.extend([2 * index + 1, 2 * index + 2]);
         }
-        first.into_iter().map(|(_, _, slot)| slot).collect()
+        first.into_iter().map(|(_, _, place)| place).collect()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -70,22 +70,21 @@ impl Pool {
     /// As many slots as are wanting to one who waits for so many of any: those that it has claimed before, then those
     /// of the lowest holders. Among the first that come due, so that it does not take long.
     fn victims(&self, now: Micros, ticket: u128, priority: i16, count: u32) -> Option<Vec<u32>> {
-        let mut found = Vec::new();
+        let wanting = count.saturating_sub(self.count_ready()) as usize;
+        let mut lowest = Vec::new();
+        // In the order in which they come due, and so are those that are alike.
         for place in self.due.first(SWEEP, &self.slots) {
             let slot = self.slots.get(place as usize)?;
             // Others do not become ready when they are given back.
             if slot.mode == Mode::Enabled
                 && let Some(rival) = self.rival(now, slot, ticket, priority)
             {
-                found.push((rival != Rival::Itself, slot.priority, rival, slot.until, &slot.id, place));
+                let key = (rival != Rival::Itself, slot.priority, rival);
+                lowest.insert(lowest.partition_point(|&(other, _)| other <= key), (key, place));
+                lowest.truncate(wanting);
             }
         }
-        let wanting = count.saturating_sub(self.count_ready()) as usize;
-        if found.len() < wanting {
-            return None;
-        }
-        found.sort_unstable();
-        Some(found.into_iter().take(wanting).map(|(.., place)| place).collect())
+        (lowest.len() == wanting).then(|| lowest.into_iter().map(|(_, place)| place).collect())
     }
 
     /// Who else claims a leased slot that a ticket of this priority could claim; `None` if it cannot.

@@ -97,7 +97,7 @@ impl<T: Transport> RedisStore<T> {
         words.push("6".to_owned());
         words.extend(["meta", "slots", "places", "line", "tickets"].map(|part| keys.of(part)));
         words.push(match envelope.lane {
-            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
+            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, u32::from(lane.number))),
             None => keys.of("lane"),
         });
         words.extend(wire::encode(envelope, &keys.of("wake")));

@@ -173,7 +173,7 @@ impl Words {
 
     fn claim(&mut self, claim: &Claim) {
         self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold).flag(claim.wait);
-        self.text(&claim.priority.to_string()).number(claim.ageing).number(claim.waited);
+        self.text(&i32::from(claim.priority).to_string()).number(claim.ageing).number(claim.waited);
         self.optional(claim.steal);
         self.choice(&claim.choice);
     }
@@ -213,12 +213,19 @@ impl<'a> Reader<'a> {
         Reader(line.split(' '))
     }
 
+    // Not copied to each of those who call them: browsers are sent this.
+    #[inline(never)]
     fn word(&mut self) -> Option<&'a str> {
         self.0.next()
     }
 
+    #[inline(never)]
+    fn digits(&mut self) -> Option<u64> {
+        self.word()?.parse().ok()
+    }
+
     fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
-        T::try_from(self.word()?.parse().ok()?).ok()
+        T::try_from(self.digits()?).ok()
     }
 
     /// A number, or the word that there is none.
@@ -229,10 +236,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline(never)]
     fn slot(&mut self) -> Option<SlotId> {
         SlotId::name(self.word()?).ok()
     }
 
+    #[inline(never)]
     fn nonce(&mut self) -> Option<NonceRecord> {
         let kind = self.word()?;
         match (kind, self.optional()?) {

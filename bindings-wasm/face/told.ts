@@ -1,15 +1,15 @@
 import { LeaseholdError } from "./errors.js";
 import { aside } from "./instance.js";
 
-/** Its signal is aborted when the call fails, which says that something is lost. */
-export function whenLost(lost: (call: number) => number): AbortController {
+/** Its signal is aborted when the call fails, with what it says. */
+export function whenTold(told: (call: number) => number): AbortController {
   const controller = new AbortController();
   // Held from here, it would hold what listens to it, and that often has the lease: which could never be collected.
   const abort = weakly(controller);
   try {
-    aside(lost, abort);
+    aside(told, abort);
   } catch (error) {
-    if (!(error instanceof LeaseholdError && error.code === "lost")) throw error;
+    if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
     abort(error);
   }
   return controller;

@@ -1,0 +1,44 @@
+//! How long leases and locks last, and what their holders are told.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use leasehold::{Error, MILLISECOND};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::entered;
+use crate::failure::Failure;
+use crate::tasks::{Answer, call};
+use crate::things::{Held, held};
+
+/// How long it can be relied on, in milliseconds.
+#[wasm_bindgen]
+pub fn remaining(thing: u32) -> Result<f64, JsValue> {
+    entered();
+    let remaining = match held(thing)? {
+        Held::Lease(lease) => lease.remaining(),
+        Held::Lock(lock) => lock.remaining(),
+    };
+    Ok(remaining as f64 / MILLISECOND as f64)
+}
+
+/// Ends as a failure when it is claimed, or else when it is lost, and with nothing once it was given back. Fails at once
+/// where that is so already.
+#[wasm_bindgen]
+pub fn told(thing: u32, claimed: bool, number: u32) -> Result<u32, JsValue> {
+    entered();
+    // Holds nothing of it: its owner may be collected.
+    let mut word: Pin<Box<dyn Future<Output = Option<Error>>>> = match (held(thing)?, claimed) {
+        (Held::Lease(lease), false) => Box::pin(lease.lost()),
+        (Held::Lease(lease), true) => Box::pin(lease.claimed()),
+        (Held::Lock(lock), false) => Box::pin(lock.lost()),
+        (Held::Lock(lock), true) => Box::pin(lock.claimed()),
+    };
+    if let Poll::Ready(Some(error)) = word.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return Err(Failure::from(error).into());
+    }
+    let work = async move { word.await.map_or(Ok(Answer::Nothing), |error| Err(error.into())) };
+    Ok(call(number, Box::pin(work)))
+}
