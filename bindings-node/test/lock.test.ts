@@ -234,6 +234,25 @@ for (const place of ["memory", "Redis"]) {
       assert.ok(await free(["kept", "plain"]));
     });
 
+    test("a holder is told of who steals, and yields", async () => {
+      const low = await lh.lock("stolen", { ...kept, priority: -1 }).acquire();
+      const { claimed } = low;
+      assert.equal(claimed.aborted, false);
+      claimed.addEventListener("abort", () => void low.release());
+      const high = await other.lock("stolen", { ...kept, steal: true }).acquire();
+      assert.equal((claimed.reason as LeaseholdError).code, "claimed");
+      assert.match((claimed.reason as LeaseholdError).message, /priority 0 waits for stolen/);
+      assert.ok(high.fence > low.fence);
+      assert.equal(low.lost.aborted, false);
+      // Who is equal is not robbed, and whose lock ends is not claimed.
+      const equal = lh.lock("stolen", { timeout: 50, steal: true });
+      await assert.rejects(equal.acquire(), failure("timed_out"));
+      assert.equal(high.claimed.aborted, false);
+      await high.release();
+      const wrong = () => lh.lock("stolen", { stolenConsistencyFactor: 0.5 });
+      assert.throws(wrong, failure("invalid_argument", "stolenConsistencyFactor"));
+    });
+
     test("one that is collected is given back", async () => {
       const lock = lh.lock("collected", { keepalive: 200 });
       const leave = async () => {

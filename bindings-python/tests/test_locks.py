@@ -179,6 +179,48 @@ def test_a_reentrant_lock_that_was_lost_is_acquired_anew(lh):
         assert anew.held
 
 
+def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
+    low = lh.lock("stolen", priority=-1, **KEPT).acquire()
+    assert low.claimed(timeout=0) is None
+    told = []
+
+    def obliges():
+        told.append(low.claimed())
+        low.release()
+
+    holder = threading.Thread(target=obliges)
+    holder.start()
+    with other.lock("stolen", steal=True, **KEPT).acquire() as high:
+        holder.join()
+        assert isinstance(told[0], errors.Claimed)
+        assert high.fence > low.fence
+        # Who is equal is not robbed.
+        with pytest.raises(errors.TimedOut):
+            lh.lock("stolen", steal=True, timeout=0.05).acquire()
+    # Whose lock ends is not claimed.
+    assert high.claimed() is None
+    with pytest.raises(errors.InvalidArgument) as caught:
+        lh.lock("stolen", stolen_consistency_factor=0.5)
+    assert caught.value.field == "stolen_consistency_factor"
+
+
+def test_a_holder_is_told_of_who_steals_with_asyncio(place, lh):
+    async def main():
+        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as low, aio.open(place.url, namespace=place.namespace, **OPTIONS) as high:
+            held = await low.lock("stolen", priority=-1, **KEPT).acquire()
+
+            async def obliges():
+                assert isinstance(await held.claimed(), errors.Claimed)
+                await held.release()
+
+            yields = asyncio.create_task(obliges())
+            async with await high.lock("stolen", steal=True, **KEPT).acquire() as stolen:
+                await yields
+                assert stolen.fence > held.fence
+
+    asyncio.run(main())
+
+
 def outlive(locked):
     assert isinstance(locked.lost(timeout=10), errors.Lost)
     assert not locked.held

@@ -112,6 +112,19 @@ export function locks(connect: () => Transport): Checks {
         await locked.release();
       }),
 
+    "a holder is told of who steals, and yields": () =>
+      everywhere(async (lh, other) => {
+        const low = await lh.lock("stolen", { ...kept, priority: -1 }).acquire();
+        const { claimed } = low;
+        claimed.addEventListener("abort", () => void low.release());
+        const high = await other.lock("stolen", { ...kept, steal: true }).acquire();
+        same([(claimed.reason as LeaseholdError).code, high.fence > low.fence], ["claimed", true]);
+        // Who is equal is not robbed, and whose lock ends is not claimed.
+        await fails(() => lh.lock("stolen", { timeout: 50, steal: true }).acquire(), "timed_out");
+        same(high.claimed.aborted, false);
+        await high.release();
+      }),
+
     "a lock that is kept outlives its time to live": () =>
       everywhere(async (lh, other) => {
         const locked = await lh.lock("a", kept).acquire();
