@@ -21,10 +21,14 @@ impl Packed<'_> {
         char::from(letter)
     }
 
-    fn number(&mut self) -> u64 {
+    fn double(&mut self) -> f64 {
         let (number, rest) = self.0.split_first_chunk().expect("a number");
         self.0 = rest;
-        let number = f64::from_le_bytes(*number);
+        f64::from_le_bytes(*number)
+    }
+
+    fn number(&mut self) -> u64 {
+        let number = self.double();
         assert!((0.0..9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0, "{number}");
         number as u64
     }
@@ -61,7 +65,7 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
         return;
     };
     let mut meta = Packed(meta);
-    assert_eq!(meta.word(), "3");
+    assert_eq!(meta.word(), "4");
     let [_, _, _, _, _, _, top, _, arrived, certain, doubtful, heaviest, tickets, namers] =
         [(); 14].map(|()| meta.number());
     let mut places: BTreeMap<String, u64> = BTreeMap::new();
@@ -80,6 +84,10 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
         let mut record = Packed(record);
         let [mode, state, kind] = [(); 3].map(|()| record.letter());
         let [weight, _, fence, since, ends, hold, _, _, _]: [Micros; 9] = [(); 9].map(|()| record.number());
+        let rank = record.double();
+        assert!(rank.fract() == 0.0 && rank.abs() <= 32_768.0, "{id}: priority {rank}");
+        let agreed = record.number();
+        let [_, _, claimant] = [(); 3].map(|()| record.word());
         let place = places.remove(&id);
         let told = format!("{id}: mode {mode}, state {state}, kind {kind}, weight {weight}, at {place:?}");
         assert!(fence <= top, "{told}: fence {fence} above {top}");
@@ -96,6 +104,7 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
             }
             'l' => {
                 assert_eq!(place, Some(WHEN_DUE + ends), "{told}");
+                assert!(claimant.is_empty() || ends <= agreed, "{told}: claimed, from {agreed}");
                 assert!(since < ends && (hold == 0 || ends <= hold), "{told}: {since} {ends} {hold}");
             }
             'h' => {
@@ -129,7 +138,7 @@ fn audit_line(redis: &mut EmbeddedRedis, prefix: &str, places: &mut BTreeMap<Str
     for (holder, record) in pairs(&tickets) {
         let record = std::str::from_utf8(record).expect("text");
         let words: Vec<&str> = record.split_ascii_whitespace().collect();
-        let [lapses, turn, _, _, offered, ids @ ..] = &words[..] else { panic!("{record}") };
+        let [lapses, turn, _, _, _, _, offered, ids @ ..] = &words[..] else { panic!("{record}") };
         let told = format!("ticket {holder}: {record}");
         count += 1;
         let lapse = places.remove(&format!("%{holder}"));

@@ -12,7 +12,7 @@ use crate::slots::{
 };
 
 /// The schema of keys and words; a script refuses any other.
-pub(crate) const SCHEMA: &str = "3";
+pub(crate) const SCHEMA: &str = "4";
 
 /// The words of an envelope, as the script's ARGV.
 pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {

@@ -4,16 +4,16 @@
       cursor = at + 3
       ask[WAITED] = args[at + 3]
     else
-      way = args[at + 9]
+      way = args[at + 10]
       local ttl, hold, least, most = tonumber(args[at + 3]), 0, nil, nil
       if way == 'named' then
-        cursor = at + 10 + args[at + 10]
+        cursor = at + 11 + args[at + 11]
       elseif way == 'any' then
-        cursor = at + 12
-        least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
+        cursor = at + 13
+        least, most = tonumber(args[at + 12]), tonumber(args[at + 13])
       else
-        cursor = at + 12 + args[at + 12]
-        least, most = tonumber(args[at + 10]), tonumber(args[at + 11])
+        cursor = at + 13 + args[at + 13]
+        least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
       local lasts = now + ttl
@@ -21,8 +21,8 @@
         hold = now + args[at + 4]
         if hold < lasts then lasts = hold end
       end
-      ask = { lasts, hold, args[at + 5] == '1', args[at + 6], args[at + 7], args[at + 8], args[at + 10], least, most,
-        nil, nil }
+      ask = { lasts, hold, args[at + 5] == '1', tonumber(args[at + 6]), args[at + 7], args[at + 8], args[at + 11], least,
+        most, nil, nil, args[at + 9] }
     end
 
     if pool[LOST_AT] ~= 0 and pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST] > now then
@@ -44,17 +44,14 @@
         end
         local ready = pool[CERTAIN] + pool[DOUBTFUL]
         if ready < least or pool[WAITING] > 0 and line('precedes')('%', holder) then
-          arrange()
-          local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES',
-            'LIMIT', '0', '1')[2]
-          why, earliest, names = total() == 0 and 'noslot' or 'exhausted', due and tonumber(due) - WHEN_DUE, {}
+          why, names = total() == 0 and 'noslot' or 'exhausted', {}
         else
           answer = grant(holder, ready < most and ready or most, {})
         end
       until answer or why
     elseif way == 'these' then
       local found, missing = {}, false
-      for i = at + 13, cursor do
+      for i = at + 14, cursor do
         local s = load(args[i])
         if not s then
           missing = true
@@ -73,8 +70,8 @@
       end
     else
       local found, free, new = {}, true, 0
-      names = { args[at + 11] }
-      for i = at + 12, cursor do
+      names = { args[at + 12] }
+      for i = at + 13, cursor do
         local id = args[i]
         found[names[1]] = true
         if not found[id] then names[#names + 1], found[id] = id, true end
@@ -91,21 +88,28 @@
         answer = grant(holder, #names, found)
       else
         why = 'exhausted'
-        for i = 1, #names do
-          local s = load(names[i])
-          if s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
-        end
       end
     end
     if answer and way and pool[WAITING] > 0 then line('leave')(holder) end
 
     if why then
-      answer = 'refused ' .. why .. (earliest and format(' %d', earliest) or ' -')
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
       if ask[WAIT] and names and why == 'exhausted' then
         line('enter')(holder, names)
+        if line('steal')(holder) then why = 'claimed' end
       elseif ask[WAIT] then
         pool[WAITERS_UNTIL] = now + INTEREST
       end
+      if names and names[1] then
+        for i = 1, #names do
+          local s = load(names[i])
+          if s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
+        end
+      elseif names then
+        arrange()
+        local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES', 'LIMIT', '0', '1')[2]
+        earliest = due and tonumber(due) - WHEN_DUE
+      end
+      answer = 'refused ' .. why .. (earliest and format(' %d', earliest) or ' -')
     end
 

@@ -1,7 +1,7 @@
 -- What the last claim asked for: those that follow may ask for the same. The place and the end that its slots get are
 -- put into words when the first of them is granted.
 local LASTS, HOLDS, WAIT, PRIORITY, AGEING, WAITED, STRATEGY, LEAST, MOST = 1, 2, 3, 4, 5, 6, 7, 8, 9
-local PLACE, TOLD = 10, 11
+local PLACE, TOLD, STEAL = 10, 11, 12
 local ask
 
 -- Grants these slots, and picks as many more as are missing: nothing, if what should be ready is not.
@@ -25,6 +25,7 @@ local function grant(holder, count, slots)
     if top < now then top = now end
     pool[TOP] = top
     s[FENCE], s[HOLDER], s[SINCE], s[ENDS], s[HOLD] = top, holder, now, ends, ask[HOLDS]
+    s[RANK], s[CLAIMANT] = ask[PRIORITY], ''
     local fence = top == now and now_told or format('%d', top)
     lines[i] = ' ' .. s[ID] .. ' ' .. fence .. ask[TOLD] .. s[KIND] .. ' ' .. s[FLOOR]
   end

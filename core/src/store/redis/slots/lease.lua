@@ -38,7 +38,10 @@
       cursor = at + 4
       local ttl = tonumber(args[at + 4])
       pool[LONGEST] = math.max(pool[LONGEST], ttl)
-      if not answer then
+      local claimed = not answer and s[CLAIMANT] ~= '' and line('heed')(s)
+      if claimed then
+        answer = format('claimed %d %d', s[ENDS], claimed)
+      elseif not answer then
         local limit, ends = s[HOLD], now + ttl
         if limit ~= 0 and limit < ends then ends = limit end
         if s[MODE] ~= 'x' and ends > s[ENDS] then

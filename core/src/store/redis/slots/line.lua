@@ -5,16 +5,19 @@ local function line(name)
 if queue then return queue[name] end
 queue = {}
 
--- A ticket is kept as text: when it lapses, its turn, how many slots it wants and how they are chosen, whether it has
--- an offer, and the names that it waits for or the slots that are offered to it.
+-- A ticket is kept as text: when it lapses, its turn, its priority, how long it waits for those from whom it steals
+-- (or -), how many slots it wants and how they are chosen, whether it has an offer, and the names that it waits for or the
+-- slots that are offered to it.
 local cards = {}
 local function find(holder)
   local card = cards[holder]
   if card ~= nil then return card end
   local text = call('HGET', TICKETS, holder)
   if text then
-    local ends, turn, count, how, offered, rest = string.match(text, '^(%d+) (%d+) (%d+) (%a+) (%d)(.*)$')
-    card = { ends = tonumber(ends), turn = turn, count = tonumber(count), how = how, ids = {} }
+    local ends, turn, priority, steal, count, how, offered, rest =
+      string.match(text, '^(%d+) (%d+) (%S+) (%S+) (%d+) (%a+) (%d)(.*)$')
+    card = { ends = tonumber(ends), turn = turn, priority = tonumber(priority), steal = steal, count = tonumber(count),
+      how = how, ids = {} }
     card.offered = offered == '1'
     for id in string.gmatch(rest, '%S+') do card.ids[#card.ids + 1] = id end
   end
@@ -23,8 +26,8 @@ local function find(holder)
 end
 local function keep(holder, card)
   cards[holder] = card
-  call('HSET', TICKETS, holder, format('%d %s %d %s %d ', card.ends, card.turn, card.count, card.how,
-    card.offered and 1 or 0) .. table.concat(card.ids, ' '))
+  call('HSET', TICKETS, holder, format('%d %s %d %s %d %s %d ', card.ends, card.turn, card.priority,
+    card.steal, card.count, card.how, card.offered and 1 or 0) .. table.concat(card.ids, ' '))
 end
 local function lines_of(ids)
   return ids[1] and ids or { '%' }
@@ -136,7 +139,7 @@ function queue.enter(holder, names)
     if pool[WAITING] >= MAX_TICKETS then return end
     local turn = next_turn()
     local any = not names[1]
-    keep(holder, { ends = ends, turn = turn, count = any and ask[LEAST] or 0, how = any and ask[STRATEGY] or 'random',
+    keep(holder, { ends = ends, turn = turn, priority = ask[PRIORITY], steal = ask[STEAL], count = any and ask[LEAST] or 0, how = any and ask[STRATEGY] or 'random',
       offered = false, ids = names })
     for _, id in ipairs(lines_of(names)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
     call('ZADD', PLACES, lapses, '%' .. holder)
@@ -147,6 +150,95 @@ function queue.enter(holder, names)
   call('PEXPIRE', LINE, keep_for)
   call('PEXPIRE', TICKETS, keep_for)
 end
+
+-- Claims on what holders of lower priority have: see stealing.rs.
+local function standing(holder)
+  local card = find(holder)
+  return card and not card.offered and card.ends > now and card
+end
+-- The priority of a slot's claimant.
+local function claimant(s)
+  local card = s[CLAIMANT] ~= '' and standing(s[CLAIMANT])
+  return card and card.priority
+end
+-- Has a lease end then.
+local function end_at(s, ends)
+  if ends == s[ENDS] then return put(s, 'l') end
+  s[ENDS] = ends
+  put(s, 'l', format('%d', WHEN_DUE + ends))
+end
+-- The same; one that has gone is forgotten.
+function queue.heed(s)
+  local priority = claimant(s)
+  if not priority then
+    s[CLAIMANT] = ''
+    end_at(s, s[AGREED])
+  end
+  return priority
+end
+-- Whether a slot that is due goes on being leased, because whoever ended it early has gone.
+function queue.reverts(s)
+  if s[STATE] ~= 'l' or claimant(s) then return false end
+  s[CLAIMANT], s[ENDS] = '', s[AGREED]
+  if s[ENDS] <= now then return false end
+  put(s, 'l', format('%d', WHEN_DUE + s[ENDS]))
+  return true
+end
+-- Who else claims a slot that this ticket could claim: itself (0), nobody (1), a lower one (2); nil if it cannot.
+local function rival(s, holder, priority)
+  if s[STATE] ~= 'l' or s[RANK] >= priority then return nil end
+  local other = claimant(s)
+  if not other then return 1 end
+  if s[CLAIMANT] == holder then return 0 end
+  return other < priority and 2 or nil
+end
+-- What is in the way of a ticket that steals, if it can have all of that. For any slot, those that it has claimed
+-- before, then those of the lowest holders.
+local function victims(holder, card)
+  local found, keys = {}, {}
+  if card.ids[1] then
+    for _, id in ipairs(card.ids) do
+      local s = load(id)
+      if s and s[STATE] ~= 'r' then
+        if not rival(s, holder, card.priority) then return {} end
+        found[#found + 1] = s
+      end
+    end
+    return found
+  end
+  arrange()
+  local wanting = math.max(card.count - pool[CERTAIN] - pool[DOUBTFUL], 0)
+  local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
+  for i = 1, #due do
+    local s = load(due[i])
+    local other = s and s[MODE] == 'e' and rival(s, holder, card.priority)
+    if other then
+      local key = (other == 0 and 0 or 10000000) + s[RANK] * 10 + other
+      local at = #keys
+      while at > 0 and keys[at] > key do at = at - 1 end
+      table.insert(keys, at + 1, key)
+      table.insert(found, at + 1, s)
+      keys[wanting + 1], found[wanting + 1] = nil, nil
+    end
+  end
+  return #found == wanting and found or {}
+end
+-- Makes a ticket that steals the claimant of what it waits for; whether it is one now.
+local function steal(holder)
+  local card = standing(holder)
+  if not card or card.steal == '-' then return false end
+  local found = victims(holder, card)
+  for _, s in ipairs(found) do
+    if s[CLAIMANT] ~= holder then
+      if s[CLAIMANT] ~= '' then end_at(s, s[AGREED]) end
+      s[CLAIMANT], s[AGREED] = holder, s[ENDS]
+      called = called .. ' !' .. format('%d', s[FENCE])
+      end_at(s, math.min(s[ENDS], now + card.steal))
+    end
+  end
+  return #found > 0
+end
+queue.steal = steal
 
 local function is_offered(s, holder)
   return s and s[STATE] == 'h' and s[HOLDER] == holder
@@ -178,7 +270,16 @@ function queue.accept(holder)
     local s = load(id)
     if is_offered(s, holder) and s[ENDS] > now then found[#found + 1] = s end
   end
-  if #found == #card.ids then return grant(holder, #found, found) end
+  if #found == #card.ids then
+    local answer = grant(holder, #found, found)
+    -- Whoever is first in line now for what was kept for another.
+    card.ids[#card.ids + 1] = '%'
+    for _, name in ipairs(card.ids) do
+      local first = head(name)
+      if first then steal(first) end
+    end
+    return answer
+  end
   take_back(holder, card.ids)
   return nil
 end

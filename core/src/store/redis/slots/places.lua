@@ -18,7 +18,7 @@ local function arrange(records_too)
     s[CHANGED] = false
     if s[MODE] ~= 'r' or s[STATE] == 'l' then
       at = at + 2
-      written[at - 1], written[at] = s[ID], struct.pack(SLOT, unpack(s, MODE, FLOOR))
+      written[at - 1], written[at] = s[ID], struct.pack(SLOT, unpack(s, MODE, CLAIMANT))
     end
   end
   changed = {}

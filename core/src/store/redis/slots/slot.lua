@@ -1,7 +1,8 @@
--- A slot's record, as a list: its id, whether it is to be written, and what is kept.
-local SLOT = '<c1c1c1dddddddddss'
+-- A slot's record, as a list: its id, whether it is to be written, and what is kept. RANK is the holder's priority,
+-- CLAIMANT the ticket that wants to have the lease, or '', and AGREED when the lease ends without it.
+local SLOT = '<c1c1c1dddddddddddsss'
 local ID, CHANGED, MODE, STATE, KIND, WEIGHT, MARK, FENCE, SINCE, ENDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-local HOLD, REST, BARRED, RAISED, HOLDER, FLOOR = 11, 12, 13, 14, 15, 16
+local HOLD, REST, BARRED, RAISED, RANK, AGREED, HOLDER, FLOOR, CLAIMANT = 11, 12, 13, 14, 15, 16, 17, 18, 19
 
 -- What this envelope has read; how many slots there are, once that was asked for.
 local records, all = {}, nil
@@ -13,7 +14,7 @@ local function load(id, packed, mode)
   if packed then
     s = { id, false, struct.unpack(SLOT, packed) }
   elseif mode then
-    s = { id, false, mode, 'o', 'u', 1, 0, 0, 0, 0, 0, 0, 0, 0, '0', '-' }
+    s = { id, false, mode, 'o', 'u', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '0', '-', '' }
     if all then all = all + 1 end
   else
     return nil
