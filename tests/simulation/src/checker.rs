@@ -8,6 +8,7 @@
 //! | S4 | no holder relies on a lease for longer than the store keeps it |
 //! | K1 | nobody else is granted a slot before its last holder, if that is awake, was told that its lease is lost |
 //! | S5 | no nonce of an account is signed under two leases unless the first can never count |
+//! | S6 | a lease that somebody of higher priority waits for lasts as long as it did before |
 //! | S7 | no lease that the store did not grant; no "exhausted" from a store that nobody can reach |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
 //! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt |
@@ -389,6 +390,7 @@ impl<'a> Judge<'a> {
     fn answered(&mut self, fence: u64, call: &str, error: Option<&str>) -> Result<(), Breach> {
         match (call, error) {
             (_, None | Some("lost" | "store_unavailable")) => Ok(()),
+            ("renew", Some("claimed")) if self.store.was_claimed(fence) => Ok(()),
             (_, Some(error)) => {
                 Err(Breach::new("T3", format!("{call} of {fence} was answered with {error}")))
             }

@@ -109,6 +109,10 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
             let (slot, fence) = lease();
             vec![Fact::Renewed { slot, fence, deadline: number(reply[1]) }]
         }
+        ("renew", "claimed") => {
+            let (slot, fence) = lease();
+            vec![Fact::Claimed { slot, fence, deadline: number(reply[1]) }]
+        }
         ("release", "released") => {
             let (slot, fence) = lease();
             let (outcome, named) = (request[4].to_owned(), request[5] != "-");
@@ -140,6 +144,11 @@ pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
             })
             .collect(),
         (Request::Renew { lease, .. }, Reply::Renewed { deadline }) => vec![Fact::Renewed {
+            slot: lease.slot.as_str().to_owned(),
+            fence: lease.fence,
+            deadline: *deadline,
+        }],
+        (Request::Renew { lease, .. }, Reply::Claimed { deadline, .. }) => vec![Fact::Claimed {
             slot: lease.slot.as_str().to_owned(),
             fence: lease.fence,
             deadline: *deadline,

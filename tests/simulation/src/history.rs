@@ -165,6 +165,15 @@ pub enum Fact {
         /// Its end in store time.
         deadline: u64,
     },
+    /// A lease was not prolonged, because somebody of higher priority waits for its slot.
+    Claimed {
+        /// The slot.
+        slot: String,
+        /// The lease's fence.
+        fence: u64,
+        /// Its end in store time.
+        deadline: u64,
+    },
     /// A lease was given back.
     Released {
         /// The slot.

@@ -29,7 +29,7 @@ pub enum PlantedFault {
 use PlantedFault::Script;
 
 /// All of them.
-pub const ALL: [Planted; 22] = [
+pub const ALL: [Planted; 23] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -115,6 +115,13 @@ pub const ALL: [Planted; 22] = [
     Planted {
         name: "clock set back frees nothing and prolongs all",
         fault: Script(&[("if now < pool[2] then now = pool[2] end", "now = wall")]),
+    },
+    Planted {
+        name: "thief waits for nobody",
+        fault: Script(&[(
+            "end_at(s, math.min(s[10], now + card.steal))",
+            "end_at(s, math.min(s[10], now + 1))",
+        )]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

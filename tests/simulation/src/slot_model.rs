@@ -1,6 +1,6 @@
 //! What the store may do to slots: a small model of its own, fed with what the store did.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::checker::Breach;
 use crate::history::Fact;
@@ -19,6 +19,8 @@ pub struct SlotModel {
     claims: HashMap<String, u64>,
     /// By fence: the true time at which the lease has ended in the store.
     ends: HashMap<u64, Instant>,
+    /// Fences of leases that were not prolonged because somebody waits for them.
+    claimed: HashSet<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,11 @@ impl SlotModel {
     /// The true time until which the store keeps the lease of this fence, if it ever granted it.
     pub fn end_of(&self, fence: u64) -> Option<Instant> {
         self.ends.get(&fence).copied()
+    }
+
+    /// Whether somebody of higher priority ever waited for the lease of this fence.
+    pub fn was_claimed(&self, fence: u64) -> bool {
+        self.claimed.contains(&fence)
     }
 
     /// The fence of a slot's last lease.
@@ -89,6 +96,17 @@ impl SlotModel {
                 state.deadline = *deadline;
                 let end = at + (deadline - now);
                 self.ends.entry(*fence).and_modify(|until| *until = end.max(*until)).or_insert(end);
+                Ok(())
+            }
+            Fact::Claimed { slot, fence, deadline } => {
+                let state = self.held(now, slot, *fence, "claimed")?;
+                let agreed = state.deadline;
+                self.claimed.insert(*fence);
+                // All thieves of these worlds wait for the end of leases.
+                if *deadline != agreed {
+                    let text = format!("{slot} {fence} ends at {deadline} for its claimant, not at {agreed}");
+                    return Err(Breach::new("S6", text));
+                }
                 Ok(())
             }
             Fact::Resynced { slot, fence } => {

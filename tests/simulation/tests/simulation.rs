@@ -18,7 +18,7 @@ const PATIENCE: u64 = 120;
 const TOLD: usize = 60;
 
 /// What must have happened at least once, or the worlds prove nothing.
-const KINDS: [&str; 44] = [
+const KINDS: [&str; 46] = [
     "BUSY",
     "CLUSTERDOWN",
     "LOADING",
@@ -37,6 +37,7 @@ const KINDS: [&str; 44] = [
     "lease broken",
     "lease kept",
     "leases",
+    "leases yielded",
     "nonce read behind",
     "nonce read failed",
     "nonce signed again",
@@ -57,6 +58,7 @@ const KINDS: [&str; 44] = [
     "script flush",
     "slot added",
     "slot removed",
+    "told of a claimant",
     "told of a loss",
     "server hung",
     "transaction doubled",
