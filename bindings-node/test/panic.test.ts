@@ -41,6 +41,7 @@ const calls: Record<string, () => unknown> = {
   // The face comes to it over Redis only.
   lease_release: () => ended(() => trial.leaseRelease(1, {})),
   lease_lost: () => lease.lost,
+  lease_claimed: () => lease.claimed,
   lease_renew: () => lease.renew(),
   lease_resync: () => lease.resync(7),
   lease_read_nonce: () => lease.readNonce(),
@@ -48,6 +49,7 @@ const calls: Record<string, () => unknown> = {
   lock_enter: () => lock.run(() => 1),
   locked_remaining: () => locked.remaining,
   locked_lost: () => locked.lost,
+  locked_claimed: () => locked.claimed,
   locked_release: () => locked.release(),
   locked_conclude: () => lock.run(() => 1),
   new: () => pool.acquire({ signal: new AbortController().signal }),
