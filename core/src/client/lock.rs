@@ -7,7 +7,10 @@ use std::task::Poll;
 use futures_util::future::{poll_fn, select_all};
 
 use super::pool::PoolCore;
-use super::{AcquireOptions, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit, runtime};
+use super::{
+    AcquireOptions, BoxedFuture, Lease, LockOptions, MaybeSend, MaybeSync, PoolOptions, ReleaseOptions,
+    Runtime, Unit, runtime,
+};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
@@ -17,6 +20,8 @@ use crate::{Code, MILLISECOND, Micros};
 /// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
 pub struct Lock<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
+    /// Those who must grant it, if that is not the one server.
+    electorate: Option<Arc<dyn Electorate<S, R>>>,
     names: Arc<[SlotId]>,
     options: LockOptions,
     /// What was had last, for as long as anybody has it, if it may be joined.
@@ -35,6 +40,22 @@ pub struct Locked<S: Store, R: Runtime> {
 /// The leases of a lock's names. Those who share it are counted by its pointers.
 struct Holding<S: Store, R: Runtime> {
     leases: Vec<Lease<S, R>>,
+    electorate: Option<Arc<dyn Electorate<S, R>>>,
+}
+
+/// Several servers that grant a lock together. Behind a pointer, so that a program without a quorum does not carry what
+/// that needs.
+pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
+    fn check(&self, options: &LockOptions) -> Result<()>;
+
+    /// The leases of all servers that granted it.
+    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Vec<Lease<S, R>>>>;
+
+    fn remaining(&self, leases: &[Lease<S, R>]) -> Micros;
+
+    fn lost(&self, leases: &[Lease<S, R>]) -> BoxedFuture<'static, Option<Error>>;
+
+    fn release<'a>(&'a self, leases: &'a [Lease<S, R>]) -> BoxedFuture<'a, Result<()>>;
 }
 
 /// Why [`Lock::run`] gives no plain value.
@@ -59,8 +80,13 @@ pub(super) fn lock_pool(ttl: Micros) -> PoolOptions {
 }
 
 impl<S: Store, R: Runtime> Lock<S, R> {
-    pub(super) fn new(core: Arc<PoolCore<S, R>>, names: Vec<SlotId>, options: LockOptions) -> Result<Self> {
-        let lock = Lock { core, names: names.into(), options, last: Mutex::default() };
+    pub(super) fn new(
+        core: Arc<PoolCore<S, R>>,
+        electorate: Option<Arc<dyn Electorate<S, R>>>,
+        names: Vec<SlotId>,
+        options: LockOptions,
+    ) -> Result<Self> {
+        let lock = Lock { core, electorate, names: names.into(), options, last: Mutex::default() };
         lock.check(&lock.options)?;
         Ok(lock)
     }
@@ -80,20 +106,15 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire`]; `invalid_argument` naming the option.
     pub async fn acquire_with(&self, options: LockOptions) -> Result<Locked<S, R>> {
         self.check(&options)?;
-        let LockOptions { ttl, keepalive, timeout, priority, reentrant } = options;
+        let reentrant = options.reentrant;
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
-        let options = AcquireOptions {
-            timeout: Some(timeout),
-            ttl: Some(ttl),
-            keepalive: Some(keepalive),
-            count: Some(self.names.len() as u32),
-            slots: Some(self.names.to_vec()),
-            strategy: None,
-            priority: Some(priority),
+        let leases = match &self.electorate {
+            None => self.core.acquire_counted(wanted(&self.names, options)).await?,
+            Some(electorate) => electorate.claim(self.names.clone(), options).await?,
         };
-        let holding = Arc::new(Holding { leases: self.core.acquire_counted(options).await? });
+        let holding = Arc::new(Holding { leases, electorate: self.electorate.clone() });
         if reentrant {
             *self.last() = Arc::downgrade(&holding);
         }
@@ -133,13 +154,10 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 
     fn check(&self, options: &LockOptions) -> Result<()> {
-        if !(MILLISECOND..=self.core.options.ttl).contains(&options.ttl) {
-            return Err(Error::invalid(
-                "ttl",
-                "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
-            ));
+        match &self.electorate {
+            None => check_on(&self.core, options),
+            Some(electorate) => electorate.check(options),
         }
-        self.core.interval(Some(options.keepalive), options.ttl).map(drop)
     }
 
     fn locked(&self, holding: Arc<Holding<S, R>>) -> Locked<S, R> {
@@ -159,7 +177,8 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         self.names.iter().map(SlotId::as_str)
     }
 
-    /// Larger than that of any lock before: what a resource checks to refuse a late holder.
+    /// Larger than that of any lock before: what a resource checks to refuse a late holder. Of a quorum's lock less is
+    /// true: see [`Quorum`](super::Quorum).
     pub fn fence(&self) -> u64 {
         self.fence
     }
@@ -222,36 +241,85 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
 impl<S: Store, R: Runtime> Holding<S, R> {
     fn remaining(&self) -> Micros {
-        self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
+        match &self.electorate {
+            None => remaining(&self.leases),
+            Some(electorate) => electorate.remaining(&self.leases),
+        }
     }
 
-    /// Of several names the first that is lost ends it.
-    fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ends: Vec<_> = self.leases.iter().map(|lease| Box::pin(lease.lost())).collect();
-        async move { select_all(ends).await.0 }
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
+        match &self.electorate {
+            None => Box::pin(lost(&self.leases)),
+            Some(electorate) => electorate.lost(&self.leases),
+        }
     }
 
     async fn release(self) -> Result<()> {
-        let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
-        let mut releases: Vec<_> = self.leases.iter().map(release).collect();
-        let mut outcome = Ok(());
-        poll_fn(|context| {
-            releases.retain_mut(|release| {
-                let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
-                // That a part of it was lost outweighs that the store could not be told of another.
-                if !is_lost(&outcome) && end.is_err() {
-                    outcome = end;
-                }
-                false
-            });
-            if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        outcome
+        match &self.electorate {
+            None => release(&self.leases).await,
+            Some(electorate) => electorate.release(&self.leases).await,
+        }
     }
 }
 
-fn is_lost(outcome: &Result<()>) -> bool {
+/// How long all of them can be relied on.
+pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros {
+    leases.iter().map(Lease::remaining).min().unwrap_or_default()
+}
+
+/// Of several names the first that is lost ends it.
+pub(super) fn lost<S: Store, R: Runtime>(
+    leases: &[Lease<S, R>],
+) -> impl Future<Output = Option<Error>> + use<S, R> {
+    let ends: Vec<_> = leases.iter().map(|lease| Box::pin(lease.lost())).collect();
+    async move { select_all(ends).await.0 }
+}
+
+pub(super) async fn release<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Result<()> {
+    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
+    let mut releases: Vec<_> = leases.iter().map(release).collect();
+    let mut outcome = Ok(());
+    poll_fn(|context| {
+        releases.retain_mut(|release| {
+            let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
+            // That a part of it was lost outweighs that the store could not be told of another.
+            if !is_lost(&outcome) && end.is_err() {
+                outcome = end;
+            }
+            false
+        });
+        if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outcome
+}
+
+/// What an acquisition of a lock wants of its pool.
+pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
+    let LockOptions { ttl, keepalive, timeout, priority, reentrant: _ } = options;
+    AcquireOptions {
+        timeout: Some(timeout),
+        ttl: Some(ttl),
+        keepalive: Some(keepalive),
+        count: Some(names.len() as u32),
+        slots: Some(names.to_vec()),
+        strategy: None,
+        priority: Some(priority),
+    }
+}
+
+/// Whether one server can grant locks by these options.
+pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &LockOptions) -> Result<()> {
+    if !(MILLISECOND..=core.options.ttl).contains(&options.ttl) {
+        return Err(Error::invalid(
+            "ttl",
+            "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
+        ));
+    }
+    core.interval(Some(options.keepalive), options.ttl).map(drop)
+}
+
+pub(super) fn is_lost(outcome: &Result<()>) -> bool {
     outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
 }
 

@@ -19,6 +19,7 @@ pub mod native;
 mod nonce_source;
 mod options;
 mod pool;
+mod quorum;
 mod runtime;
 mod send;
 mod statistics;
@@ -40,6 +41,7 @@ pub use options::{
     read_slots, read_ttl, read_wait,
 };
 pub use pool::Pool;
+pub use quorum::{MAX_SERVERS, Quorum};
 pub use runtime::Runtime;
 #[cfg(feature = "tokio")]
 pub use runtime::TokioRuntime;
