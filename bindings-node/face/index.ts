@@ -16,6 +16,7 @@ export type {
   Strategy,
   TryAcquireOptions,
 } from "./pool.js";
+export { openQuorum, type Quorum, type QuorumLockOptions } from "./quorum.js";
 
 import { guarded } from "./calls.js";
 import { native } from "./native.js";

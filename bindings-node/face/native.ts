@@ -14,6 +14,10 @@ export interface Native {
   leaseholdLock(leasehold: number, names: unknown, options: unknown): Answer<number>;
   leaseholdClose(leasehold: number): Answer<void>;
   leaseholdForget(leasehold: number): void;
+  openQuorum(servers: unknown, options: unknown): Promise<Answer<number>>;
+  quorumLock(quorum: number, names: unknown, options: unknown): Answer<number>;
+  quorumClose(quorum: number): Answer<void>;
+  quorumForget(quorum: number): void;
   attend(bell: () => void): void;
   /** The number of each call that has ended, then its answer. */
   turn(): (number | Answer<never>)[];

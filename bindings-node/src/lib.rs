@@ -17,6 +17,7 @@ mod leasehold;
 mod lock;
 mod nonce_source;
 mod pool;
+mod quorum;
 mod registers;
 mod table;
 #[cfg(feature = "trial")]

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { pay, payAll, withdraw } from "./readme.js";
+import { pay, payAll, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll|withdraw)\(.*?^}$/gms)];
-  assert.equal(examples.length, 3);
+  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll|withdraw|withdrawByMajority)\(.*?^}$/gms)];
+  assert.equal(examples.length, 4);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -42,6 +42,10 @@ test("the example that locks withdraws, one after the other", async () => {
       return `${account}: ${signal.aborted}`;
     },
   };
+  const servers = ["memory:withdraw-1", "memory:withdraw-2", "memory:withdraw-3"];
+  const byMajority = await Promise.all([13, 13, 13].map((account) => withdrawByMajority(servers, account, ledger)));
+  assert.deepEqual(byMajority, ["13: false", "13: false", "13: false"]);
+  assert.equal(new Set(fences.splice(0)).size, 3);
   // Other accounts, but one treasury.
   const withdrawn = await Promise.all([13, 14, 13].map((account) => withdraw(lh, account, ledger)));
   assert.deepEqual(withdrawn, ["13: false", "14: false", "13: false"]);

@@ -34,7 +34,7 @@ mod _leasehold {
     #[pymodule_export]
     use super::lock::{Lock, Locked};
     #[pymodule_export]
-    use super::opening::{Leasehold, open, open_aio};
+    use super::opening::{Leasehold, Quorum, open, open_aio, open_quorum, open_quorum_aio};
     #[pymodule_export]
     use super::pool::Pool;
     #[cfg(feature = "trial")]

@@ -1,7 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, open, version
+from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, version
 from .errors import (
     Busy,
     Cancelled,
@@ -36,12 +36,14 @@ __all__ = [
     "Lost",
     "NonceUnavailable",
     "Pool",
+    "Quorum",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
     "__version__",
     "aio",
     "open",
+    "open_quorum",
 ]
 
 __version__ = version()

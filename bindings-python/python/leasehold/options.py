@@ -13,6 +13,7 @@ __all__ = [
     "LockOptions",
     "OpenOptions",
     "PoolOptions",
+    "QuorumLockOptions",
     "RedisConfig",
     "RunOptions",
     "Slot",
@@ -63,8 +64,8 @@ class OpenOptions(TypedDict, total=False):
     lock_ttl: float | None
 
 
-class LockOptions(TypedDict, total=False):
-    """How a lock is held."""
+class QuorumLockOptions(TypedDict, total=False):
+    """How a lock of a quorum is held."""
 
     # Time to live without a renewal: by default `lock_ttl`, and at most that.
     ttl: float | None
@@ -73,12 +74,17 @@ class LockOptions(TypedDict, total=False):
     keepalive: bool | float | None
     # How long an acquisition waits: 5 by default, 0 for one attempt.
     timeout: float | None
-    # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
-    # process they are: 0 by default, in the middle of -32,767 to 32,767.
-    priority: int | None
     # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
     # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
     reentrant: bool | None
+
+
+class LockOptions(QuorumLockOptions, total=False):
+    """How a lock is held."""
+
+    # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
+    # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who wait for a quorum have none.
+    priority: int | None
 
 
 class RunOptions(LockOptions, total=False):
