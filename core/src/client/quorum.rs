@@ -257,7 +257,8 @@ impl<S: Store, R: Runtime> Electors<S, R> {
             self.servers.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
         let patience = response.min(options.ttl / ANSWER);
         // Who wants no waiting means that for others, and not for the answers.
-        let limit = asked + if options.timeout == 0 { patience } else { patience.min(deadline - asked) };
+        let limit = asked
+            + if options.timeout == 0 { patience } else { patience.min(deadline.saturating_sub(asked)) };
         let question = |server: &Server<S, R>| vote(server.core.clone(), names, options);
         let mut ballot = Ballot::new(self.servers.all.iter().map(question));
         ballot.count(runtime, limit, |votes| self.servers.is_decided(votes, asked)).await;
@@ -334,7 +335,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     fn is_decided(&self, votes: &[Option<Vote<Lease<S, R>>>], now: Micros) -> bool {
         let (needed, granted) = (self.needed(), granted(votes));
         let ended = votes.iter().flatten().count();
-        let answered = granted + votes.iter().flatten().filter(|vote| is_refusal(vote)).count();
+        let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
         let missing = votes.len() - ended;
         let none_is_awaited = || {
             let awaited = |(vote, server): (&Option<_>, &Server<S, R>)| {
@@ -351,10 +352,10 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     /// Notes who answered; and until when to suspect those who did not, if they had the time.
     fn note(&self, votes: &[Option<Vote<Lease<S, R>>>], suspect_until: Option<Micros>) {
         for (vote, server) in votes.iter().zip(&self.all) {
-            match (vote, suspect_until) {
-                (Some(_), _) => server.suspect_until.store(0, Relaxed),
-                (None, Some(until)) => server.suspect_until.store(until, Relaxed),
-                (None, None) => {}
+            if vote.as_ref().is_some_and(is_answer) {
+                server.suspect_until.store(0, Relaxed);
+            } else if let Some(until) = suspect_until {
+                server.suspect_until.store(until, Relaxed);
             }
         }
     }
@@ -432,6 +433,10 @@ async fn settle(mut releases: Vec<impl Future<Output = Result<()>> + Unpin>, nee
 
 fn granted<L>(votes: &[Option<Vote<L>>]) -> usize {
     votes.iter().flatten().filter(|vote| vote.is_ok()).count()
+}
+
+fn is_answer<L>(vote: &Vote<L>) -> bool {
+    vote.is_ok() || is_refusal(vote)
 }
 
 fn is_refusal<L>(vote: &Vote<L>) -> bool {
