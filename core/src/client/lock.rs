@@ -37,25 +37,30 @@ pub struct Locked<S: Store, R: Runtime> {
     holding: Mutex<Option<Arc<Holding<S, R>>>>,
 }
 
-/// The leases of a lock's names. Those who share it are counted by its pointers.
-struct Holding<S: Store, R: Runtime> {
-    leases: Vec<Lease<S, R>>,
-    electorate: Option<Arc<dyn Electorate<S, R>>>,
+/// What is held. Those who share it are counted by its pointers.
+enum Holding<S: Store, R: Runtime> {
+    /// The leases of the names.
+    One(Vec<Lease<S, R>>),
+    Several(Box<dyn Several>),
 }
 
-/// Several servers that grant a lock together. Behind a pointer, so that a program without a quorum does not carry what
+/// Several servers that grant locks together. Behind a pointer, so that a program without a quorum does not carry what
 /// that needs.
 pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
     fn check(&self, options: &LockOptions) -> Result<()>;
 
-    /// The leases of all servers that granted it.
-    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Vec<Lease<S, R>>>>;
+    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>>;
+}
 
-    fn remaining(&self, leases: &[Lease<S, R>]) -> Micros;
+/// What several servers granted. Dropped, it is given back.
+pub(super) trait Several: MaybeSend + MaybeSync {
+    fn fence(&self) -> u64;
 
-    fn lost(&self, leases: &[Lease<S, R>]) -> BoxedFuture<'static, Option<Error>>;
+    fn remaining(&self) -> Micros;
 
-    fn release<'a>(&'a self, leases: &'a [Lease<S, R>]) -> BoxedFuture<'a, Result<()>>;
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>>;
+
+    fn release(&self) -> BoxedFuture<'_, Result<()>>;
 }
 
 /// Why [`Lock::run`] gives no plain value.
@@ -110,11 +115,10 @@ impl<S: Store, R: Runtime> Lock<S, R> {
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
-        let leases = match &self.electorate {
-            None => self.core.acquire_counted(wanted(&self.names, options)).await?,
-            Some(electorate) => electorate.claim(self.names.clone(), options).await?,
-        };
-        let holding = Arc::new(Holding { leases, electorate: self.electorate.clone() });
+        let holding = Arc::new(match &self.electorate {
+            None => Holding::One(self.core.acquire_counted(wanted(&self.names, options)).await?),
+            Some(electorate) => Holding::Several(electorate.claim(self.names.clone(), options).await?),
+        });
         if reentrant {
             *self.last() = Arc::downgrade(&holding);
         }
@@ -161,7 +165,10 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 
     fn locked(&self, holding: Arc<Holding<S, R>>) -> Locked<S, R> {
-        let fence = holding.leases.iter().map(Lease::fence).max().unwrap_or_default();
+        let fence = match &*holding {
+            Holding::One(leases) => fence(leases),
+            Holding::Several(several) => several.fence(),
+        };
         let runtime = self.core.runtime.clone();
         Locked { runtime, names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
     }
@@ -241,25 +248,30 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
 impl<S: Store, R: Runtime> Holding<S, R> {
     fn remaining(&self) -> Micros {
-        match &self.electorate {
-            None => remaining(&self.leases),
-            Some(electorate) => electorate.remaining(&self.leases),
+        match self {
+            Holding::One(leases) => remaining(leases),
+            Holding::Several(several) => several.remaining(),
         }
     }
 
     fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
-        match &self.electorate {
-            None => Box::pin(lost(&self.leases)),
-            Some(electorate) => electorate.lost(&self.leases),
+        match self {
+            Holding::One(leases) => Box::pin(lost(leases)),
+            Holding::Several(several) => several.lost(),
         }
     }
 
     async fn release(self) -> Result<()> {
-        match &self.electorate {
-            None => release(&self.leases).await,
-            Some(electorate) => electorate.release(&self.leases).await,
+        match self {
+            Holding::One(leases) => release(&leases).await,
+            Holding::Several(several) => several.release().await,
         }
     }
+}
+
+/// The largest fence.
+pub(super) fn fence<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> u64 {
+    leases.iter().map(Lease::fence).max().unwrap_or_default()
 }
 
 /// How long all of them can be relied on.

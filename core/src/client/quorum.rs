@@ -1,26 +1,25 @@
 //! Locks that outlive the loss of servers: a majority of servers that know nothing of each other must grant them.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::Poll;
 
-use futures_util::future::select_all;
-
+use self::ballot::{Ballot, Vote, granted};
+use self::hold::{Hold, Joining};
 use super::courier::unavailable;
-use super::lock::{self, Electorate, check_on, is_lost, wanted};
+use super::lock::{Electorate, Several, check_on, wanted};
 use super::options::lock_names;
 use super::pool::PoolCore;
 use super::waiting::closed;
-use super::{BoxedFuture, Lease, Leasehold, Lock, LockOptions, Runtime, Unit, runtime};
+use super::{BoxedFuture, Lease, Leasehold, Lock, LockOptions, Runtime, Unit};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
 use crate::value::Value;
 use crate::{MILLISECOND, Micros, SECOND};
 
+mod ballot;
+mod hold;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod tests;
@@ -41,8 +40,8 @@ const SUSPICION: Micros = 10 * SECOND;
 ///
 /// Its locks are [`Lock`]s: several names at once, `keepalive`, `lost`, `run` and `reentrant` mean what they always do. A
 /// lock is lost when fewer than a majority still hold it; it can be relied on for as long as the best majority can, each
-/// deadline counted from before the server was asked, less 1 % and 2 ms. What a server grants too late, or to somebody
-/// who has no majority, is given back, and a release goes to all.
+/// deadline counted from before the server was asked, less 1 % and 2 ms. A server that grants late holds it too,
+/// while its majority stands; what is granted to somebody who has none is given back, and a release goes to all.
 ///
 /// # What it costs
 ///
@@ -76,14 +75,10 @@ const SUSPICION: Micros = 10 * SECOND;
 /// A single server's fences depend on no clock. What must never be wrong is better locked there.
 pub struct Quorum<S: Store, R: Runtime> {
     handles: Vec<Leasehold<S, R>>,
-    servers: Arc<Servers<S, R>>,
+    servers: Voters<S, R>,
 }
 
-/// Those who vote, and how many names each of them grants.
-struct Electors<S: Store, R: Runtime> {
-    servers: Arc<Servers<S, R>>,
-    names: usize,
-}
+type Voters<S, R> = Arc<Servers<S, R>>;
 
 /// Those who vote.
 struct Servers<S: Store, R: Runtime> {
@@ -96,15 +91,6 @@ struct Server<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
     /// Until when nobody waits for it, because it gave no answer; 0 if it did.
     suspect_until: AtomicU64,
-}
-
-/// What a server answered: leases of all names, why it refuses, or why it could not be asked.
-type Vote<L> = Result<Vec<L>>;
-
-/// A round of questions. What is granted after it was dropped is given back.
-struct Ballot<F, L> {
-    questions: Vec<Pin<Box<F>>>,
-    votes: Vec<Option<Vote<L>>>,
 }
 
 impl<S: Store, R: Runtime> Quorum<S, R> {
@@ -163,15 +149,14 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
         match &*self.servers.all {
             [one] => Lock::new(one.core.clone(), None, names, options),
             [first, ..] => {
-                let electors = Electors { servers: self.servers.clone(), names: names.len() };
-                Lock::new(first.core.clone(), Some(Arc::new(electors)), names, options)
+                Lock::new(first.core.clone(), Some(Arc::new(self.servers.clone())), names, options)
             }
             [] => Err(closed()),
         }
     }
 }
 
-impl<S: Store, R: Runtime> Electorate<S, R> for Electors<S, R> {
+impl<S: Store, R: Runtime> Electorate<S, R> for Voters<S, R> {
     fn check(&self, options: &LockOptions) -> Result<()> {
         if options.priority != 0 {
             return Err(Error::invalid(
@@ -179,58 +164,35 @@ impl<S: Store, R: Runtime> Electorate<S, R> for Electors<S, R> {
                 "has no meaning for locks of a quorum: those who wait for several servers stand in no line",
             ));
         }
-        self.servers.all.iter().try_for_each(|server| check_on(&server.core, options))
+        self.all.iter().try_for_each(|server| check_on(&server.core, options))
     }
 
-    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Vec<Lease<S, R>>>> {
-        Box::pin(self.pursue(names, options))
-    }
-
-    /// As long as the best last of which there are enough.
-    fn remaining(&self, leases: &[Lease<S, R>]) -> Micros {
-        let times: Vec<_> = leases.chunks(self.names).map(lock::remaining).collect();
-        let enough =
-            |time: &Micros| times.iter().filter(|other| *other >= time).count() >= self.servers.needed();
-        times.iter().copied().filter(enough).max().unwrap_or_default()
-    }
-
-    /// Ends with the loss that leaves too few.
-    fn lost(&self, leases: &[Lease<S, R>]) -> BoxedFuture<'static, Option<Error>> {
-        let mut servers: Vec<_> =
-            leases.chunks(self.names).map(|group| Box::pin(lock::lost(group))).collect();
-        let needed = self.servers.needed();
-        Box::pin(async move {
-            while !servers.is_empty() {
-                let (ending, _, others) = select_all(servers).await;
-                if ending.is_none() || others.len() < needed {
-                    return ending;
-                }
-                servers = others;
-            }
-            None
+    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>> {
+        Box::pin(async {
+            let shared = self.pursue(names, options).await?;
+            Ok(Box::new(shared) as Box<dyn Several>)
         })
-    }
-
-    /// Tells all, and waits for so many as are needed; the others are told in the background.
-    fn release<'a>(&'a self, leases: &'a [Lease<S, R>]) -> BoxedFuture<'a, Result<()>> {
-        let servers = leases.chunks(self.names).map(lock::release);
-        Box::pin(settle(servers.map(Box::pin).collect(), self.servers.needed()))
     }
 }
 
-impl<S: Store, R: Runtime> Electors<S, R> {
+impl<S: Store, R: Runtime> Servers<S, R> {
+    /// The smallest majority.
+    fn needed(&self) -> usize {
+        self.all.len() / 2 + 1
+    }
+
     /// Asks all servers until a majority grants, or the timeout has passed.
-    async fn pursue(&self, names: Arc<[SlotId]>, options: LockOptions) -> Result<Vec<Lease<S, R>>> {
-        let runtime = &self.servers.runtime;
+    async fn pursue(self: &Arc<Self>, names: Arc<[SlotId]>, options: LockOptions) -> Result<Hold<S, R>> {
+        let runtime = &self.runtime;
         let deadline = runtime.now() + options.timeout;
         let (mut least, longest) = PAUSES;
         loop {
-            if self.servers.all.iter().any(|server| server.core.room.is_closed()) {
+            if self.all.iter().any(|server| server.core.room.is_closed()) {
                 return Err(closed());
             }
             let asked = runtime.now();
             let refused = match self.ask(&names, &options, deadline).await {
-                Ok(leases) => return Ok(leases),
+                Ok(hold) => return Ok(hold),
                 Err(error) => error,
             };
             // Longer than a round takes, or those who were in each other's way would meet again.
@@ -246,89 +208,59 @@ impl<S: Store, R: Runtime> Electors<S, R> {
 
     /// One round. What it had and was not enough is given back as it ends.
     async fn ask(
-        &self,
-        names: &[SlotId],
+        self: &Arc<Self>,
+        names: &Arc<[SlotId]>,
         options: &LockOptions,
         deadline: Micros,
-    ) -> Result<Vec<Lease<S, R>>> {
-        let runtime = &self.servers.runtime;
+    ) -> Result<Hold<S, R>> {
+        let runtime = &self.runtime;
         let asked = runtime.now();
-        let response =
-            self.servers.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
+        let response = self.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
         let patience = response.min(options.ttl / ANSWER);
         // Who wants no waiting means that for others, and not for the answers.
-        let limit = asked
-            + if options.timeout == 0 { patience } else { patience.min(deadline.saturating_sub(asked)) };
-        let question = |server: &Server<S, R>| vote(server.core.clone(), names, options);
-        let mut ballot = Ballot::new(self.servers.all.iter().map(question));
-        ballot.count(runtime, limit, |votes| self.servers.is_decided(votes, asked)).await;
+        let waits =
+            if options.timeout == 0 { patience } else { deadline.saturating_sub(asked).min(patience) };
+        let question = |server: &Server<S, R>| vote(server.core.clone(), names.clone(), options.clone());
+        let mut ballot = Ballot::new(self.all.iter().map(question));
+        ballot.count(runtime, asked + waits, |votes| self.is_decided(votes, asked)).await;
+        if granted(&ballot.votes) < self.needed() {
+            self.note(&ballot.votes, asked + patience);
+            return Err(self.refusal(ballot.votes, options, patience));
+        }
+        // Most of the others answer soon, and need no task to wait for them.
         let now = runtime.now();
-        if granted(&ballot.votes) >= self.servers.needed() {
-            // Each server more that holds it may fail: the others have as long again.
-            let took = now.saturating_sub(asked);
-            ballot.count(runtime, limit.min(now + took), |_| false).await;
-        }
-        let silent = (now >= asked + patience).then_some(now + SUSPICION);
-        self.servers.note(&ballot.votes, silent);
-        self.outcome(ballot.votes, options, patience)
-    }
-
-    fn outcome(
-        &self,
-        votes: Vec<Option<Vote<Lease<S, R>>>>,
-        options: &LockOptions,
-        patience: Micros,
-    ) -> Result<Vec<Lease<S, R>>> {
-        let (servers, needed, granted) = (self.servers.all.len(), self.servers.needed(), granted(&votes));
-        let (mut leases, mut answered, mut refusal, mut trouble) = (Vec::new(), granted, None, None);
-        for (at, (vote, server)) in votes.into_iter().zip(&self.servers.all).enumerate() {
-            match vote {
-                Some(Ok(granted)) => leases.extend(granted),
-                vote @ Some(Err(_)) if vote.as_ref().is_some_and(is_refusal) => {
-                    answered += 1;
-                    refusal = refusal.or(vote.and_then(Result::err));
-                }
-                vote => {
-                    trouble.get_or_insert_with(|| {
-                        let said = vote.and_then(Result::err).map(|error| error.message().to_owned());
-                        let silence = || format!("no answer within {} ms", patience / MILLISECOND);
-                        let cause = server.core.courier.trouble().or(said).unwrap_or_else(silence);
-                        format!("servers[{at}]: {cause}")
-                    });
-                }
-            }
-        }
-        if answered < needed {
-            let trouble = trouble.unwrap_or_default();
-            let message = format!("{answered} of {servers} servers answered, and {needed} must; {trouble}");
-            return Err(unavailable(&message));
-        }
-        if granted >= needed && self.remaining(&leases) >= options.ttl / LEFT {
-            return Ok(leases);
-        }
-        let code = if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut };
-        let message = match refusal.filter(|_| granted < needed) {
-            Some(refusal) => {
-                let why = refusal.message();
-                let refused = answered - granted;
-                format!(
-                    "{granted} of {servers} servers granted the lock and {refused} refused, and {needed} must grant it; {why}"
-                )
-            }
-            None => {
+        let limit = (asked + patience).min(now + now.saturating_sub(asked));
+        ballot.count(runtime, limit, |_| false).await;
+        let hold = Hold::new(ballot.take_granted(), self.needed());
+        if hold.remaining() < options.ttl / LEFT {
+            return Err(Error::new(
+                if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut },
                 "a majority of the servers granted the lock, but too late to leave a quarter of its ttl; \
-                     give a longer ttl, or see why the servers are slow"
-                    .to_owned()
-            }
-        };
-        Err(Error::new(code, message))
+                 give a longer ttl, or see why the servers are slow",
+            ));
+        }
+        if ballot.is_open() {
+            runtime.spawn(self.clone().hear_the_rest(ballot, asked + patience, hold.joining()));
+        } else {
+            self.note(&ballot.votes, asked + patience);
+        }
+        Ok(hold)
     }
-}
 
-impl<S: Store, R: Runtime> Servers<S, R> {
-    /// The smallest majority.
-    fn needed(&self) -> usize {
-        self.all.len() / 2 + 1
+    /// Lets the servers that answer late hold the lock too: the more do, the more of them may fail.
+    async fn hear_the_rest<F: Future<Output = Vote<Lease<S, R>>>>(
+        self: Arc<Self>,
+        mut ballot: Ballot<F, Lease<S, R>>,
+        limit: Micros,
+        joining: Joining<S, R>,
+    ) {
+        while ballot.is_open() && self.runtime.now() < limit {
+            let heard = ballot.votes.iter().flatten().count();
+            let more = |votes: &[Option<_>]| votes.iter().flatten().count() > heard;
+            ballot.count(&self.runtime, limit, more).await;
+            ballot.take_granted().into_iter().for_each(|leases| joining.join(leases));
+        }
+        self.note(&ballot.votes, limit);
     }
 
     /// Whether the votes that are missing can be done without.
@@ -349,98 +281,78 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         is_had || cannot_be_had || ended >= needed && none_is_awaited()
     }
 
-    /// Notes who answered; and until when to suspect those who did not, if they had the time.
-    fn note(&self, votes: &[Option<Vote<Lease<S, R>>>], suspect_until: Option<Micros>) {
+    /// Notes who answered, and suspects those who did not, if they had until this time, and it has passed.
+    fn note(&self, votes: &[Option<Vote<Lease<S, R>>>], limit: Micros) {
+        let now = self.runtime.now();
         for (vote, server) in votes.iter().zip(&self.all) {
             if vote.as_ref().is_some_and(is_answer) {
                 server.suspect_until.store(0, Relaxed);
-            } else if let Some(until) = suspect_until {
-                server.suspect_until.store(until, Relaxed);
+            } else if now >= limit {
+                server.suspect_until.store(now + SUSPICION, Relaxed);
             }
         }
     }
-}
 
-impl<F: Future<Output = Vote<L>>, L> Ballot<F, L> {
-    fn new(questions: impl Iterator<Item = F>) -> Self {
-        let questions: Vec<_> = questions.map(Box::pin).collect();
-        let votes = questions.iter().map(|_| None).collect();
-        Ballot { questions, votes }
-    }
-
-    /// Hears answers until all are there, or it is decided, or until `limit`.
-    async fn count(
-        &mut self,
-        runtime: &impl Runtime,
-        limit: Micros,
-        is_decided: impl Fn(&[Option<Vote<L>>]) -> bool,
-    ) {
-        let counted = poll_fn(|context| {
-            for (question, vote) in self.questions.iter_mut().zip(&mut self.votes) {
-                if vote.is_none()
-                    && let Poll::Ready(answer) = question.as_mut().poll(context)
-                {
-                    *vote = Some(answer);
+    /// Why there is no majority: too few answers, or too many refusals.
+    fn refusal(
+        &self,
+        votes: Vec<Option<Vote<Lease<S, R>>>>,
+        options: &LockOptions,
+        patience: Micros,
+    ) -> Error {
+        let (servers, needed, granted) = (self.all.len(), self.needed(), granted(&votes));
+        let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
+        let (mut refusals, mut troubles) = (Vec::new(), Vec::new());
+        for (at, (vote, server)) in votes.into_iter().zip(&self.all).enumerate() {
+            match vote {
+                Some(Ok(_)) => {}
+                Some(Err(error)) if is_refusal(&error) => refusals.push(error),
+                other => {
+                    let said = other.and_then(Result::err).map(|error| error.message().to_owned());
+                    let silence = || format!("no answer within {} ms", patience / MILLISECOND);
+                    let cause = server.core.courier.trouble().or(said).unwrap_or_else(silence);
+                    troubles.push(format!("servers[{at}]: {cause}"));
                 }
             }
-            let ended = self.votes.iter().all(Option::is_some) || is_decided(&self.votes);
-            if ended { Poll::Ready(()) } else { Poll::Pending }
-        });
-        runtime::by(runtime, limit, pin!(counted)).await;
+        }
+        if answered < needed {
+            let why = troubles.first().map_or("", String::as_str);
+            return unavailable(&format!(
+                "{answered} of {servers} servers answered, and {needed} must; {why}"
+            ));
+        }
+        let why = refusals.first().map_or("", Error::message);
+        let code = if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut };
+        let refused = refusals.len();
+        Error::new(
+            code,
+            format!(
+                "{granted} of {servers} servers granted the lock and {refused} refused, and {needed} must grant it; {why}"
+            ),
+        )
     }
 }
 
 /// Asks one server once. Nobody waits in its line: see [`Quorum`].
 async fn vote<S: Store, R: Runtime>(
     core: Arc<PoolCore<S, R>>,
-    names: &[SlotId],
-    options: &LockOptions,
+    names: Arc<[SlotId]>,
+    options: LockOptions,
 ) -> Vote<Lease<S, R>> {
     let now = core.runtime.now();
-    let want = |timeout| core.want(wanted(names, LockOptions { timeout, ..options.clone() }), now);
+    let want = |timeout| core.want(wanted(&names, LockOptions { timeout, ..options.clone() }), now);
     match core.attempt(&want(0)?, false).await? {
         Ok(leases) => Ok(leases),
         Err(refused) => Err(core.late(&refused, &want(options.timeout)?)),
     }
 }
 
-/// Waits until so many of the releases found their leases whole as are needed. That more were lost than can be spared
-/// outweighs that a server could not be told.
-async fn settle(mut releases: Vec<impl Future<Output = Result<()>> + Unpin>, needed: usize) -> Result<()> {
-    let (mut standing, mut held, mut loss, mut trouble) = (releases.len(), 0, Ok(()), Ok(()));
-    poll_fn(|context| {
-        releases.retain_mut(|release| {
-            let Poll::Ready(end) = Pin::new(release).poll(context) else { return true };
-            match end {
-                Ok(()) => held += 1,
-                lost if is_lost(&lost) => {
-                    standing -= 1;
-                    loss = lost;
-                }
-                other => trouble = other,
-            }
-            false
-        });
-        let ended = releases.is_empty() || held >= needed || standing < needed;
-        if ended { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    if held >= needed {
-        return Ok(());
-    }
-    if standing < needed { loss } else { trouble }
-}
-
-fn granted<L>(votes: &[Option<Vote<L>>]) -> usize {
-    votes.iter().flatten().filter(|vote| vote.is_ok()).count()
-}
-
 fn is_answer<L>(vote: &Vote<L>) -> bool {
-    vote.is_ok() || is_refusal(vote)
+    vote.as_ref().map_or_else(is_refusal, |_| true)
 }
 
-fn is_refusal<L>(vote: &Vote<L>) -> bool {
-    vote.as_ref().is_err_and(|error| matches!(error.code(), Code::Exhausted | Code::TimedOut))
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.code(), Code::Exhausted | Code::TimedOut)
 }
 
 impl<S: Store, R: Runtime> fmt::Debug for Quorum<S, R> {

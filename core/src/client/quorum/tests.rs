@@ -28,6 +28,9 @@ const DEAD: u8 = 1;
 const HUNG: u8 = 2;
 /// Performs, and does not answer.
 const MUTE: u8 = 3;
+/// Answers when the others have answered long ago, and in time.
+const SLOW: u8 = 4;
+const DELAY: Micros = 80 * MILLISECOND;
 
 impl Faulty {
     fn new(clock: StoreClock) -> Self {
@@ -75,6 +78,7 @@ impl StorePool for FaultyPool {
         match state {
             DEAD => return Err(StoreError::new(Certainty::NotPerformed, "connection refused")),
             HUNG => std::future::pending().await,
+            SLOW => tokio::time::sleep(Duration::from_micros(DELAY)).await,
             _ => {}
         }
         let pool: Arc<MemoryPool> = self.store.memory.lock().unwrap().pool(&self.name);
@@ -328,6 +332,46 @@ async fn it_lasts_while_a_majority_keeps_it_and_is_lost_with_that() {
     assert_eq!(held.release().await.unwrap_err().code(), Code::Lost);
     assert!(began.elapsed() < 50 * MILLISECOND, "{} µs", began.elapsed());
     held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_grants_late_holds_the_lock_too() {
+    let servers = servers(3);
+    let here = quorum(&servers);
+    // From now on each takes one message.
+    locked(&here, at_once()).await.unwrap().release().await.unwrap();
+    servers[2].is(SLOW);
+    let began = Stopwatch::start();
+    let held = locked(&here, at_once()).await.unwrap();
+    assert!(began.elapsed() < DELAY, "nobody waited for it: {} µs", began.elapsed());
+    let lost = held.lost();
+    tokio::time::sleep(Duration::from_micros(2 * DELAY)).await;
+    servers[2].is(WELL);
+    // Without it there would be one left.
+    servers[0].is(DEAD);
+    tokio::time::sleep(Duration::from_micros(TTL * 3 / 2)).await;
+    assert!(held.is_held());
+    servers[1].is(DEAD);
+    assert!(bounded(2 * TTL, lost).await.is_some() && !held.is_held());
+}
+
+#[tokio::test]
+async fn who_grants_late_does_not_bring_back_what_is_lost() {
+    let servers = servers(3);
+    let here = quorum(&servers);
+    // From now on each takes one message.
+    locked(&here, at_once()).await.unwrap().release().await.unwrap();
+    servers[2].is(SLOW);
+    let keepalive = Keepalive::Every(5 * MILLISECOND);
+    let held = locked(&here, LockOptions { keepalive, ..at_once() }).await.unwrap();
+    servers[0].forgets();
+    let error = bounded(DELAY, held.lost()).await.unwrap();
+    assert_eq!(error.code(), Code::Lost);
+    tokio::time::sleep(Duration::from_micros(2 * DELAY)).await;
+    assert!(!held.is_held(), "in between it may have been another's");
+    servers[2].is(WELL);
+    eventually_free(&servers[2..], 1).await;
+    assert_eq!(held.release().await.unwrap_err().code(), Code::Lost);
 }
 
 // In node-redlock `using` threw away what its routine gave when the lock did not last.
