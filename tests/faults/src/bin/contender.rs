@@ -4,12 +4,13 @@
 //! between them, a majority grants it. Who wins it passes the gate: a
 //! file whose lock the system keeps, and gives up with the process. Then it prints `inside FENCE`, or `intruder FENCE`
 //! if somebody else is there, and after it has held the prize and given it back `served FENCE`, or `late FENCE` if the
-//! prize was lost meanwhile, or `failed CODE`.
+//! prize was lost meanwhile, or `untold FENCE` if the store could not be told, or `failed CODE`.
 
 use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
+use leasehold::Code;
 use leasehold_faults::{Prize, handle};
 
 fn say(what: &str, of: impl std::fmt::Display) {
@@ -34,6 +35,8 @@ async fn contend(prize: Prize, gate: String, hold: Duration) {
     passage.unlock().expect("left");
     match won.give_back().await {
         Ok(()) if held => say("served", fence),
+        // It was held to the end, and a server did not answer to that.
+        Err(error) if held && error.code() == Code::StoreUnavailable => say("untold", fence),
         _ => say("late", fence),
     }
 }
