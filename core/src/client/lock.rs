@@ -2,20 +2,15 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Poll;
 
-use futures_util::future::{poll_fn, select_all};
-
+use super::holding::{Electorate, Several, fence, is_lost, lost, release, remaining};
 use super::pool::PoolCore;
-use super::{
-    AcquireOptions, BoxedFuture, Lease, LockOptions, MaybeSend, MaybeSync, PoolOptions, ReleaseOptions,
-    Runtime, Unit, runtime,
-};
+use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
 use crate::value::Value;
-use crate::{Code, MILLISECOND, Micros};
+use crate::{MILLISECOND, Micros};
 
 /// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
 pub struct Lock<S: Store, R: Runtime> {
@@ -42,25 +37,6 @@ enum Holding<S: Store, R: Runtime> {
     /// The leases of the names.
     One(Vec<Lease<S, R>>),
     Several(Box<dyn Several>),
-}
-
-/// Several servers that grant locks together. Behind a pointer, so that a program without a quorum does not carry what
-/// that needs.
-pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
-    fn check(&self, options: &LockOptions) -> Result<()>;
-
-    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>>;
-}
-
-/// What several servers granted. Dropped, it is given back.
-pub(super) trait Several: MaybeSend + MaybeSync {
-    fn fence(&self) -> u64;
-
-    fn remaining(&self) -> Micros;
-
-    fn lost(&self) -> BoxedFuture<'static, Option<Error>>;
-
-    fn release(&self) -> BoxedFuture<'_, Result<()>>;
 }
 
 /// Why [`Lock::run`] gives no plain value.
@@ -269,43 +245,6 @@ impl<S: Store, R: Runtime> Holding<S, R> {
     }
 }
 
-/// The largest fence.
-pub(super) fn fence<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> u64 {
-    leases.iter().map(Lease::fence).max().unwrap_or_default()
-}
-
-/// How long all of them can be relied on.
-pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros {
-    leases.iter().map(Lease::remaining).min().unwrap_or_default()
-}
-
-/// Of several names the first that is lost ends it.
-pub(super) fn lost<S: Store, R: Runtime>(
-    leases: &[Lease<S, R>],
-) -> impl Future<Output = Option<Error>> + use<S, R> {
-    let ends: Vec<_> = leases.iter().map(|lease| Box::pin(lease.lost())).collect();
-    async move { select_all(ends).await.0 }
-}
-
-pub(super) async fn release<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Result<()> {
-    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
-    let mut releases: Vec<_> = leases.iter().map(release).collect();
-    let mut outcome = Ok(());
-    poll_fn(|context| {
-        releases.retain_mut(|release| {
-            let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
-            // That a part of it was lost outweighs that the store could not be told of another.
-            if !is_lost(&outcome) && end.is_err() {
-                outcome = end;
-            }
-            false
-        });
-        if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outcome
-}
-
 /// What an acquisition of a lock wants of its pool.
 pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
     let LockOptions { ttl, keepalive, timeout, priority, reentrant: _ } = options;
@@ -329,10 +268,6 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
         ));
     }
     core.interval(Some(options.keepalive), options.ttl).map(drop)
-}
-
-pub(super) fn is_lost(outcome: &Result<()>) -> bool {
-    outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
 }
 
 impl<T: fmt::Debug> fmt::Display for RunError<T> {
@@ -360,6 +295,7 @@ impl<S: Store, R: Runtime> fmt::Debug for Locked<S, R> {
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
+    use crate::Code;
     use crate::client::Keepalive;
     use crate::client::native::{NativeLeasehold, connect};
 

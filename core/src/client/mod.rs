@@ -10,6 +10,7 @@ mod calls;
 mod courier;
 #[cfg(feature = "tokio")]
 mod engine;
+mod holding;
 mod keeper;
 mod lease;
 mod leasehold;

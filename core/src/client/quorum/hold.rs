@@ -8,7 +8,7 @@ use std::task::Poll;
 use futures_util::future::select_all;
 
 use crate::Micros;
-use crate::client::lock::{self, Several, is_lost};
+use crate::client::holding::{self, Several, is_lost};
 use crate::client::{BoxedFuture, Lease, Runtime};
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -34,7 +34,7 @@ type End = BoxedFuture<'static, Option<Error>>;
 impl<S: Store, R: Runtime> Hold<S, R> {
     pub fn new(held: Vec<Vec<Lease<S, R>>>, needed: usize) -> Self {
         // Of those only who made the majority: what comes later is no later than the next holder's.
-        let fence = held.iter().map(|leases| lock::fence(leases)).max().unwrap_or_default();
+        let fence = held.iter().map(|leases| holding::fence(leases)).max().unwrap_or_default();
         Hold { servers: Arc::new(Holders { held: Mutex::new(held), needed }), fence }
     }
 
@@ -58,7 +58,7 @@ impl<S: Store, R: Runtime> Joining<S, R> {
 impl<S: Store, R: Runtime> Holders<S, R> {
     /// When each but the first so many of them ends.
     fn ends(&self, after: usize) -> Vec<End> {
-        let end = |leases: &Vec<_>| Box::pin(lock::lost(leases)) as End;
+        let end = |leases: &Vec<_>| Box::pin(holding::lost(leases)) as End;
         self.lock().iter().skip(after).map(end).collect()
     }
 
@@ -101,7 +101,7 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
     fn release(&self) -> BoxedFuture<'_, Result<()>> {
         let held = std::mem::take(&mut *self.servers.lock());
         Box::pin(async move {
-            let releases = held.iter().map(|leases| Box::pin(lock::release(leases)));
+            let releases = held.iter().map(|leases| Box::pin(holding::release(leases)));
             settle(releases.collect(), self.servers.needed).await
         })
     }
@@ -109,7 +109,7 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
 
 /// As long as the best last of which there are enough.
 fn remaining<S: Store, R: Runtime>(held: &[Vec<Lease<S, R>>], needed: usize) -> Micros {
-    let times: Vec<_> = held.iter().map(|leases| lock::remaining(leases)).collect();
+    let times: Vec<_> = held.iter().map(|leases| holding::remaining(leases)).collect();
     let enough = |time: &Micros| times.iter().filter(|other| *other >= time).count() >= needed;
     times.iter().copied().filter(enough).max().unwrap_or_default()
 }
