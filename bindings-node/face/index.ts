@@ -1,6 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { type Code, LeaseholdError } from "./errors.js";
+export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./fence.js";
+export { type Handshakes, recommendedTtl } from "./handshake.js";
 export type { Lease, ReleaseOptions } from "./lease.js";
 export { type Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
 export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./lock.js";

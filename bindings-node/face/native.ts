@@ -3,6 +3,9 @@ import { createRequire } from "node:module";
 /** What the compiled addon exports. Things are known to it by their numbers. */
 export interface Native {
   version(): string;
+  fenceAdmit(highest: unknown, fence: unknown): Answer<bigint>;
+  fenceTexts(): [script: string, sql: string];
+  recommendedTtl(options: unknown): Answer<number>;
   Cancel: new () => Cancel;
   open(target: unknown, options: unknown): Promise<Answer<number>>;
   leaseholdPool(

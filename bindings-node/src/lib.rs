@@ -11,6 +11,7 @@
 mod answer;
 mod calls;
 mod cancel;
+mod checks;
 mod kept;
 mod lease;
 mod leasehold;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ended, guarded, settled } from "../face/calls.js";
-import { type Lease, open, openQuorum, version } from "../face/index.js";
+import { FenceGuard, type Lease, open, openQuorum, recommendedTtl, version } from "../face/index.js";
 import { exported } from "./exports.js";
 import { collected, eventually } from "./support.js";
 import { trial } from "./trial.js";
@@ -25,6 +25,10 @@ const calls: Record<string, () => unknown> = {
   open_quorum: () => openQuorum(["memory:"]),
   quorum_lock: () => quorum.lock("a"),
   quorum_close: () => quorum.close(),
+  fence_admit: () => new FenceGuard().admit(1),
+  // The face comes to it as it is loaded.
+  fence_texts: () => guarded(() => trial.fenceTexts()),
+  recommended_ttl: () => recommendedTtl({ contenders: 1, levels: 1, handshake: 1, roundTrip: 1, confidence: 0.5 }),
   pool_acquire: () => pool.acquire(),
   pool_acquire_many: () => pool.acquireMany({ count: 1 }),
   pool_take: () => pool.tryAcquire(),

@@ -1,4 +1,4 @@
-import { type Leasehold, open, openQuorum, type Pool } from "leasehold";
+import { FenceGuard, type Leasehold, open, openQuorum, type Pool } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -27,6 +27,14 @@ export async function withdrawByMajority(servers: string[], account: number, led
   await using quorum = await openQuorum(servers, { namespace: "eth:1", responseTimeout: 500 });
   const lock = quorum.lock(`account:${account}`, { timeout: 2_000 });
   return await lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
+}
+
+export function ledgerOf(balances: Map<number, bigint>): (account: number, balance: bigint, fence: bigint) => void {
+  const guard = new FenceGuard();
+  return (account, balance, fence) => {
+    guard.admit(fence); // throws `lost` for a holder that is late
+    balances.set(account, balance);
+  };
 }
 
 function sign(payment: string, from: string, nonce: bigint): string {

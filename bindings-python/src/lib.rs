@@ -7,6 +7,7 @@ mod bell;
 mod blocking;
 mod bridge;
 mod callback;
+mod checks;
 mod errors;
 mod face;
 mod guard;
@@ -29,6 +30,8 @@ mod _leasehold {
 
     #[pymodule_export]
     use super::asyncio::Pending;
+    #[pymodule_export]
+    use super::checks::{fence_admit, fence_texts, recommended_ttl};
     #[pymodule_export]
     use super::lease::{Granted, Lease};
     #[pymodule_export]

@@ -38,8 +38,14 @@ def test_the_example_that_locks_runs(redis_place):
         assert re.fullmatch(r"withdrawn under \d+\n\['account:13', 'treasury'\] for [\d.]+ s\n", done.stdout)
 
 
-def test_the_example_of_a_quorum_runs():
-    (example,) = MAIN[2:]
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(2, r"\['account:13'\] for [\d.]+ s\n"), (3, r"\{'account:13': 7\}, and a ttl of 0.41 s\n")],
+    ids=["quorum", "checks"],
+)
+def test_an_example_in_memory_runs(at, said):
+    assert len(MAIN) == 4
+    example = MAIN[at]
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert re.fullmatch(r"\['account:13'\] for [\d.]+ s\n", done.stdout)
+    assert re.fullmatch(said, done.stdout)

@@ -1,7 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, version
+from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, recommended_ttl, version
 from .errors import (
     Busy,
     Cancelled,
@@ -18,11 +18,15 @@ from .errors import (
     StoreUnavailable,
     TimedOut,
 )
+from .fence import FENCE_SCRIPT, FENCE_SQL, FenceGuard
 
 __all__ = [
+    "FENCE_SCRIPT",
+    "FENCE_SQL",
     "Busy",
     "Cancelled",
     "Exhausted",
+    "FenceGuard",
     "Insufficient",
     "Internal",
     "InvalidArgument",
@@ -44,6 +48,7 @@ __all__ = [
     "aio",
     "open",
     "open_quorum",
+    "recommended_ttl",
 ]
 
 __version__ = version()

@@ -9,6 +9,7 @@ from .errors import Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
+    Handshakes,
     LockConfig,
     LockOptions,
     OpenOptions,
@@ -36,10 +37,13 @@ __all__ = [
     "Pending",
     "Pool",
     "Quorum",
+    "fence_admit",
+    "fence_texts",
     "open",
     "open_aio",
     "open_quorum",
     "open_quorum_aio",
+    "recommended_ttl",
     "version",
 ]
 
@@ -55,6 +59,15 @@ def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quoru
 
 def open_quorum_aio(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
     """The same for asyncio."""
+
+def fence_admit(highest: int, fence: int) -> int:
+    """The highest fence from now on, unless the holder is late."""
+
+def fence_texts() -> tuple[str, str]:
+    """The script for Redis and the condition in SQL."""
+
+def recommended_ttl(**options: Unpack[Handshakes]) -> float:
+    """The time to live, in seconds, that outlasts a chain of thieves who wait one behind the other, with this confidence."""
 
 def version() -> str:
     """The version of the compiled half; the package is of the same."""

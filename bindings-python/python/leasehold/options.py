@@ -9,6 +9,7 @@ __all__ = [
     "AcquireManyOptions",
     "AcquireOptions",
     "AsyncPoolOptions",
+    "Handshakes",
     "LockConfig",
     "LockOptions",
     "OpenOptions",
@@ -162,3 +163,18 @@ class AcquireManyOptions(AcquireOptions, total=False):
 
     # How many, all or none: 1 by default, at most 1,000.
     count: int | None
+
+
+class Handshakes(TypedDict):
+    """Who contends for a lock, and how long it takes to rob its holder."""
+
+    # How many contend for the lock at once: 1 to 1,000,000,000.
+    contenders: int
+    # How many levels of priority they have: 1 to 65,536.
+    levels: int
+    # How long one handshake takes, more than 0: a high quantile of what was measured, and not the mean.
+    handshake: float
+    # How long it takes to ask the store and have its answer.
+    round_trip: float
+    # The part of all chains of thieves that shall end in time: above 0 and below 1.
+    confidence: float
