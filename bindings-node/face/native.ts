@@ -3,6 +3,9 @@ import { createRequire } from "node:module";
 /** What the compiled addon exports. Things are known to it by their numbers. */
 export interface Native {
   version(): string;
+  fenceAdmit(highest: unknown, fence: unknown): Answer<bigint>;
+  fenceTexts(): [script: string, sql: string];
+  recommendedTtl(options: unknown): Answer<number>;
   Cancel: new () => Cancel;
   open(target: unknown, options: unknown): Promise<Answer<number>>;
   leaseholdPool(
@@ -14,6 +17,10 @@ export interface Native {
   leaseholdLock(leasehold: number, names: unknown, options: unknown): Answer<number>;
   leaseholdClose(leasehold: number): Answer<void>;
   leaseholdForget(leasehold: number): void;
+  openQuorum(servers: unknown, options: unknown): Promise<Answer<number>>;
+  quorumLock(quorum: number, names: unknown, options: unknown): Answer<number>;
+  quorumClose(quorum: number): Answer<void>;
+  quorumForget(quorum: number): void;
   attend(bell: () => void): void;
   /** The number of each call that has ended, then its answer. */
   turn(): (number | Answer<never>)[];

@@ -11,12 +11,14 @@
 mod answer;
 mod calls;
 mod cancel;
+mod checks;
 mod kept;
 mod lease;
 mod leasehold;
 mod lock;
 mod nonce_source;
 mod pool;
+mod quorum;
 mod registers;
 mod table;
 #[cfg(feature = "trial")]

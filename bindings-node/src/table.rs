@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use leasehold::client::TokioRuntime;
-use leasehold::client::native::{NativeLeasehold, NativeStore};
+use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore};
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error};
 use napi::Result;
@@ -25,6 +25,7 @@ pub type NativeLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
 #[derive(Default)]
 struct Tables {
     leaseholds: Table<NativeLeasehold>,
+    quorums: Table<NativeQuorum>,
     pools: Table<NativePool>,
     leases: Table<NativeLease>,
     locks: Table<NativeLock>,
@@ -100,6 +101,7 @@ macro_rules! tabled {
 }
 
 tabled!(NativeLeasehold, leaseholds, misused("no such handle"));
+tabled!(NativeQuorum, quorums, misused("no such quorum"));
 tabled!(NativePool, pools, misused("no such pool"));
 tabled!(NativeLease, leases, Error::new(Code::Lost, "the lease was given back already; acquire anew"));
 tabled!(NativeLock, locks, misused("no such lock"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ended, guarded, settled } from "../face/calls.js";
-import { type Lease, open, version } from "../face/index.js";
+import { FenceGuard, type Lease, open, openQuorum, recommendedTtl, version } from "../face/index.js";
 import { exported } from "./exports.js";
 import { collected, eventually } from "./support.js";
 import { trial } from "./trial.js";
@@ -13,6 +13,7 @@ const far = await lh.pool("far", { slots: ["a"] });
 const lease = await pool.acquire({ slots: ["b"] });
 const lock = lh.lock("shared", { reentrant: true });
 const locked = await lock.acquire();
+const quorum = await openQuorum(["memory:1", "memory:2"]);
 
 /** How each export is called through the face. */
 const calls: Record<string, () => unknown> = {
@@ -21,6 +22,13 @@ const calls: Record<string, () => unknown> = {
   leasehold_pool: () => lh.pool("q", { slots: ["a"] }),
   leasehold_lock: () => lh.lock("another"),
   leasehold_close: () => lh.close(),
+  open_quorum: () => openQuorum(["memory:"]),
+  quorum_lock: () => quorum.lock("a"),
+  quorum_close: () => quorum.close(),
+  fence_admit: () => new FenceGuard().admit(1),
+  // The face comes to it as it is loaded.
+  fence_texts: () => guarded(() => trial.fenceTexts()),
+  recommended_ttl: () => recommendedTtl({ contenders: 1, levels: 1, handshake: 1, roundTrip: 1, confidence: 0.5 }),
   pool_acquire: () => pool.acquire(),
   pool_acquire_many: () => pool.acquireMany({ count: 1 }),
   pool_take: () => pool.tryAcquire(),
@@ -59,7 +67,7 @@ const calls: Record<string, () => unknown> = {
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
-const silent = ["cancel", "turn", "leasehold_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"];
+const silent = ["cancel", "turn", "leasehold_forget", "quorum_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"];
 
 /** All still works. */
 async function works() {

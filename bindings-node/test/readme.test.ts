@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { pay, payAll, withdraw } from "./readme.js";
+import { ledgerOf, pay, payAll, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export async function (?:pay|payAll|withdraw)\(.*?^}$/gms)];
-  assert.equal(examples.length, 3);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|withdrawByMajority|ledgerOf)\(.*?^}$/gms)];
+  assert.equal(examples.length, 5);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -42,6 +42,10 @@ test("the example that locks withdraws, one after the other", async () => {
       return `${account}: ${signal.aborted}`;
     },
   };
+  const servers = ["memory:withdraw-1", "memory:withdraw-2", "memory:withdraw-3"];
+  const byMajority = await Promise.all([13, 13, 13].map((account) => withdrawByMajority(servers, account, ledger)));
+  assert.deepEqual(byMajority, ["13: false", "13: false", "13: false"]);
+  assert.equal(new Set(fences.splice(0)).size, 3);
   // Other accounts, but one treasury.
   const withdrawn = await Promise.all([13, 14, 13].map((account) => withdraw(lh, account, ledger)));
   assert.deepEqual(withdrawn, ["13: false", "14: false", "13: false"]);
@@ -72,4 +76,12 @@ test("the example that keeps its lease ends with it", async () => {
   assert.deepEqual(heard, [7, 8, 9].map((nonce, at) => `${at + 1} from 0xAb01 with nonce ${nonce}`));
   server.closeAllConnections();
   server.close();
+});
+
+test("the example of a resource refuses who is late", () => {
+  const balances = new Map<number, bigint>();
+  const write = ledgerOf(balances);
+  write(13, 1n, 7n);
+  assert.throws(() => write(13, 2n, 6n), { code: "lost" });
+  assert.deepEqual([...balances], [[13, 1n]]);
 });

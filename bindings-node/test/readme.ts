@@ -1,4 +1,4 @@
-import { type Leasehold, open, type Pool } from "leasehold";
+import { FenceGuard, type Leasehold, open, openQuorum, type Pool } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -21,6 +21,20 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
 export async function withdraw(lh: Leasehold, account: number, ledger: Ledger): Promise<string> {
   const lock = lh.lock([`account:${account}`, "treasury"], { timeout: 2_000 });
   return lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
+}
+
+export async function withdrawByMajority(servers: string[], account: number, ledger: Ledger): Promise<string> {
+  await using quorum = await openQuorum(servers, { namespace: "eth:1", responseTimeout: 500 });
+  const lock = quorum.lock(`account:${account}`, { timeout: 2_000 });
+  return await lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
+}
+
+export function ledgerOf(balances: Map<number, bigint>): (account: number, balance: bigint, fence: bigint) => void {
+  const guard = new FenceGuard();
+  return (account, balance, fence) => {
+    guard.admit(fence); // throws `lost` for a holder that is late
+    balances.set(account, balance);
+  };
 }
 
 function sign(payment: string, from: string, nonce: bigint): string {

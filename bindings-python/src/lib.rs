@@ -7,6 +7,7 @@ mod bell;
 mod blocking;
 mod bridge;
 mod callback;
+mod checks;
 mod errors;
 mod face;
 mod guard;
@@ -30,11 +31,13 @@ mod _leasehold {
     #[pymodule_export]
     use super::asyncio::Pending;
     #[pymodule_export]
+    use super::checks::{fence_admit, fence_texts, recommended_ttl};
+    #[pymodule_export]
     use super::lease::{Granted, Lease};
     #[pymodule_export]
     use super::lock::{Lock, Locked};
     #[pymodule_export]
-    use super::opening::{Leasehold, open, open_aio};
+    use super::opening::{Leasehold, Quorum, open, open_aio, open_quorum, open_quorum_aio};
     #[pymodule_export]
     use super::pool::Pool;
     #[cfg(feature = "trial")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leasehold::Code;
 use leasehold::client::Unit;
-use leasehold::client::native::{self, NativeLeasehold};
+use leasehold::client::native::{self, NativeLeasehold, NativeQuorum};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -30,6 +30,20 @@ pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<
 #[pyo3(signature = (url=None, **options))]
 pub fn open_aio(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Asyncio, url, options))
+}
+
+/// Opens independent servers, 1 to 9, of which a majority must grant each lock.
+#[pyfunction]
+#[pyo3(signature = (servers, **options))]
+pub fn open_quorum(py: Python<'_>, servers: Arg, options: Option<Arg>) -> PyResult<Quorum> {
+    guard(|| Quorum::open(py, Face::Blocking, servers, options))
+}
+
+/// The same for asyncio.
+#[pyfunction]
+#[pyo3(signature = (servers, **options))]
+pub fn open_quorum_aio(py: Python<'_>, servers: Arg, options: Option<Arg>) -> PyResult<Quorum> {
+    guard(|| Quorum::open(py, Face::Asyncio, servers, options))
 }
 
 /// An open store. Opens pools; use it with `with`, or call `close()`.
@@ -97,5 +111,51 @@ impl Leasehold {
 
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold")))
+    }
+}
+
+/// Independent servers that grant locks by majority. Use it with `with`, or call `close()`.
+#[pyclass(frozen, module = "leasehold")]
+pub struct Quorum {
+    core: Homebound<Arc<NativeQuorum>>,
+    face: Face,
+}
+
+impl Quorum {
+    fn open(py: Python<'_>, face: Face, servers: Arg, options: Option<Arg>) -> Result<Self, Failure> {
+        let (servers, options) = (servers.named("servers")?, options.unwrap_or_default().options()?);
+        let tokio = runtime::local(py)?.engine.handle().clone();
+        let core = native::open_quorum(&servers, &options, Unit::Seconds, tokio)?;
+        Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "quorum"), face })
+    }
+}
+
+#[pymethods]
+impl Quorum {
+    /// A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet.
+    #[pyo3(signature = (names, **options))]
+    fn lock(&self, names: Arg, options: Option<Arg>) -> PyResult<Lock> {
+        guard(|| {
+            let (names, options) = (names.named("names")?, options.unwrap_or_default().options()?);
+            Ok(Lock::new(self.core.get()?.lock_by(&names, &options, Unit::Seconds)?, self.face))
+        })
+    }
+
+    /// Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back.
+    fn close(&self) -> PyResult<()> {
+        guard(|| self.core.get().map(|core| core.close()))
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        guard(|| Ok(this))
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        guard(|| self.core.get().map(|core| core.close()))
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        guard(|| Ok(self.core.shown("leasehold Quorum")))
     }
 }

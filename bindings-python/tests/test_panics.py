@@ -19,6 +19,7 @@ POOL = LH.pool("p", slots=[f"s{i}" for i in range(200)], ttl=3600, read_nonce=la
 LEASE = POOL.acquire(slots=["s0"])
 LOCK = LH.lock("a", reentrant=True)
 LOCKED = LOCK.acquire()
+QUORUM = leasehold.open_quorum(["memory:panics-1", "memory:panics-2"])
 
 
 async def granted():
@@ -82,8 +83,18 @@ CALLS = {
     "Pool.remove": lambda: POOL.remove("s0"),
     "Pool.statistics": POOL.statistics,
     "Pool.try_acquire": POOL.try_acquire,
+    "Quorum.__enter__": QUORUM.__enter__,
+    "Quorum.__exit__": lambda: QUORUM.__exit__(None, None, None),
+    "Quorum.__repr__": QUORUM.__repr__,
+    "Quorum.close": QUORUM.close,
+    "Quorum.lock": lambda: QUORUM.lock("b"),
+    "fence_admit": lambda: native.fence_admit(0, 1),
+    "fence_texts": native.fence_texts,
     "open": native.open,
     "open_aio": native.open_aio,
+    "open_quorum": lambda: native.open_quorum(["memory:"]),
+    "open_quorum_aio": lambda: native.open_quorum_aio(["memory:"]),
+    "recommended_ttl": lambda: native.recommended_ttl(contenders=1, levels=1, handshake=1, round_trip=1, confidence=0.5),
     "version": native.version,
     "trial.alive": trial.alive,
     "trial.codes": trial.codes,

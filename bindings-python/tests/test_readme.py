@@ -30,9 +30,22 @@ def test_the_readme_of_all_begins_with_the_same():
 
 
 def test_the_example_that_locks_runs(redis_place):
-    (example,) = MAIN[1:]
+    example = MAIN[1]
     opening = f'open("{redis_place.url}", namespace="{redis_place.namespace}", response_timeout=0.3, lock_ttl=1)'
     for program in (example, example.replace("open()", opening)):
         done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         assert re.fullmatch(r"withdrawn under \d+\n\['account:13', 'treasury'\] for [\d.]+ s\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(2, r"\['account:13'\] for [\d.]+ s\n"), (3, r"\{'account:13': 7\}, and a ttl of 0.41 s\n")],
+    ids=["quorum", "checks"],
+)
+def test_an_example_in_memory_runs(at, said):
+    assert len(MAIN) == 4
+    example = MAIN[at]
+    done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert re.fullmatch(said, done.stdout)

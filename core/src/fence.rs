@@ -33,6 +33,7 @@
 //! different, and an equal write of the same holder would pass for a late one.
 
 use crate::error::{Code, Error, Result};
+use crate::value::Value;
 
 /// The highest fence, 2^53 - 1: fences are microseconds since 1970 or a little more, and get there in the year 2255.
 /// What is above is a mistake that would shut everybody out.
@@ -49,6 +50,21 @@ pub const MAX_FENCE: u64 = (1 << 53) - 1;
 /// come after the key has gone is admitted whoever it is. The script takes a time to live from the key
 /// that it finds there. Delete the key with the resource, and keep it where no eviction takes it.
 pub const SCRIPT: &str = include_str!("fence.lua");
+
+/// The condition that a statement of SQL adds to its own, as the module has it: `fence` is the row's column, `:fence` the
+/// holder's, to be written into it by the same statement. Spell the parameter as the driver wants it.
+pub const SQL: &str = "fence <= :fence";
+
+/// [`FenceGuard::admit`] where a language keeps what the guard remembers: the highest fence from then on.
+///
+/// # Errors
+/// As [`FenceGuard::admit`]; `invalid_argument` naming `highest`, or `fence`, if it is no whole number.
+pub fn admit(highest: &Value, fence: &Value) -> Result<u64> {
+    let read = |value: &Value, field| value.as_u64().map_err(|error| error.within(field));
+    let mut guard = FenceGuard::since(read(highest, "highest")?);
+    guard.admit(read(fence, "fence")?)?;
+    Ok(guard.highest())
+}
 
 /// The check for a resource in this process: remembers the highest fence that it has seen.
 ///
@@ -142,6 +158,28 @@ mod tests {
         guard.admit(9).unwrap();
         assert!(guard.admit(5).is_err());
         assert!(guard.admit(9).is_ok());
+    }
+
+    #[test]
+    fn a_guard_that_a_language_keeps_admits_the_same() {
+        let admit = |highest: u64, fence: Value| {
+            super::admit(&highest.into(), &fence).map_err(|error| error.field().map(str::to_owned))
+        };
+        assert_eq!(admit(0, 5.into()), Ok(5));
+        assert_eq!(admit(5, 5.into()), Ok(5));
+        assert_eq!(admit(5, 9.into()), Ok(9));
+        assert_eq!(admit(9, 5.into()), Err(None));
+        for wrong in [0.into(), (MAX_FENCE + 1).into(), Value::Number(1.5), "5".into(), Value::Null] {
+            assert_eq!(admit(9, wrong), Err(Some("fence".to_owned())));
+        }
+        assert_eq!(super::admit(&"9".into(), &9.into()).unwrap_err().field(), Some("highest"));
+    }
+
+    #[test]
+    fn the_condition_is_that_of_the_statement() {
+        let text = include_str!("fence.rs");
+        let statement = text.lines().find(|line| line.starts_with("//! UPDATE")).unwrap();
+        assert!(statement.ends_with(&format!("AND {SQL}")), "{statement}");
     }
 
     #[test]

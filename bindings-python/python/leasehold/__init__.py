@@ -1,7 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, open, version
+from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, recommended_ttl, version
 from .errors import (
     Busy,
     Cancelled,
@@ -19,12 +19,16 @@ from .errors import (
     StoreUnavailable,
     TimedOut,
 )
+from .fence import FENCE_SCRIPT, FENCE_SQL, FenceGuard
 
 __all__ = [
+    "FENCE_SCRIPT",
+    "FENCE_SQL",
     "Busy",
     "Cancelled",
     "Claimed",
     "Exhausted",
+    "FenceGuard",
     "Insufficient",
     "Internal",
     "InvalidArgument",
@@ -38,12 +42,15 @@ __all__ = [
     "Lost",
     "NonceUnavailable",
     "Pool",
+    "Quorum",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
     "__version__",
     "aio",
     "open",
+    "open_quorum",
+    "recommended_ttl",
 ]
 
 __version__ = version()

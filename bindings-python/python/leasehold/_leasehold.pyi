@@ -9,10 +9,12 @@ from .errors import Claimed, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
+    Handshakes,
     LockConfig,
     LockOptions,
     OpenOptions,
     PoolOptions,
+    QuorumLockOptions,
     RunOptions,
     Slot,
     TryAcquireOptions,
@@ -26,13 +28,46 @@ else:
 
 _T = TypeVar("_T")
 
-__all__ = ["Granted", "Lease", "Leasehold", "Lock", "Locked", "Pending", "Pool", "open", "open_aio", "version"]
+__all__ = [
+    "Granted",
+    "Lease",
+    "Leasehold",
+    "Lock",
+    "Locked",
+    "Pending",
+    "Pool",
+    "Quorum",
+    "fence_admit",
+    "fence_texts",
+    "open",
+    "open_aio",
+    "open_quorum",
+    "open_quorum_aio",
+    "recommended_ttl",
+    "version",
+]
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
     """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration."""
 
 def open_aio(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
     """The same for asyncio."""
+
+def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
+    """Opens independent servers, 1 to 9, of which a majority must grant each lock. Does not connect yet. The options, `lock_ttl`
+    among them, are the same in every process."""
+
+def open_quorum_aio(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
+    """The same for asyncio."""
+
+def fence_admit(highest: int, fence: int) -> int:
+    """The highest fence from now on, unless the holder is late."""
+
+def fence_texts() -> tuple[str, str]:
+    """The script for Redis and the condition in SQL."""
+
+def recommended_ttl(**options: Unpack[Handshakes]) -> float:
+    """The time to live, in seconds, that outlasts a chain of thieves who wait one behind the other, with this confidence."""
 
 def version() -> str:
     """The version of the compiled half; the package is of the same."""
@@ -52,6 +87,21 @@ class Leasehold:
         they are given back."""
 
     def __enter__(self) -> Leasehold: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Quorum:
+    """Independent servers that grant locks by majority: of three one may fail, of five two. The locks are as those of one server,
+    but for their `fence`, the largest of the servers': two holders' fences are in their order while the servers' clocks are nearer
+    to each other than the two acquisitions are. Who was lost acquired at least one `ttl` before the next."""
+
+    def lock(self, names: str | Sequence[str], **options: Unpack[QuorumLockOptions]) -> Lock:
+        """A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet."""
+
+    def close(self) -> None:
+        """Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back."""
+
+    def __enter__(self) -> Quorum: ...
     def __exit__(self, *exception: object) -> None: ...
 
 @final

@@ -28,6 +28,7 @@ from .options import (
     LockConfig,
     LockOptions,
     OpenOptions,
+    QuorumLockOptions,
     RunOptions,
     Slot,
     TryAcquireOptions,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Self, Unpack
 
-__all__ = ["Acquiring", "Lease", "Leasehold", "Lock", "Locked", "Pool", "open"]
+__all__ = ["Acquiring", "Lease", "Leasehold", "Lock", "Locked", "Pool", "Quorum", "open", "open_quorum"]
 
 T = TypeVar("T")
 
@@ -49,6 +50,12 @@ def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) ->
     """Opens a store: a URL ("memory:", the default; "memory:name"; "redis://…"), or the lock block of a paymaster's
     configuration. Does not connect yet."""
     return Leasehold(_leasehold.open_aio(url, **options))
+
+
+def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
+    """Opens independent servers, 1 to 9, of which a majority must grant each lock. Does not connect yet. The options, `lock_ttl`
+    among them, are the same in every process."""
+    return Quorum(_leasehold.open_quorum_aio(servers, **options))
 
 
 class Leasehold:
@@ -70,6 +77,34 @@ class Leasehold:
     async def close(self) -> None:
         """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
         they are given back."""
+        self._core.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class Quorum:
+    """Independent servers that grant locks by majority; see `leasehold.Quorum`. Use it with `async with`, or call `close()`."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _leasehold.Quorum) -> None:
+        self._core = core
+
+    def lock(self, names: str | Sequence[str], **options: Unpack[QuorumLockOptions]) -> Lock:
+        """A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet."""
+        return Lock(self._core.lock(names, **options))
+
+    async def close(self) -> None:
+        """Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back."""
         self._core.close()
 
     async def __aenter__(self) -> Self:

@@ -9,10 +9,12 @@ __all__ = [
     "AcquireManyOptions",
     "AcquireOptions",
     "AsyncPoolOptions",
+    "Handshakes",
     "LockConfig",
     "LockOptions",
     "OpenOptions",
     "PoolOptions",
+    "QuorumLockOptions",
     "RedisConfig",
     "RunOptions",
     "Slot",
@@ -63,8 +65,8 @@ class OpenOptions(TypedDict, total=False):
     lock_ttl: float | None
 
 
-class LockOptions(TypedDict, total=False):
-    """How a lock is held."""
+class QuorumLockOptions(TypedDict, total=False):
+    """How a lock of a quorum is held."""
 
     # Time to live without a renewal: by default `lock_ttl`, and at most that.
     ttl: float | None
@@ -73,17 +75,22 @@ class LockOptions(TypedDict, total=False):
     keepalive: bool | float | None
     # How long an acquisition waits: 5 by default, 0 for one attempt.
     timeout: float | None
+    # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
+    # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
+    reentrant: bool | None
+
+
+class LockOptions(QuorumLockOptions, total=False):
+    """How a lock is held."""
+
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
-    # process they are: 0 by default, in the middle of -32,767 to 32,767.
+    # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who wait for a quorum have none.
     priority: int | None
     # Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`: False by default.
     steal: bool | None
     # The part of `lock_ttl` for which they are waited for, from 0 to 1: 1 by default, to the end of their leases. With less two may
     # think that they hold the lock, and only a resource that checks the fence tells them apart.
     stolen_consistency_factor: float | None
-    # Whether who acquires it while it is held through the same `Lock` shares in that, as it is held, and at once: False by default.
-    # The last who gives it back frees it. One that was lost is not joined, nor one that did not ask to be.
-    reentrant: bool | None
 
 
 class RunOptions(LockOptions, total=False):
@@ -166,3 +173,18 @@ class AcquireManyOptions(AcquireOptions, total=False):
 
     # How many, all or none: 1 by default, at most 1,000.
     count: int | None
+
+
+class Handshakes(TypedDict):
+    """Who contends for a lock, and how long it takes to rob its holder."""
+
+    # How many contend for the lock at once: 1 to 1,000,000,000.
+    contenders: int
+    # How many levels of priority they have: 1 to 65,536.
+    levels: int
+    # How long one handshake takes, more than 0: a high quantile of what was measured, and not the mean.
+    handshake: float
+    # How long it takes to ask the store and have its answer.
+    round_trip: float
+    # The part of all chains of thieves that shall end in time: above 0 and below 1.
+    confidence: float

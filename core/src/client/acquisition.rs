@@ -278,7 +278,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce.
-    async fn attempt(self: &Arc<Self>, want: &Want, wait: bool) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+    pub(super) async fn attempt(
+        self: &Arc<Self>,
+        want: &Want,
+        wait: bool,
+    ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
         let mut claimed = self.claim_either_way(want, wait).await?;
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
@@ -566,7 +570,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    fn late(&self, refused: &Refused, want: &Want) -> Error {
+    pub(super) fn late(&self, refused: &Refused, want: &Want) -> Error {
         if let Some(cause) = self.courier.trouble() {
             return unavailable(&cause);
         }

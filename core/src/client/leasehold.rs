@@ -118,7 +118,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
     pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
         let names = Value::List(names.iter().map(|&name| name.into()).collect());
-        Lock::new(self.locks()?, lock_names(&names)?, options)
+        Lock::new(self.locks()?, None, lock_names(&names)?, options)
     }
 
     /// The same of what a language gives: one name or a list of them, and options over the defaults.
@@ -127,7 +127,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// As [`Self::lock`].
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
         let (names, options) = (lock_names(names)?, self.lock_defaults().read(options, unit)?);
-        Lock::new(self.locks()?, names, options)
+        Lock::new(self.locks()?, None, names, options)
     }
 
     /// The defaults of this handle's locks.
@@ -136,7 +136,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     }
 
     /// The pool of this handle's locks.
-    fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
+    pub(super) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(core) = &*locks {
             return Ok(core.clone());

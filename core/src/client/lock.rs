@@ -2,23 +2,21 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Poll;
 
-use futures_util::future::{poll_fn, select_all};
-
+use super::holding::{Electorate, Several, claimed, fence, is_lost, lost, release, remaining};
 use super::pool::PoolCore;
-use super::{
-    AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, ReleaseOptions, Runtime, Unit, runtime,
-};
+use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
 use crate::value::Value;
-use crate::{Code, MILLISECOND, Micros};
+use crate::{MILLISECOND, Micros};
 
 /// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
 pub struct Lock<S: Store, R: Runtime> {
     core: Arc<PoolCore<S, R>>,
+    /// Those who must grant it, if that is not the one server.
+    electorate: Option<Arc<dyn Electorate<S, R>>>,
     names: Arc<[SlotId]>,
     options: LockOptions,
     /// What was had last, for as long as anybody has it, if it may be joined.
@@ -34,9 +32,11 @@ pub struct Locked<S: Store, R: Runtime> {
     holding: Mutex<Option<Arc<Holding<S, R>>>>,
 }
 
-/// The leases of a lock's names. Those who share it are counted by its pointers.
-struct Holding<S: Store, R: Runtime> {
-    leases: Vec<Lease<S, R>>,
+/// What is held. Those who share it are counted by its pointers.
+enum Holding<S: Store, R: Runtime> {
+    /// The leases of the names.
+    One(Vec<Lease<S, R>>),
+    Several(Box<dyn Several>),
 }
 
 /// Why [`Lock::run`] gives no plain value.
@@ -61,8 +61,13 @@ pub(super) fn lock_pool(ttl: Micros) -> PoolOptions {
 }
 
 impl<S: Store, R: Runtime> Lock<S, R> {
-    pub(super) fn new(core: Arc<PoolCore<S, R>>, names: Vec<SlotId>, options: LockOptions) -> Result<Self> {
-        let lock = Lock { core, names: names.into(), options, last: Mutex::default() };
+    pub(super) fn new(
+        core: Arc<PoolCore<S, R>>,
+        electorate: Option<Arc<dyn Electorate<S, R>>>,
+        names: Vec<SlotId>,
+        options: LockOptions,
+    ) -> Result<Self> {
+        let lock = Lock { core, electorate, names: names.into(), options, last: Mutex::default() };
         lock.check(&lock.options)?;
         Ok(lock)
     }
@@ -82,21 +87,14 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire`]; `invalid_argument` naming the option.
     pub async fn acquire_with(&self, options: LockOptions) -> Result<Locked<S, R>> {
         self.check(&options)?;
-        let LockOptions { ttl, keepalive, timeout, priority, steal, reentrant } = options;
+        let reentrant = options.reentrant;
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
-        let options = AcquireOptions {
-            timeout: Some(timeout),
-            ttl: Some(ttl),
-            keepalive: Some(keepalive),
-            count: Some(self.names.len() as u32),
-            slots: Some(self.names.to_vec()),
-            strategy: None,
-            priority: Some(priority),
-            steal,
-        };
-        let holding = Arc::new(Holding { leases: self.core.acquire_counted(options).await? });
+        let holding = Arc::new(match &self.electorate {
+            None => Holding::One(self.core.acquire_counted(wanted(&self.names, options)).await?),
+            Some(electorate) => Holding::Several(electorate.claim(self.names.clone(), options).await?),
+        });
         if reentrant {
             *self.last() = Arc::downgrade(&holding);
         }
@@ -142,17 +140,17 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 
     fn check(&self, options: &LockOptions) -> Result<()> {
-        if !(MILLISECOND..=self.core.options.ttl).contains(&options.ttl) {
-            return Err(Error::invalid(
-                "ttl",
-                "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
-            ));
+        match &self.electorate {
+            None => check_on(&self.core, options),
+            Some(electorate) => electorate.check(options),
         }
-        self.core.interval(Some(options.keepalive), options.ttl).map(drop)
     }
 
     fn locked(&self, holding: Arc<Holding<S, R>>) -> Locked<S, R> {
-        let fence = holding.leases.iter().map(Lease::fence).max().unwrap_or_default();
+        let fence = match &*holding {
+            Holding::One(leases) => fence(leases),
+            Holding::Several(several) => several.fence(),
+        };
         let runtime = self.core.runtime.clone();
         Locked { runtime, names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
     }
@@ -168,7 +166,8 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         self.names.iter().map(SlotId::as_str)
     }
 
-    /// Larger than that of any lock before: what a resource checks to refuse a late holder.
+    /// Larger than that of any lock before: what a resource checks to refuse a late holder. Of a quorum's lock less is
+    /// true: see [`Quorum`](super::Quorum).
     pub fn fence(&self) -> u64 {
         self.fence
     }
@@ -197,7 +196,10 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
     /// Whether somebody of higher priority waits for one of its names: it is not renewed then.
     pub fn is_claimed(&self) -> bool {
-        self.holding().as_ref().is_some_and(|holding| holding.leases.iter().any(Lease::is_claimed))
+        match self.holding().as_deref() {
+            Some(Holding::One(leases)) => leases.iter().any(Lease::is_claimed),
+            _ => false,
+        }
     }
 
     /// Ends when somebody of higher priority claims one of its names, with the error `claimed`. See [`Lease::claimed`].
@@ -247,45 +249,65 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
 impl<S: Store, R: Runtime> Holding<S, R> {
     fn remaining(&self) -> Micros {
-        self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
+        match self {
+            Holding::One(leases) => remaining(leases),
+            Holding::Several(several) => several.remaining(),
+        }
     }
 
-    /// Of several names the first that is lost ends it.
-    fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        first(self.leases.iter().map(|lease| Box::pin(lease.lost()) as _).collect())
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
+        match self {
+            Holding::One(leases) => Box::pin(lost(leases)),
+            Holding::Several(several) => several.lost(),
+        }
     }
 
-    fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        first(self.leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
+    /// Of several servers nobody steals.
+    fn claimed(&self) -> BoxedFuture<'static, Option<Error>> {
+        match self {
+            Holding::One(leases) => Box::pin(claimed(leases)),
+            Holding::Several(several) => {
+                let lost = several.lost();
+                Box::pin(async move {
+                    lost.await;
+                    None
+                })
+            }
+        }
     }
 
     async fn release(self) -> Result<()> {
-        let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
-        let mut releases: Vec<_> = self.leases.iter().map(release).collect();
-        let mut outcome = Ok(());
-        poll_fn(|context| {
-            releases.retain_mut(|release| {
-                let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
-                // That a part of it was lost outweighs that the store could not be told of another.
-                if !is_lost(&outcome) && end.is_err() {
-                    outcome = end;
-                }
-                false
-            });
-            if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        outcome
+        match self {
+            Holding::One(leases) => release(&leases).await,
+            Holding::Several(several) => several.release().await,
+        }
     }
 }
 
-/// What is told first.
-async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
-    select_all(words).await.0
+/// What an acquisition of a lock wants of its pool.
+pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
+    let LockOptions { ttl, keepalive, timeout, priority, steal, reentrant: _ } = options;
+    AcquireOptions {
+        timeout: Some(timeout),
+        ttl: Some(ttl),
+        keepalive: Some(keepalive),
+        count: Some(names.len() as u32),
+        slots: Some(names.to_vec()),
+        strategy: None,
+        priority: Some(priority),
+        steal,
+    }
 }
 
-fn is_lost(outcome: &Result<()>) -> bool {
-    outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
+/// Whether one server can grant locks by these options.
+pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &LockOptions) -> Result<()> {
+    if !(MILLISECOND..=core.options.ttl).contains(&options.ttl) {
+        return Err(Error::invalid(
+            "ttl",
+            "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
+        ));
+    }
+    core.interval(Some(options.keepalive), options.ttl).map(drop)
 }
 
 impl<T: fmt::Debug> fmt::Display for RunError<T> {
@@ -313,6 +335,7 @@ impl<S: Store, R: Runtime> fmt::Debug for Locked<S, R> {
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
+    use crate::Code;
     use crate::client::Keepalive;
     use crate::client::native::{NativeLeasehold, connect};
 

@@ -10,6 +10,7 @@ mod calls;
 mod courier;
 #[cfg(feature = "tokio")]
 mod engine;
+mod holding;
 mod keeper;
 mod lease;
 mod leasehold;
@@ -19,6 +20,7 @@ pub mod native;
 mod nonce_source;
 mod options;
 mod pool;
+mod quorum;
 mod runtime;
 mod send;
 mod statistics;
@@ -41,6 +43,7 @@ pub use options::{
     read_slots, read_ttl, read_wait,
 };
 pub use pool::Pool;
+pub use quorum::{MAX_SERVERS, Quorum};
 pub use runtime::Runtime;
 #[cfg(feature = "tokio")]
 pub use runtime::TokioRuntime;

@@ -2,8 +2,8 @@
 //! Python.
 
 use super::leasehold::Target;
-use super::{Leasehold, OpenOptions, TokioRuntime, Unit};
-use crate::error::Result;
+use super::{Leasehold, OpenOptions, Quorum, TokioRuntime, Unit};
+use crate::error::{Error, Result};
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
 use crate::value::Value;
@@ -12,6 +12,8 @@ use crate::value::Value;
 pub type NativeStore = EitherStore<NativeTransport>;
 /// A handle of such a program.
 pub type NativeLeasehold = Leasehold<NativeStore, TokioRuntime>;
+/// A quorum of such a program.
+pub type NativeQuorum = Quorum<NativeStore, TokioRuntime>;
 
 /// Opens the store at `url` on the current Tokio runtime. Does not connect yet.
 ///
@@ -36,7 +38,51 @@ pub fn open(
     unit: Unit,
     handle: tokio::runtime::Handle,
 ) -> Result<NativeLeasehold> {
-    let target = Target::read(target)?;
+    opened(Target::read(target)?, options, unit, handle)
+}
+
+/// Opens the stores of a quorum: a list of what [`open`] takes. Does not connect yet.
+///
+/// # Errors
+/// `invalid_argument` naming what is wrong: the server that is there twice among others, whether or not it is spelled
+/// with a login or a database.
+pub fn open_quorum(
+    targets: &Value,
+    options: &Value,
+    unit: Unit,
+    handle: tokio::runtime::Handle,
+) -> Result<NativeQuorum> {
+    let targets = targets.as_list().map_err(|error| error.within("servers"))?;
+    let (mut handles, mut addresses) = (Vec::new(), Vec::new());
+    for (at, target) in targets.iter().enumerate() {
+        let field = format!("servers[{at}]");
+        let target = Target::read(target).map_err(|error| error.within(&field))?;
+        let address = address(&target.url).to_owned();
+        if addresses.contains(&address) {
+            return Err(Error::invalid(field, "is there twice; each server has one vote"));
+        }
+        addresses.push(address);
+        let within = |error: Error| if error.field() == Some("url") { error.within(&field) } else { error };
+        handles.push(opened(target, options, unit, handle.clone()).map_err(within)?);
+    }
+    Quorum::new(handles)
+}
+
+/// What of a URL says which server it is.
+fn address(url: &str) -> &str {
+    let Some((_, rest)) = url.split_once("://") else { return url };
+    let place = rest.split(['/', '?']).next().unwrap_or_default();
+    let place = place.rsplit('@').next().unwrap_or_default();
+    // The path of a socket.
+    if place.is_empty() { rest } else { place.strip_suffix(":6379").unwrap_or(place) }
+}
+
+fn opened(
+    target: Target,
+    options: &Value,
+    unit: Unit,
+    handle: tokio::runtime::Handle,
+) -> Result<NativeLeasehold> {
     let options = OpenOptions { pool: target.pool, ..OpenOptions::default() }.read(options, unit)?;
     let store = match target.memory {
         Some(name) => {
@@ -51,4 +97,33 @@ pub fn open(
         }
     };
     Ok(Leasehold::new(store, TokioRuntime::new(handle), options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_votes_once() {
+        let open = |servers: &[&str]| {
+            let servers = Value::List(servers.iter().map(|&server| server.into()).collect());
+            open_quorum(&servers, &Value::Null, Unit::Milliseconds, tokio::runtime::Handle::current())
+        };
+        let field = |servers: &[&str]| open(servers).unwrap_err().field().map(str::to_owned);
+        open(&["redis://a", "redis://b:7000", "redis://b:7001", "memory:x", "memory:y"]).unwrap();
+        for (first, second) in [
+            ("redis://a", "redis://a"),
+            ("redis://:secret@a:6379/1", "redis://user:other@a/2"),
+            ("rediss://a:7000/0", "redis://a:7000?protocol=resp3"),
+            ("memory:", "memory:"),
+            ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+        ] {
+            assert_eq!(field(&["redis://z", first, second]).as_deref(), Some("servers[2]"), "{second}");
+        }
+        assert_eq!(field(&[]).as_deref(), Some("servers"));
+        assert_eq!(field(&["redis://a", "http://b"]).as_deref(), Some("servers[1].url"));
+        let error =
+            open_quorum(&"redis://a".into(), &Value::Null, Unit::Seconds, tokio::runtime::Handle::current());
+        assert_eq!(error.unwrap_err().field(), Some("servers"));
+    }
 }

@@ -19,7 +19,7 @@ pub use chain::Chain;
 pub use contenders::{Contenders, Contest, Said};
 pub use counts::{calls, connections, info, tickets};
 pub use holder::Holder;
-pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, within};
+pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, quorum_with, within};
 pub use prize::{Prize, Won};
 pub use told::{cannot_be_used, goes_on};
 pub use wait::{eventually, soon};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leasehold::client::native::{NativeLeasehold, NativeStore, open};
+use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore, open, open_quorum};
 use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, TokioRuntime, Unit};
 use leasehold::id::SlotId;
 use leasehold::slots::SlotSpec;
@@ -84,6 +84,18 @@ pub fn handle_with(url: &str, namespace: &str, response: f64) -> leasehold::erro
         ("lock_ttl", Value::Number(LOCK_TTL)),
     ]);
     open(&url.into(), &options, Unit::Milliseconds, tokio::runtime::Handle::current())
+}
+
+/// The quorum of the servers at these addresses, with a response timeout in milliseconds.
+///
+/// # Panics
+/// If an address is wrong.
+pub fn quorum_with(urls: &[&str], response: f64) -> NativeQuorum {
+    let urls = Value::List(urls.iter().map(|&url| url.into()).collect());
+    let options =
+        Value::map([("response_timeout", Value::Number(response)), ("lock_ttl", Value::Number(LOCK_TTL))]);
+    open_quorum(&urls, &options, Unit::Milliseconds, tokio::runtime::Handle::current())
+        .expect("good addresses")
 }
 
 /// A pool of these slots with leases of 400 ms, whose acquisitions wait 10 s.

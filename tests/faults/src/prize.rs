@@ -7,7 +7,7 @@ use leasehold::client::{AcquireOptions, LockOptions, Locked, PoolOptions, Releas
 use leasehold::error::Result;
 use leasehold::{Micros, SECOND};
 
-use crate::{Handle, Lease, Pool, options};
+use crate::{Handle, Lease, Pool, options, quorum_with};
 
 type Lock = leasehold::client::Lock<NativeStore, TokioRuntime>;
 
@@ -58,6 +58,15 @@ impl Prize {
     /// What a word means: `slot`, or a name.
     pub async fn of(word: &str, handle: &Handle) -> Self {
         if word == "slot" { Self::slot(handle).await } else { Self::name(handle, word) }
+    }
+
+    /// A name that a majority of the servers at these addresses must grant.
+    ///
+    /// # Panics
+    /// If it is none, or an address is wrong.
+    pub fn voted(urls: &[&str], name: &str) -> Self {
+        let options = LockOptions { ttl: 2 * SECOND, timeout: PATIENCE, ..LockOptions::default() };
+        Prize::Name(Arc::new(quorum_with(urls, 300.0).lock(&[name], options).expect("a good name")))
     }
 
     /// Waits until it is won.

@@ -1,14 +1,16 @@
 //! A process of many callers that contend for one prize, each of them once.
 //!
-//! `contender URL PRIZE CALLERS GATE HOLD_MS`; the prize is `slot` or the name of a lock. Who wins it passes the gate: a
+//! `contender URL PRIZE CALLERS GATE HOLD_MS`; the prize is `slot` or the name of a lock; of several URLs, with commas
+//! between them, a majority grants it. Who wins it passes the gate: a
 //! file whose lock the system keeps, and gives up with the process. Then it prints `inside FENCE`, or `intruder FENCE`
 //! if somebody else is there, and after it has held the prize and given it back `served FENCE`, or `late FENCE` if the
-//! prize was lost meanwhile, or `failed CODE`.
+//! prize was lost meanwhile, or `untold FENCE` if the store could not be told, or `failed CODE`.
 
 use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
+use leasehold::Code;
 use leasehold_faults::{Prize, handle};
 
 fn say(what: &str, of: impl std::fmt::Display) {
@@ -33,6 +35,8 @@ async fn contend(prize: Prize, gate: String, hold: Duration) {
     passage.unlock().expect("left");
     match won.give_back().await {
         Ok(()) if held => say("served", fence),
+        // It was held to the end, and a server did not answer to that.
+        Err(error) if held && error.code() == Code::StoreUnavailable => say("untold", fence),
         _ => say("late", fence),
     }
 }
@@ -43,7 +47,11 @@ async fn main() {
     let [url, prize, callers, gate, hold] = words.as_slice() else {
         panic!("contender URL PRIZE CALLERS GATE HOLD_MS")
     };
-    let prize = Prize::of(prize, &handle(url)).await;
+    let urls: Vec<&str> = url.split(',').collect();
+    let prize = match *urls {
+        [url] => Prize::of(prize, &handle(url)).await,
+        _ => Prize::voted(&urls, prize),
+    };
     let hold = Duration::from_millis(hold.parse().expect("milliseconds"));
     let callers: Vec<_> = (0..callers.parse().expect("a number"))
         .map(|_| tokio::spawn(contend(prize.clone(), gate.clone(), hold)))

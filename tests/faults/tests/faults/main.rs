@@ -38,6 +38,7 @@ mod nonces;
 mod outages;
 mod processes;
 mod push;
+mod quorum;
 mod refusals;
 mod restarts;
 mod secrets;

@@ -1,0 +1,41 @@
+//! Quorums: several stores, a majority of which grants each lock.
+
+use leasehold::client::native::{NativeQuorum, open_quorum as opened};
+use napi_derive::napi;
+use tokio::runtime::Handle;
+
+use crate::answer::Answer;
+use crate::hit;
+use crate::leasehold::UNIT;
+use crate::table::{Fresh, NativeLock, Numbered};
+use crate::value::Arg;
+
+/// Opens the stores of a quorum.
+#[napi(catch_unwind)]
+pub async fn open_quorum(servers: Arg, options: Arg) -> Answer<Fresh<NativeQuorum>> {
+    hit("open_quorum");
+    let open = || opened(&servers.named("servers")?, &options.options()?, UNIT, Handle::current());
+    Answer(open().map(Fresh))
+}
+
+/// A lock of one name or several.
+#[napi(catch_unwind)]
+pub fn quorum_lock(quorum: Numbered<NativeQuorum>, names: Arg, options: Arg) -> Answer<Fresh<NativeLock>> {
+    hit("quorum_lock");
+    let lock = || quorum.get()?.lock_by(&names.named("names")?, &options.options()?, UNIT).map(Fresh);
+    Answer(lock())
+}
+
+/// Ends acquisitions that wait.
+#[napi(catch_unwind)]
+pub fn quorum_close(quorum: Numbered<NativeQuorum>) -> Answer<()> {
+    hit("quorum_close");
+    Answer(quorum.get().map(NativeQuorum::close))
+}
+
+/// The garbage collector has taken the quorum.
+#[napi(catch_unwind)]
+pub fn quorum_forget(quorum: Numbered<NativeQuorum>) {
+    hit("quorum_forget");
+    quorum.forget();
+}

@@ -1,0 +1,82 @@
+//! What holds a lock: leases of all its names, at one server or at several.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::future::{poll_fn, select_all};
+
+use super::{BoxedFuture, Lease, LockOptions, MaybeSend, MaybeSync, ReleaseOptions, Runtime};
+use crate::error::{Error, Result};
+use crate::id::SlotId;
+use crate::store::Store;
+use crate::{Code, Micros};
+
+/// Several servers that grant locks together. Behind a pointer, so that a program without a quorum does not carry what
+/// that needs.
+pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
+    fn check(&self, options: &LockOptions) -> Result<()>;
+
+    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>>;
+}
+
+/// What several servers granted. Dropped, it is given back.
+pub(super) trait Several: MaybeSend + MaybeSync {
+    fn fence(&self) -> u64;
+
+    fn remaining(&self) -> Micros;
+
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>>;
+
+    fn release(&self) -> BoxedFuture<'_, Result<()>>;
+}
+
+/// The largest fence.
+pub(super) fn fence<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> u64 {
+    leases.iter().map(Lease::fence).max().unwrap_or_default()
+}
+
+/// How long all of them can be relied on.
+pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros {
+    leases.iter().map(Lease::remaining).min().unwrap_or_default()
+}
+
+/// Of several names the first that is lost ends it.
+pub(super) fn lost<S: Store, R: Runtime>(
+    leases: &[Lease<S, R>],
+) -> impl Future<Output = Option<Error>> + use<S, R> {
+    first(leases.iter().map(|lease| Box::pin(lease.lost()) as _).collect())
+}
+
+/// Of several names the first that is claimed tells of it.
+pub(super) fn claimed<S: Store, R: Runtime>(
+    leases: &[Lease<S, R>],
+) -> impl Future<Output = Option<Error>> + use<S, R> {
+    first(leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
+}
+
+async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
+    select_all(words).await.0
+}
+
+pub(super) async fn release<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Result<()> {
+    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
+    let mut releases: Vec<_> = leases.iter().map(release).collect();
+    let mut outcome = Ok(());
+    poll_fn(|context| {
+        releases.retain_mut(|release| {
+            let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
+            // That a part of it was lost outweighs that the store could not be told of another.
+            if !is_lost(&outcome) && end.is_err() {
+                outcome = end;
+            }
+            false
+        });
+        if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outcome
+}
+
+pub(super) fn is_lost(outcome: &Result<()>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
+}

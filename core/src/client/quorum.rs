@@ -1,0 +1,369 @@
+//! Locks that outlive the loss of servers: a majority of servers that know nothing of each other must grant them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use self::ballot::{Ballot, Vote, granted};
+use self::hold::{Hold, Joining};
+use super::courier::unavailable;
+use super::holding::{Electorate, Several};
+use super::lock::{check_on, wanted};
+use super::options::lock_names;
+use super::pool::PoolCore;
+use super::waiting::closed;
+use super::{BoxedFuture, Lease, Leasehold, Lock, LockOptions, Runtime, Unit};
+use crate::error::{Code, Error, Result};
+use crate::id::SlotId;
+use crate::store::Store;
+use crate::value::Value;
+use crate::{MILLISECOND, Micros, SECOND};
+
+mod ballot;
+mod hold;
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod tests;
+
+/// The most servers of a quorum.
+pub const MAX_SERVERS: usize = 9;
+/// The part of a time to live within which a server's answer counts.
+const ANSWER: Micros = 5;
+/// The part of a time to live that must be left of a lock as it is handed out.
+const LEFT: Micros = 4;
+/// The first and the longest pause before all servers are asked again.
+const PAUSES: (Micros, Micros) = (10 * MILLISECOND, 160 * MILLISECOND);
+/// How long nobody waits for a server that gave no answer, where the others suffice.
+const SUSPICION: Micros = 10 * SECOND;
+
+/// Independent servers, a majority of which must grant each lock (Redlock, as Redis specifies it, and what it leaves
+/// open): half of their number, rounded down, and one more. So of three one may fail, of five two, of four one.
+///
+/// Its locks are [`Lock`]s: several names at once, `keepalive`, `lost`, `run` and `reentrant` mean what they always do. A
+/// lock is lost when fewer than a majority still hold it; it can be relied on for as long as the best majority can, each
+/// deadline counted from before the server was asked, less 1 % and 2 ms. A server that grants late holds it too,
+/// while its majority stands; what is granted to somebody who has none is given back, and a release goes to all.
+///
+/// # What it costs
+///
+/// All servers are asked at once. Nobody stands in line: whoever waited at one server's line for another's would wait
+/// for ever, or hold up those who need no second server. Instead a claim that has no majority gives back what it has and
+/// is made anew after a random pause of 5 to 160 ms, or up to twice as long as that took. So there is no order among those who wait, `priority` is refused,
+/// and under contention somebody may be served late. A server whose answer takes longer than `response_timeout`, or a
+/// fifth of the lock's `ttl`, has not voted.
+///
+/// # What it cannot do
+///
+/// It protects against servers that die, hang or forget; not against a holder that is paused between its last look at
+/// the lock and its writing, nor against clocks that run at different speeds by more than 1 % and 2 ms within one `ttl`.
+/// A server that restarts grants no lock for one `lock_ttl`, so a memory that it lost lets nobody in; but one whose keys
+/// are deleted while it runs, by an operator or by eviction, votes as if the name were free, and a majority of such is
+/// two holders. A server that comes back is not asked to hold again what it forgot: a lock that is held while one server
+/// after the other restarts is lost with the last one of its majority. A primary with replicas is one server.
+///
+/// # The fence
+///
+/// Fences of different servers are not comparable, and those of two holders may come from two servers. A quorum's lock
+/// has the largest of those that it was granted by, and each of them is about its server's clock. So two holders' fences are in
+/// their order if the servers' clocks are nearer to each other than the two acquisitions are:
+///
+/// - whoever was *lost* before, who alone can be late, acquired one `ttl` earlier or more (less 1 %): while the clocks
+///   agree to within that, a resource that checks fences refuses every late holder;
+/// - whoever *gave it back* may have acquired a moment before. Where clocks differ by more, the next holder can have the
+///   lower fence, and the resource refuses the one who holds the lock. It is told so, and can acquire again: that helps
+///   as soon as the difference has passed.
+///
+/// A single server's fences depend on no clock. What must never be wrong is better locked there.
+pub struct Quorum<S: Store, R: Runtime> {
+    handles: Vec<Leasehold<S, R>>,
+    servers: Voters<S, R>,
+}
+
+type Voters<S, R> = Arc<Servers<S, R>>;
+
+/// Those who vote.
+struct Servers<S: Store, R: Runtime> {
+    runtime: R,
+    all: Vec<Server<S, R>>,
+}
+
+/// One of them.
+struct Server<S: Store, R: Runtime> {
+    core: Arc<PoolCore<S, R>>,
+    /// Until when nobody waits for it, because it gave no answer; 0 if it did.
+    suspect_until: AtomicU64,
+}
+
+impl<S: Store, R: Runtime> Quorum<S, R> {
+    /// A quorum of 1 to [`MAX_SERVERS`] handles, one a server. One server's locks are plain ones, with their lines.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming `servers` if there are too few or too many, or the one whose namespace or `lock_ttl` is
+    /// not that of the first; `cancelled` if one was closed. That two are the same server is not seen here.
+    pub fn new(handles: Vec<Leasehold<S, R>>) -> Result<Self> {
+        let servers = |count| {
+            Error::invalid("servers", format_args!("{count} servers; 1 to {MAX_SERVERS} are allowed"))
+        };
+        let cores = handles.iter().map(Leasehold::locks).collect::<Result<Vec<_>>>()?;
+        let first =
+            cores.first().filter(|_| cores.len() <= MAX_SERVERS).ok_or_else(|| servers(cores.len()))?;
+        let differs =
+            |core: &Arc<PoolCore<S, R>>| (&core.name, core.options.ttl) != (&first.name, first.options.ttl);
+        if let Some(at) = cores.iter().position(differs) {
+            let message = "has another namespace or lock_ttl than the first";
+            return Err(Error::invalid(format!("servers[{at}]"), message));
+        }
+        let runtime = first.runtime.clone();
+        let all = cores.into_iter().map(|core| Server { core, suspect_until: AtomicU64::new(0) }).collect();
+        Ok(Quorum { handles, servers: Arc::new(Servers { runtime, all }) })
+    }
+
+    /// A lock of one name, or of several that are held together. Asks nothing of the servers yet.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong: as [`Leasehold::lock`], and `priority`, which has no meaning here.
+    pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
+        let names = Value::List(names.iter().map(|&name| name.into()).collect());
+        self.voted(lock_names(&names)?, options)
+    }
+
+    /// The same of what a language gives: one name or a list of them, and options over the defaults.
+    ///
+    /// # Errors
+    /// As [`Self::lock`].
+    pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
+        self.voted(lock_names(names)?, self.lock_defaults().read(options, unit)?)
+    }
+
+    /// The defaults of its locks, as its handles have them.
+    pub fn lock_defaults(&self) -> LockOptions {
+        self.handles.first().map(Leasehold::lock_defaults).unwrap_or_default()
+    }
+
+    /// Ends acquisitions that wait with `cancelled`, after their pause. Locks that are held stay held until they are
+    /// given back.
+    pub fn close(&self) {
+        self.handles.iter().for_each(Leasehold::close);
+    }
+
+    fn voted(&self, names: Vec<SlotId>, options: LockOptions) -> Result<Lock<S, R>> {
+        match &*self.servers.all {
+            [one] => Lock::new(one.core.clone(), None, names, options),
+            [first, ..] => {
+                Lock::new(first.core.clone(), Some(Arc::new(self.servers.clone())), names, options)
+            }
+            [] => Err(closed()),
+        }
+    }
+}
+
+impl<S: Store, R: Runtime> Electorate<S, R> for Voters<S, R> {
+    fn check(&self, options: &LockOptions) -> Result<()> {
+        if options.steal.is_some() {
+            return Err(Error::invalid(
+                "steal",
+                "has no meaning for a quorum: none of its servers knows who waits",
+            ));
+        }
+        if options.priority != 0 {
+            return Err(Error::invalid(
+                "priority",
+                "has no meaning for locks of a quorum: those who wait for several servers stand in no line",
+            ));
+        }
+        self.all.iter().try_for_each(|server| check_on(&server.core, options))
+    }
+
+    fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>> {
+        Box::pin(async {
+            let shared = self.pursue(names, options).await?;
+            Ok(Box::new(shared) as Box<dyn Several>)
+        })
+    }
+}
+
+impl<S: Store, R: Runtime> Servers<S, R> {
+    /// The smallest majority.
+    fn needed(&self) -> usize {
+        self.all.len() / 2 + 1
+    }
+
+    /// Asks all servers until a majority grants, or the timeout has passed.
+    async fn pursue(self: &Arc<Self>, names: Arc<[SlotId]>, options: LockOptions) -> Result<Hold<S, R>> {
+        let runtime = &self.runtime;
+        let deadline = runtime.now() + options.timeout;
+        let (mut least, longest) = PAUSES;
+        loop {
+            if self.all.iter().any(|server| server.core.room.is_closed()) {
+                return Err(closed());
+            }
+            let asked = runtime.now();
+            let refused = match self.ask(&names, &options, deadline).await {
+                Ok(hold) => return Ok(hold),
+                Err(error) => error,
+            };
+            // Longer than a round takes, or those who were in each other's way would meet again.
+            let now = runtime.now();
+            let pause = runtime.jitter(least.max(2 * now.saturating_sub(asked)));
+            least = (2 * least).min(longest);
+            runtime.sleep(pause.min(deadline.saturating_sub(now))).await;
+            if runtime.now() >= deadline {
+                return Err(refused);
+            }
+        }
+    }
+
+    /// One round. What it had and was not enough is given back as it ends.
+    async fn ask(
+        self: &Arc<Self>,
+        names: &Arc<[SlotId]>,
+        options: &LockOptions,
+        deadline: Micros,
+    ) -> Result<Hold<S, R>> {
+        let runtime = &self.runtime;
+        let asked = runtime.now();
+        let response = self.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
+        let patience = response.min(options.ttl / ANSWER);
+        // Who wants no waiting means that for others, and not for the answers.
+        let waits =
+            if options.timeout == 0 { patience } else { deadline.saturating_sub(asked).min(patience) };
+        let question = |server: &Server<S, R>| vote(server.core.clone(), names.clone(), options.clone());
+        let mut ballot = Ballot::new(self.all.iter().map(question));
+        ballot.count(runtime, asked + waits, |votes| self.is_decided(votes, asked)).await;
+        if granted(&ballot.votes) < self.needed() {
+            self.note(&ballot.votes, asked + patience);
+            return Err(self.refusal(ballot.votes, options, patience));
+        }
+        // Most of the others answer soon, and need no task to wait for them.
+        let now = runtime.now();
+        let limit = (asked + patience).min(now + now.saturating_sub(asked));
+        ballot.count(runtime, limit, |_| false).await;
+        let hold = Hold::new(ballot.take_granted(), self.needed());
+        if hold.remaining() < options.ttl / LEFT {
+            return Err(Error::new(
+                if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut },
+                "a majority of the servers granted the lock, but too late to leave a quarter of its ttl; \
+                 give a longer ttl, or see why the servers are slow",
+            ));
+        }
+        if ballot.is_open() {
+            runtime.spawn(self.clone().hear_the_rest(ballot, asked + patience, hold.joining()));
+        } else {
+            self.note(&ballot.votes, asked + patience);
+        }
+        Ok(hold)
+    }
+
+    /// Lets the servers that answer late hold the lock too: the more do, the more of them may fail.
+    async fn hear_the_rest<F: Future<Output = Vote<Lease<S, R>>>>(
+        self: Arc<Self>,
+        mut ballot: Ballot<F, Lease<S, R>>,
+        limit: Micros,
+        joining: Joining<S, R>,
+    ) {
+        while ballot.is_open() && self.runtime.now() < limit {
+            let heard = ballot.votes.iter().flatten().count();
+            let more = |votes: &[Option<_>]| votes.iter().flatten().count() > heard;
+            ballot.count(&self.runtime, limit, more).await;
+            ballot.take_granted().into_iter().for_each(|leases| joining.join(leases));
+        }
+        self.note(&ballot.votes, limit);
+    }
+
+    /// Whether the votes that are missing can be done without.
+    fn is_decided(&self, votes: &[Option<Vote<Lease<S, R>>>], now: Micros) -> bool {
+        let (needed, granted) = (self.needed(), granted(votes));
+        let ended = votes.iter().flatten().count();
+        let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
+        let missing = votes.len() - ended;
+        let none_is_awaited = || {
+            let awaited = |(vote, server): (&Option<_>, &Server<S, R>)| {
+                vote.is_none() && server.suspect_until.load(Relaxed) <= now
+            };
+            !votes.iter().zip(&self.all).any(awaited)
+        };
+        let is_had = granted >= needed;
+        // Of a majority of answers it is known, too, that the servers are not at fault.
+        let cannot_be_had = granted + missing < needed && answered >= needed;
+        is_had || cannot_be_had || ended >= needed && none_is_awaited()
+    }
+
+    /// Notes who answered, and suspects those who did not, if they had until this time, and it has passed.
+    fn note(&self, votes: &[Option<Vote<Lease<S, R>>>], limit: Micros) {
+        let now = self.runtime.now();
+        for (vote, server) in votes.iter().zip(&self.all) {
+            if vote.as_ref().is_some_and(is_answer) {
+                server.suspect_until.store(0, Relaxed);
+            } else if now >= limit {
+                server.suspect_until.store(now + SUSPICION, Relaxed);
+            }
+        }
+    }
+
+    /// Why there is no majority: too few answers, or too many refusals.
+    fn refusal(
+        &self,
+        votes: Vec<Option<Vote<Lease<S, R>>>>,
+        options: &LockOptions,
+        patience: Micros,
+    ) -> Error {
+        let (servers, needed, granted) = (self.all.len(), self.needed(), granted(&votes));
+        let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
+        let (mut refusals, mut troubles) = (Vec::new(), Vec::new());
+        for (at, (vote, server)) in votes.into_iter().zip(&self.all).enumerate() {
+            match vote {
+                Some(Ok(_)) => {}
+                Some(Err(error)) if is_refusal(&error) => refusals.push(error),
+                other => {
+                    let said = other.and_then(Result::err).map(|error| error.message().to_owned());
+                    let silence = || format!("no answer within {} ms", patience / MILLISECOND);
+                    let cause = server.core.courier.trouble().or(said).unwrap_or_else(silence);
+                    troubles.push(format!("servers[{at}]: {cause}"));
+                }
+            }
+        }
+        if answered < needed {
+            let why = troubles.first().map_or("", String::as_str);
+            return unavailable(&format!(
+                "{answered} of {servers} servers answered, and {needed} must; {why}"
+            ));
+        }
+        let why = refusals.first().map_or("", Error::message);
+        let code = if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut };
+        let refused = refusals.len();
+        Error::new(
+            code,
+            format!(
+                "{granted} of {servers} servers granted the lock and {refused} refused, and {needed} must grant it; {why}"
+            ),
+        )
+    }
+}
+
+/// Asks one server once. Nobody waits in its line: see [`Quorum`].
+async fn vote<S: Store, R: Runtime>(
+    core: Arc<PoolCore<S, R>>,
+    names: Arc<[SlotId]>,
+    options: LockOptions,
+) -> Vote<Lease<S, R>> {
+    let now = core.runtime.now();
+    let want = |timeout| core.want(wanted(&names, LockOptions { timeout, ..options.clone() }), now);
+    match core.attempt(&want(0)?, false).await? {
+        Ok(leases) => Ok(leases),
+        Err(refused) => Err(core.late(&refused, &want(options.timeout)?)),
+    }
+}
+
+fn is_answer<L>(vote: &Vote<L>) -> bool {
+    vote.as_ref().map_or_else(is_refusal, |_| true)
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.code(), Code::Exhausted | Code::TimedOut)
+}
+
+impl<S: Store, R: Runtime> fmt::Debug for Quorum<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Quorum {{ servers: {} }}", self.servers.all.len())
+    }
+}

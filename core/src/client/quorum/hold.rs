@@ -1,0 +1,142 @@
+//! What a majority of servers granted.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
+
+use futures_util::future::select_all;
+
+use crate::Micros;
+use crate::client::holding::{self, Several, is_lost};
+use crate::client::{BoxedFuture, Lease, Runtime};
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// A lock that several servers hold.
+pub(super) struct Hold<S: Store, R: Runtime> {
+    servers: Arc<Holders<S, R>>,
+    fence: u64,
+}
+
+/// The leases of each server; none once they were given back.
+struct Holders<S: Store, R: Runtime> {
+    held: Mutex<Vec<Vec<Lease<S, R>>>>,
+    /// How many of them must last.
+    needed: usize,
+}
+
+/// The way in for servers that granted late.
+pub(super) struct Joining<S: Store, R: Runtime>(Weak<Holders<S, R>>);
+
+type End = BoxedFuture<'static, Option<Error>>;
+
+impl<S: Store, R: Runtime> Hold<S, R> {
+    pub fn new(held: Vec<Vec<Lease<S, R>>>, needed: usize) -> Self {
+        // Of those only who made the majority: what comes later is no later than the next holder's.
+        let fence = held.iter().map(|leases| holding::fence(leases)).max().unwrap_or_default();
+        Hold { servers: Arc::new(Holders { held: Mutex::new(held), needed }), fence }
+    }
+
+    pub fn joining(&self) -> Joining<S, R> {
+        Joining(Arc::downgrade(&self.servers))
+    }
+}
+
+impl<S: Store, R: Runtime> Joining<S, R> {
+    /// Gives the leases to the lock, or back if that has ended. One that fell below its majority stays lost: meanwhile it
+    /// may have been another's.
+    pub fn join(&self, leases: Vec<Lease<S, R>>) {
+        let Some(servers) = self.0.upgrade() else { return };
+        let mut held = servers.lock();
+        if remaining(&held, servers.needed) > 0 {
+            held.push(leases);
+        }
+    }
+}
+
+impl<S: Store, R: Runtime> Holders<S, R> {
+    /// When each but the first so many of them ends.
+    fn ends(&self, after: usize) -> Vec<End> {
+        let end = |leases: &Vec<_>| Box::pin(holding::lost(leases)) as End;
+        self.lock().iter().skip(after).map(end).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Lease<S, R>>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store, R: Runtime> Several for Hold<S, R> {
+    fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    fn remaining(&self) -> Micros {
+        remaining(&self.servers.lock(), self.servers.needed)
+    }
+
+    /// Ends with the loss that leaves too few.
+    fn lost(&self) -> End {
+        let (servers, needed) = (Arc::downgrade(&self.servers), self.servers.needed);
+        let mut ends = self.servers.ends(0);
+        let mut seen = ends.len();
+        Box::pin(async move {
+            while !ends.is_empty() {
+                let (ending, _, mut others) = select_all(ends).await;
+                ending.as_ref()?;
+                let joined = servers.upgrade().map_or_else(Vec::new, |servers| servers.ends(seen));
+                seen += joined.len();
+                others.extend(joined);
+                if others.len() < needed {
+                    return ending;
+                }
+                ends = others;
+            }
+            None
+        })
+    }
+
+    /// Tells all, and waits for so many as are needed; the others are told in the background.
+    fn release(&self) -> BoxedFuture<'_, Result<()>> {
+        let held = std::mem::take(&mut *self.servers.lock());
+        Box::pin(async move {
+            let releases = held.iter().map(|leases| Box::pin(holding::release(leases)));
+            settle(releases.collect(), self.servers.needed).await
+        })
+    }
+}
+
+/// As long as the best last of which there are enough.
+fn remaining<S: Store, R: Runtime>(held: &[Vec<Lease<S, R>>], needed: usize) -> Micros {
+    let times: Vec<_> = held.iter().map(|leases| holding::remaining(leases)).collect();
+    let enough = |time: &Micros| times.iter().filter(|other| *other >= time).count() >= needed;
+    times.iter().copied().filter(enough).max().unwrap_or_default()
+}
+
+/// Waits until so many of the releases found their leases whole as are needed. That more were lost than can be spared
+/// outweighs that a server could not be told.
+async fn settle(mut releases: Vec<impl Future<Output = Result<()>> + Unpin>, needed: usize) -> Result<()> {
+    let (mut standing, mut held, mut loss, mut trouble) = (releases.len(), 0, Ok(()), Ok(()));
+    poll_fn(|context| {
+        releases.retain_mut(|release| {
+            let Poll::Ready(end) = Pin::new(release).poll(context) else { return true };
+            match end {
+                Ok(()) => held += 1,
+                lost if is_lost(&lost) => {
+                    standing -= 1;
+                    loss = lost;
+                }
+                other => trouble = other,
+            }
+            false
+        });
+        let ended = releases.is_empty() || held >= needed || standing < needed;
+        if ended { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    if held >= needed {
+        return Ok(());
+    }
+    if standing < needed { loss } else { trouble }
+}
