@@ -42,8 +42,8 @@ mkdirSync(glue, { recursive: true });
 const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");
 const registries = existsSync(sources) ? readdirSync(sources) : [];
 const remaps = registries.map((name) => `--remap-path-prefix=${join(sources, name)}/=`);
-// Some of what "s" would inline: each byte of it is a pair in memory sooner, and there is room for so much.
-const flags = [...remaps, "-Cllvm-args=-inline-threshold=15"];
+// Some of what "s" would inline: a pair in memory is sooner by that, and there is room for so much.
+const flags = [...remaps, "-Cllvm-args=-inline-threshold=10"];
 const rustflags = ["--config", `target.wasm32-unknown-unknown.rustflags=${JSON.stringify(flags)}`];
 
 // Where the core's build puts the script; known once cargo has built it.
