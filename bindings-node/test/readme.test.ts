@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { ledgerOf, pay, payAll, withdraw, withdrawByMajority } from "./readme.js";
+import { ledgerOf, pay, payAll, settleFirst, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|withdrawByMajority|ledgerOf)\(.*?^}$/gms)];
-  assert.equal(examples.length, 5);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|ledgerOf)\(.*?^}$/gms)];
+  assert.equal(examples.length, 6);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -50,6 +50,21 @@ test("the example that locks withdraws, one after the other", async () => {
   const withdrawn = await Promise.all([13, 14, 13].map((account) => withdraw(lh, account, ledger)));
   assert.deepEqual(withdrawn, ["13: false", "14: false", "13: false"]);
   assert.equal(new Set(fences).size, 3);
+});
+
+test("the example that steals settles first, and gives way itself", async () => {
+  const lh = await open("memory:settle-first");
+  const low = await lh.lock("account:13").acquire();
+  low.claimed.addEventListener("abort", () => void low.release());
+  let [ended, higher] = [false, Promise.resolve(false)];
+  await settleFirst(lh, 13, async (until) => {
+    assert.equal(low.held, false);
+    const claimed = new Promise((resolve) => until.addEventListener("abort", resolve, { once: true }));
+    higher = lh.lock("account:13", { priority: 9, steal: true }).run(() => ended);
+    await claimed;
+    ended = true;
+  });
+  assert.equal(await higher, true);
 });
 
 test("the example that keeps its lease ends with it", async () => {

@@ -23,6 +23,12 @@ export async function withdraw(lh: Leasehold, account: number, ledger: Ledger): 
   return lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
 }
 
+export async function settleFirst(lh: Leasehold, account: number, settle: (until: AbortSignal) => Promise<void>): Promise<void> {
+  const lock = lh.lock(`account:${account}`, { priority: 5, steal: true });
+  // Whoever holds it with less is told to finish; so is this body, should somebody come with more.
+  await lock.run(({ lost, claimed }) => settle(AbortSignal.any([lost, claimed])));
+}
+
 export async function withdrawByMajority(servers: string[], account: number, ledger: Ledger): Promise<string> {
   await using quorum = await openQuorum(servers, { namespace: "eth:1", responseTimeout: 500 });
   const lock = quorum.lock(`account:${account}`, { timeout: 2_000 });

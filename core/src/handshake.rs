@@ -33,10 +33,11 @@
 //!
 //! # When to ask
 //!
-//! leasehold does not steal yet. Where a claimant that has not acted yet is replaced in the lock's record by a higher one,
-//! no chain forms: a steal costs one handshake, however many priorities there are. The chain's number is the right one for locks of other systems, whose thieves wait one behind the other; and for claimants that may go on before
-//! their victim has answered (a consistency factor below 1), because then each of them can be robbed while its own
-//! victim is still at work.
+//! Not for leasehold's own locks, where thieves wait for the end of leases: a claimant that has not acted yet is replaced
+//! in the line by a higher one, no chain forms, and a steal costs one handshake, however many priorities there are. How
+//! long those take is measured (`handshake` of the statistics). The chain's number is the right one for locks of other
+//! systems, whose thieves wait one behind the other; and for thieves that may go on before their victim has answered (a
+//! consistency factor below 1), because then each of them can be robbed while its own victim is still at work.
 
 use crate::Micros;
 use crate::client::{Unit, rest};
