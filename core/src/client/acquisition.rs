@@ -1,64 +1,50 @@
-//! One acquisition: claiming, waiting one's turn, asking the chain for the nonce.
+//! One acquisition: claiming, asking the chain for the nonce, and what to say where neither helped. Waiting one's turn is
+//! in `pursuit`.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 
 use super::courier::unavailable;
 use super::lease::unexpected;
-use super::pool::{OwnSlots, PoolCore};
-use super::waiting::{Call, Place, Seat, Turn, closed};
-use super::{AcquireOptions, BoxedFuture, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
+use super::pool::PoolCore;
+use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, OFFER, Refusal, Reply, Request, Strategy};
-use crate::store::{Listener, Store, StorePool};
+use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request, Strategy};
+use crate::store::{Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// A waiter asks again after so long even if nobody called: a message may have been lost.
-const RECHECK: Micros = 5 * SECOND;
-/// The same over a store that cannot call.
-const POLL: Micros = SECOND / 4;
-/// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
-const STEP: Micros = 5 * MILLISECOND;
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
 
 /// A claim that was not granted.
 pub(super) struct Refused {
-    why: Refusal,
+    pub why: Refusal,
     /// When asking again can help, on the local clock.
-    earliest: Option<Micros>,
-}
-
-/// Which of this process's slots are in the pool, where some are not.
-#[derive(Debug, Default)]
-pub(super) struct Stock {
-    present: Option<Vec<SlotId>>,
-    /// Moves whenever the store loses its memory.
-    quiet_until: Micros,
+    pub earliest: Option<Micros>,
 }
 
 /// What one acquisition wants, options applied.
 pub(super) struct Want {
     /// Names the acquisition and its ticket; another one names it when what it was granted had to be given back.
-    name: AtomicU64,
-    priority: i16,
+    pub name: AtomicU64,
+    pub priority: i16,
     /// The stolen consistency factor, if it steals.
-    steal: Option<f64>,
-    count: u32,
-    ttl: Micros,
+    pub steal: Option<f64>,
+    pub count: u32,
+    pub ttl: Micros,
     /// How often the lease is renewed; 0 if it is not.
-    interval: Micros,
-    slots: Option<Vec<SlotId>>,
-    strategy: Strategy,
-    began: Micros,
-    deadline: Micros,
-    patient: bool,
+    pub interval: Micros,
+    pub slots: Option<Vec<SlotId>>,
+    pub strategy: Strategy,
+    pub began: Micros,
+    pub deadline: Micros,
+    pub patient: bool,
     /// Whether the store has answered a claim of this acquisition.
-    answered: AtomicBool,
+    pub answered: AtomicBool,
 }
 
 enum Judged {
@@ -67,26 +53,6 @@ enum Judged {
     Refused(Refused),
     /// A slot of another process came; it was given back.
     Foreign,
-}
-
-/// A caller that waits: dropped, it gives up its seat, and its ticket.
-struct Waiter<'a, S: Store, R: Runtime> {
-    core: &'a PoolCore<S, R>,
-    want: &'a Want,
-    seat: Seat,
-    /// Whether it may have a ticket.
-    has_ticket: bool,
-    /// Whether it has asked the store since it came.
-    asked: bool,
-}
-
-impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
-    fn drop(&mut self) {
-        if self.has_ticket {
-            self.core.courier.withdraw(self.core.holder(self.want));
-        }
-        self.core.set_moved_up();
-    }
 }
 
 /// Leases that their caller has not seen yet: dropped, they are given back with their nonces unused.
@@ -166,109 +132,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         outcome.unwrap_or_else(|| Err(self.unanswered(&want)))
     }
 
-    async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
-        let place = self.place(want);
-        // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
-        let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
-        let crowded = want.patient && in_turn && self.room.has_waiters();
-        let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
-        let mut stealing = None;
-        if !crowded {
-            match self.attempt(want, false).await? {
-                Ok(leases) => return Ok(leases),
-                Err(no) => refused = no,
-            }
-            self.give_up_on(&refused, want)?;
-        }
-        if !want.patient {
-            return Err(self.late(&refused, want));
-        }
-        let place = self.place(want);
-        let names = if self.makes_names { want.slots.clone() } else { None };
-        let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
-        let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
-        // Calls are heard from here on; what happened before is seen by asking once more.
-        let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
-        // Behind others of this process there is time for that.
-        let mut call = (!crowded).then_some(Call::Ready);
-        loop {
-            if matches!(call, Some(Call::Ready | Call::Alarm)) {
-                let name = self.holder(want);
-                waiter.has_ticket = place.ticket().is_some();
-                match self.attempt(want, true).await? {
-                    Ok(leases) => {
-                        waiter.has_ticket = false;
-                        waiter.seat.leave();
-                        if let Some(since) = stealing {
-                            self.yields.note(self.runtime.now().saturating_sub(since));
-                        }
-                        // The alarm rings for one; there may be more that came due.
-                        if call == Some(Call::Alarm) {
-                            self.room.pass_alarm();
-                        }
-                        return Ok(leases);
-                    }
-                    Err(no) => refused = no,
-                }
-                stealing = match refused.why {
-                    Refusal::Claimed => stealing.or(Some(self.runtime.now())),
-                    _ => None,
-                };
-                // What it was granted and had to give back was its ticket's.
-                waiter.asked = name == self.holder(want);
-                self.give_up_on(&refused, want)?;
-            }
-            waiter.seat.stay(self.place(want), waiter.asked);
-            if call == Some(Call::Elsewhere) {
-                refused.earliest = Some(self.runtime.now() + OFFER);
-            }
-            self.set_alarms(&refused, waiter.asked.then_some(fallback));
-            call = waiter.seat.called(&self.runtime, want.deadline).await;
-            match call {
-                None => return Err(self.late(&refused, want)),
-                Some(Call::Closed) => return Err(closed()),
-                Some(Call::Ready | Call::Alarm | Call::Elsewhere) => {}
-            }
-        }
-    }
-
-    /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
-    fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
-        let now = self.runtime.now();
-        match recheck {
-            Some(recheck) => self.room.set_recheck(&self.runtime, now + self.runtime.jitter(recheck)),
-            None => self.set_moved_up(),
-        }
-        if let Some(earliest) = refused.earliest {
-            // A moment later, so that what is due has come about.
-            self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
-        }
-    }
-
-    fn set_moved_up(&self) {
-        self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
-    }
-
-    /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
-    fn place(&self, want: &Want) -> Place {
-        match &want.slots {
-            Some(_) if self.makes_names => Place::Names(self.holder(want)),
-            Some(_) => Place::These,
-            None if self.mixed.load(Relaxed) => Place::Own,
-            None => Place::Line(self.holder(want)),
-        }
-    }
-
-    /// When an acquisition's turn is among those of this process.
-    fn turn(&self, want: &Want) -> Turn {
-        let (priority, arrival) = (i64::from(want.priority), want.began as i64);
-        match self.options.ageing {
-            0 => (-i32::from(want.priority), arrival),
-            ageing => (0, arrival.saturating_sub(priority.saturating_mul(ageing as i64))),
-        }
-    }
-
-    fn holder(&self, want: &Want) -> u128 {
+    pub(super) fn holder(&self, want: &Want) -> u128 {
         u128::from(self.secret) << 64 | u128::from(want.name.load(Relaxed))
     }
 
@@ -320,11 +184,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             };
         }
         Some(claimed)
-    }
-
-    /// Whether the claim named slots of this process that are not there (any more).
-    fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        refused.why == Refusal::NoSlot && want.slots.is_none() && self.own.is_some()
     }
 
     /// Claims at once where the store can, else by way of the courier.
@@ -448,69 +307,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         (Request::Claim(claim), (mixed >> 32) as u32)
     }
 
-    /// Notes when the store last lost its memory, to see later whether it lost it again.
-    pub(super) async fn note_losses(&self) -> Result<()> {
-        let (_, quiet_until) = self.look(Vec::new()).await?;
-        self.stock().quiet_until = quiet_until;
-        Ok(())
-    }
-
-    /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
-    /// lost is made anew, where another process made the pool first and knew its own slots only.
-    async fn take_stock(&self) -> Result<()> {
-        let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
-        let (mut present, mut quiet_until) = (Vec::new(), 0);
-        for slots in own.chunks(MAX_PER_REQUEST) {
-            let (found, until) = self.look(slots.to_vec()).await?;
-            present.extend(found);
-            quiet_until = until;
-        }
-        let lost = {
-            let mut stock = self.stock();
-            let moved = std::mem::replace(&mut stock.quiet_until, quiet_until) != quiet_until;
-            let lost = moved && present.len() < own.len();
-            let some = !present.is_empty() && present.len() < own.len() && !lost;
-            stock.present = some.then_some(present);
-            lost
-        };
-        if lost {
-            for request in self.courier.definition() {
-                self.ask(request.clone()).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Those of the slots that are there, and until when the pool grants nothing because of a loss.
-    async fn look(&self, slots: Vec<SlotId>) -> Result<(Vec<SlotId>, Micros)> {
-        match self.ask(Request::Inspect { slots }).await?.0 {
-            Reply::Inspected { slots, quiet_until, .. } => {
-                Ok((slots.into_iter().map(|view| view.slot).collect(), quiet_until))
-            }
-            other => Err(unexpected(&other)),
-        }
-    }
-
-    fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// In a pool that other processes share with slots of their own: any of this process's slots, in a
-    /// random order.
-    fn own_choice(&self, count: u32, random: u64) -> Choice {
-        let mut slots: Vec<SlotId> = match &self.stock().present {
-            Some(present) => present.clone(),
-            None => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
-        };
-        let mut state = random;
-        for at in (1..slots.len()).rev() {
-            state = mix(state);
-            slots.swap(at, (state % (at as u64 + 1)) as usize);
-        }
-        slots.truncate(MAX_PER_REQUEST);
-        Choice::These { slots, least: count, most: count }
-    }
-
     /// Judges a reply of store time `now` to a request that was sent at `sent`.
     fn judge(&self, want: &Want, reply: Reply, now: Micros, sent: Micros) -> Result<Judged> {
         want.answered.store(true, Relaxed);
@@ -557,7 +353,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Whether waiting cannot help.
-    fn give_up_on(&self, refused: &Refused, want: &Want) -> Result<()> {
+    pub(super) fn give_up_on(&self, refused: &Refused, want: &Want) -> Result<()> {
         match (refused.why, &want.slots) {
             (Refusal::NoSlot, Some(_)) => {
                 Err(Error::invalid("slots", "names a slot that the pool does not have"))
@@ -600,35 +396,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             ),
             _ => Error::new(Code::Exhausted, "no slot can be handed out; enable or add some"),
         }
-    }
-
-    /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
-    pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
-        let core = self.clone();
-        Box::pin(async move {
-            let limit = deadline.min(core.runtime.now() + core.response_timeout);
-            runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false)
-        })
-    }
-
-    async fn subscribe(&self) -> bool {
-        let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
-        let listener: Listener = Arc::new(move |calls| {
-            if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
-                room.hear(calls);
-                keeper.heed(calls.map(|calls| &*calls.claimed));
-            }
-        });
-        // One subscription for all who wait: the others wait for it here.
-        let mut watch = self.watch.lock().await;
-        if watch.is_none() {
-            *watch = self.courier.pool().watch(listener).await.ok().flatten();
-        }
-        // Who closes does not wait for the lock that is held here.
-        if self.room.is_closed() {
-            *watch = None;
-        }
-        watch.is_some()
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::acquisition::Stock;
 use super::courier::{Courier, unavailable};
 use super::keeper::Keeper;
 use super::lease::unexpected;
 use super::statistics::Counters;
+use super::stock::Stock;
 use super::waiting::WaitingRoom;
 use super::yields::Yields;
 use super::{AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};

@@ -14,6 +14,7 @@ mod oracle;
 mod properties;
 mod queue;
 mod roster;
+mod ruling;
 mod scene;
 mod stealing;
 mod times;

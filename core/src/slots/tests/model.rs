@@ -10,32 +10,32 @@ use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
 use crate::slots::{
-    Answer, Calls, Choice, Claim, Envelope, Grant, INTEREST, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment,
-    OFFER, Performed, Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, Strategy,
+    Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, Reply,
+    Request, SWEEP, SlotChange, SlotSpec, SlotView, State,
 };
 
 /// A pool by the rules.
 #[derive(Clone, Default)]
 pub struct Model {
-    defined: bool,
+    pub(super) defined: bool,
     /// The latest store time, and how far it is ahead of the server's clock.
-    latest: Micros,
-    ahead: Micros,
-    incarnation: String,
+    pub(super) latest: Micros,
+    pub(super) ahead: Micros,
+    pub(super) incarnation: String,
     /// How often memory was lost, and when for the last time.
-    losses: u64,
-    lost_at: Option<Micros>,
-    longest: Micros,
-    doubt_rest: Micros,
-    top: u64,
-    interest_ends: Micros,
-    accounts: Vec<Account>,
-    arrivals: u64,
-    became_ready: u32,
+    pub(super) losses: u64,
+    pub(super) lost_at: Option<Micros>,
+    pub(super) longest: Micros,
+    pub(super) doubt_rest: Micros,
+    pub(super) top: u64,
+    pub(super) interest_ends: Micros,
+    pub(super) accounts: Vec<Account>,
+    pub(super) arrivals: u64,
+    pub(super) became_ready: u32,
     /// Fences of leases that were claimed in this turn.
-    claimed: Vec<u64>,
-    queue: Queue,
-    kept: Vec<(Lane, Performed, Micros)>,
+    pub(super) claimed: Vec<u64>,
+    pub(super) queue: Queue,
+    pub(super) kept: Vec<(Lane, Performed, Micros)>,
 }
 
 impl Model {
@@ -148,7 +148,7 @@ impl Model {
     }
 
     /// What is offered to a ticket, which is gone with it; nothing if a part of it is offered no more.
-    fn accept(&mut self, now: Micros, holder: u128) -> Option<Vec<SlotId>> {
+    pub(super) fn accept(&mut self, now: Micros, holder: u128) -> Option<Vec<SlotId>> {
         self.queue.waiters.iter().find(|waiter| waiter.holder == holder && !waiter.offered.is_empty())?;
         let offered = self.queue.leave(holder)?.offered;
         let stands = |id: &SlotId| self.is_offered(id, holder, now);
@@ -166,7 +166,7 @@ impl Model {
         self.accounts.iter().any(|account| account.id == *id && kept(account))
     }
 
-    fn take_back(&mut self, holder: u128, offered: Vec<SlotId>) {
+    pub(super) fn take_back(&mut self, holder: u128, offered: Vec<SlotId>) {
         for id in offered {
             if self.is_offered(&id, holder, 0) {
                 self.rested(&id);
@@ -175,7 +175,7 @@ impl Model {
     }
 
     /// How many slots there are that are or will be ready.
-    fn obtainable(&self) -> usize {
+    pub(super) fn obtainable(&self) -> usize {
         self.accounts.iter().filter(|account| account.is_timed() || account.state == State::Ready).count()
     }
 
@@ -200,15 +200,15 @@ impl Model {
         }
     }
 
-    fn in_state(&self, state: State) -> u32 {
+    pub(super) fn in_state(&self, state: State) -> u32 {
         self.accounts.iter().filter(|account| account.state == state).count() as u32
     }
 
-    fn account(&mut self, id: &SlotId) -> Option<&mut Account> {
+    pub(super) fn account(&mut self, id: &SlotId) -> Option<&mut Account> {
         self.accounts.iter_mut().find(|account| account.id == *id)
     }
 
-    fn quiet_until(&self) -> Micros {
+    pub(super) fn quiet_until(&self) -> Micros {
         self.lost_at.map_or(0, |at| at + self.longest + self.doubt_rest)
     }
 
@@ -352,225 +352,6 @@ impl Model {
         }
     }
 
-    fn claim(&mut self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Reply {
-        self.longest = self.longest.max(claim.ttl);
-        let mut accepted = false;
-        let chosen = if self.quiet_until() > now {
-            Err(Reply::Refused { why: Refusal::Quiet, earliest: Some(self.quiet_until()) })
-        } else if let Some(offered) = self.accept(now, claim.holder) {
-            accepted = true;
-            Ok(in_order_of_grants(hint, offered))
-        } else {
-            if matches!(claim.choice, Choice::Any { .. }) {
-                self.queue.pass_over(self.obtainable());
-            }
-            self.chosen(now, claim, hint)
-        };
-        let slots = match chosen {
-            Ok(slots) => slots,
-            Err(refusal) => {
-                let exhausted = matches!(refusal, Reply::Refused { why: Refusal::Exhausted, .. });
-                match &claim.choice {
-                    _ if !claim.wait => {}
-                    Choice::Any { least, .. } if exhausted && *least as usize > self.obtainable() => {
-                        self.queue.leave(claim.holder);
-                        self.interest_ends = now + INTEREST;
-                    }
-                    Choice::Any { .. } | Choice::Named { .. } if exhausted => {
-                        self.queue.enter(now, claim);
-                        if self.steal(now, claim.holder) {
-                            let earliest = self.earliest(&claim.choice);
-                            return Reply::Refused { why: Refusal::Claimed, earliest };
-                        }
-                    }
-                    _ => self.interest_ends = now + INTEREST,
-                }
-                return refusal;
-            }
-        };
-        self.queue.leave(claim.holder);
-        for id in &slots {
-            if self.account(id).is_none() {
-                self.accounts.push(Account::new(id, 1, Mode::Passing));
-            }
-        }
-        let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
-        let grants = slots.iter().enumerate().filter_map(grant).collect();
-        if accepted {
-            for line in slots.iter().map(Some).chain([None]) {
-                let first = self.queue.first_of(line).map(|waiter| waiter.holder);
-                first.map(|holder| self.steal(now, holder));
-            }
-        }
-        Reply::Granted(grants)
-    }
-
-    /// The ticket that claims a leased slot, and its priority, as long as it waits.
-    fn claimant(&self, id: &SlotId, now: Micros) -> Option<(u128, i16)> {
-        let account = self.accounts.iter().find(|account| account.id == *id)?;
-        let (ticket, _) = account.claim?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket).map(|waiter| (ticket, waiter.priority))
-    }
-
-    /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something.
-    fn steal(&mut self, now: Micros, ticket: u128) -> bool {
-        let Some(waiter) = self.queue.standing().find(|waiter| waiter.holder == ticket).cloned() else {
-            return false;
-        };
-        let Some(patience) = waiter.steal else { return false };
-        let rival = |account: &Account| self.claimant(&account.id, now).filter(|(other, _)| *other != ticket);
-        let own = |account: &Account| self.claimant(&account.id, now).is_some_and(|(own, _)| own == ticket);
-        let yields = |account: &Account| {
-            let below = rival(account).is_none_or(|(_, rank)| rank < waiter.priority);
-            account.state == State::Leased && account.priority < waiter.priority && below
-        };
-        let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
-        let chosen: Vec<SlotId> = if waiter.names.is_empty() {
-            let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
-            timed.sort_by_key(|account| (account.until, &account.id));
-            timed.truncate(SWEEP);
-            timed.retain(|account| account.mode == Mode::Enabled && yields(account));
-            timed.sort_by_key(|account| {
-                (!own(account), account.priority, rival(account).is_some(), account.until, &account.id)
-            });
-            let wanting = waiter.count.saturating_sub(self.in_state(State::Ready) as usize);
-            if timed.len() < wanting {
-                return false;
-            }
-            timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
-        } else {
-            let taken = waiter.names.iter().filter_map(find).filter(|account| account.state != State::Ready);
-            let taken: Vec<_> = taken.collect();
-            if !taken.iter().all(|account| yields(account)) {
-                return false;
-            }
-            taken.into_iter().map(|account| account.id.clone()).collect()
-        };
-        let new: Vec<_> = chosen.iter().filter(|id| find(id).is_some_and(|account| !own(account))).collect();
-        for id in new.into_iter().cloned().collect::<Vec<_>>() {
-            let Some(account) = self.account(&id) else { continue };
-            account.revert();
-            account.claim = Some((ticket, account.until));
-            account.until = account.until.min(now + patience);
-            let fence = account.fence;
-            self.claimed.push(fence);
-        }
-        !chosen.is_empty()
-    }
-
-    /// When the first of what a claim asks for comes due.
-    fn earliest(&self, choice: &Choice) -> Option<Micros> {
-        let wanted = |account: &&Account| match choice {
-            Choice::Any { .. } => true,
-            Choice::These { slots, .. } | Choice::Named { slots } => slots.contains(&account.id),
-        };
-        let timed = self.accounts.iter().filter(|account| account.is_timed());
-        timed.filter(wanted).map(|account| account.until).min()
-    }
-
-    fn chosen(&self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
-        let refused = |why, earliest| Err(Reply::Refused { why, earliest });
-        let timed = |account: &&Account| account.is_timed();
-        let ready = |account: &&Account| account.state == State::Ready;
-        match &claim.choice {
-            Choice::Any { strategy, least, most } => {
-                let mut left: Vec<&Account> = self.accounts.iter().filter(ready).collect();
-                left.sort_by_key(|account| account.arrival);
-                if left.len() < *least as usize || self.queue.overtakes(now, claim, &[]) {
-                    let why = if self.accounts.is_empty() { Refusal::NoSlot } else { Refusal::Exhausted };
-                    return refused(
-                        why,
-                        self.accounts.iter().filter(timed).map(|account| account.until).min(),
-                    );
-                }
-                let mut chosen = Vec::new();
-                for at in 0..left.len().min(*most as usize) {
-                    let certain: Vec<_> =
-                        left.iter().filter(|account| !account.in_doubt()).copied().collect();
-                    let named = grant_of(hint, at).map(|grant| &grant.slot);
-                    let free = *strategy != Strategy::LeastRecent;
-                    let pick = match certain.first() {
-                        Some(_) if free => certain.iter().find(|account| Some(&account.id) == named).copied(),
-                        Some(oldest) => Some(*oldest),
-                        None => left.first().copied(),
-                    };
-                    let Some(pick) = pick.or(left.first().copied()) else { break };
-                    chosen.push(pick.id.clone());
-                    left.retain(|account| account.id != pick.id);
-                }
-                Ok(chosen)
-            }
-            Choice::These { slots, least, most } => {
-                let mut chosen: Vec<SlotId> = Vec::new();
-                let mut ends = Vec::new();
-                for id in slots {
-                    let Some(account) = self.accounts.iter().find(|account| account.id == *id) else {
-                        return refused(Refusal::NoSlot, None);
-                    };
-                    if ready(&account) && !chosen.contains(id) {
-                        chosen.push(id.clone());
-                    }
-                    if timed(&account) {
-                        ends.push(account.until);
-                    }
-                }
-                chosen.truncate(*most as usize);
-                if chosen.len() < *least as usize {
-                    return refused(Refusal::Exhausted, ends.into_iter().min());
-                }
-                Ok(chosen)
-            }
-            Choice::Named { slots } => {
-                let there: Vec<&Account> =
-                    self.accounts.iter().filter(|account| slots.contains(&account.id)).collect();
-                if !there.iter().all(ready) || self.queue.overtakes(now, claim, slots) {
-                    let ends = there.into_iter().filter(timed).map(|account| account.until).min();
-                    return refused(Refusal::Exhausted, ends);
-                }
-                let mut chosen: Vec<SlotId> = Vec::new();
-                for id in slots {
-                    if !chosen.contains(id) {
-                        chosen.push(id.clone());
-                    }
-                }
-                Ok(chosen)
-            }
-        }
-    }
-
-    fn grant(
-        &mut self,
-        now: Micros,
-        id: &SlotId,
-        claim: &Claim,
-        at: usize,
-        hint: Option<&Reply>,
-    ) -> Option<Grant> {
-        let given = grant_of(hint, at)?;
-        // How much larger is the machine's to choose.
-        let fence = if given.fence > self.top && given.fence >= now { given.fence } else { 0 };
-        self.top = fence;
-        let losses = self.losses;
-        let account = self.account(id)?;
-        if account.trusted != Some(losses) {
-            account.nonce = unsettled(account.nonce);
-            account.trusted = Some(losses);
-        }
-        account.state = State::Leased;
-        (account.fence, account.holder, account.since) = (fence, claim.holder, now);
-        (account.priority, account.claim) = (claim.priority, None);
-        account.hold_ends = (claim.max_hold > 0).then_some(now + claim.max_hold);
-        account.until = (now + claim.ttl).min(account.hold_ends.unwrap_or(Micros::MAX));
-        Some(Grant {
-            slot: id.clone(),
-            fence,
-            deadline: account.until,
-            nonce: account.nonce,
-            place: given.place,
-        })
-    }
-
     fn with_lease(
         &mut self,
         now: Micros,
@@ -696,18 +477,4 @@ fn in_order_of(given: &Answer, mut tickets: Vec<u128>) -> Vec<u128> {
         tickets.sort_by_key(at);
     }
     tickets
-}
-
-fn in_order_of_grants(hint: Option<&Reply>, mut slots: Vec<SlotId>) -> Vec<SlotId> {
-    let granted =
-        |slot: &SlotId| (0..).map_while(|at| grant_of(hint, at)).position(|grant| grant.slot == *slot);
-    slots.sort_by_key(granted);
-    slots
-}
-
-fn grant_of(hint: Option<&Reply>, at: usize) -> Option<&Grant> {
-    match hint {
-        Some(Reply::Granted(grants)) => grants.get(at),
-        _ => None,
-    }
 }

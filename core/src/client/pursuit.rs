@@ -1,0 +1,174 @@
+//! Waiting one's turn: a caller takes a seat among those of this process, and a ticket in the store's line, and tries
+//! whenever it is called.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::acquisition::{Refused, Want};
+use super::pool::PoolCore;
+use super::waiting::{Call, Place, Seat, Turn, closed};
+use super::{BoxedFuture, Lease, Runtime, runtime};
+use crate::error::Result;
+use crate::slots::{OFFER, Refusal};
+use crate::store::{Listener, Store, StorePool};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// A waiter asks again after so long even if nobody called: a message may have been lost.
+const RECHECK: Micros = 5 * SECOND;
+/// The same over a store that cannot call.
+const POLL: Micros = SECOND / 4;
+/// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
+const STEP: Micros = 5 * MILLISECOND;
+/// A caller that waits: dropped, it gives up its seat, and its ticket.
+struct Waiter<'a, S: Store, R: Runtime> {
+    core: &'a PoolCore<S, R>,
+    want: &'a Want,
+    seat: Seat,
+    /// Whether it may have a ticket.
+    has_ticket: bool,
+    /// Whether it has asked the store since it came.
+    asked: bool,
+}
+
+impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
+    fn drop(&mut self) {
+        if self.has_ticket {
+            self.core.courier.withdraw(self.core.holder(self.want));
+        }
+        self.core.set_moved_up();
+    }
+}
+
+impl<S: Store, R: Runtime> PoolCore<S, R> {
+    pub(super) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
+        let place = self.place(want);
+        // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
+        let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
+        let crowded = want.patient && in_turn && self.room.has_waiters();
+        let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
+        let mut stealing = None;
+        if !crowded {
+            match self.attempt(want, false).await? {
+                Ok(leases) => return Ok(leases),
+                Err(no) => refused = no,
+            }
+            self.give_up_on(&refused, want)?;
+        }
+        if !want.patient {
+            return Err(self.late(&refused, want));
+        }
+        let place = self.place(want);
+        let names = if self.makes_names { want.slots.clone() } else { None };
+        let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
+        let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
+        // Calls are heard from here on; what happened before is seen by asking once more.
+        let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
+        // Behind others of this process there is time for that.
+        let mut call = (!crowded).then_some(Call::Ready);
+        loop {
+            if matches!(call, Some(Call::Ready | Call::Alarm)) {
+                let name = self.holder(want);
+                waiter.has_ticket = place.ticket().is_some();
+                match self.attempt(want, true).await? {
+                    Ok(leases) => {
+                        waiter.has_ticket = false;
+                        waiter.seat.leave();
+                        if let Some(since) = stealing {
+                            self.yields.note(self.runtime.now().saturating_sub(since));
+                        }
+                        // The alarm rings for one; there may be more that came due.
+                        if call == Some(Call::Alarm) {
+                            self.room.pass_alarm();
+                        }
+                        return Ok(leases);
+                    }
+                    Err(no) => refused = no,
+                }
+                stealing = match refused.why {
+                    Refusal::Claimed => stealing.or(Some(self.runtime.now())),
+                    _ => None,
+                };
+                // What it was granted and had to give back was its ticket's.
+                waiter.asked = name == self.holder(want);
+                self.give_up_on(&refused, want)?;
+            }
+            waiter.seat.stay(self.place(want), waiter.asked);
+            if call == Some(Call::Elsewhere) {
+                refused.earliest = Some(self.runtime.now() + OFFER);
+            }
+            self.set_alarms(&refused, waiter.asked.then_some(fallback));
+            call = waiter.seat.called(&self.runtime, want.deadline).await;
+            match call {
+                None => return Err(self.late(&refused, want)),
+                Some(Call::Closed) => return Err(closed()),
+                Some(Call::Ready | Call::Alarm | Call::Elsewhere) => {}
+            }
+        }
+    }
+
+    /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
+    fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
+        let now = self.runtime.now();
+        match recheck {
+            Some(recheck) => self.room.set_recheck(&self.runtime, now + self.runtime.jitter(recheck)),
+            None => self.set_moved_up(),
+        }
+        if let Some(earliest) = refused.earliest {
+            // A moment later, so that what is due has come about.
+            self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
+        }
+    }
+
+    fn set_moved_up(&self) {
+        self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
+    }
+
+    /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
+    fn place(&self, want: &Want) -> Place {
+        match &want.slots {
+            Some(_) if self.makes_names => Place::Names(self.holder(want)),
+            Some(_) => Place::These,
+            None if self.mixed.load(Relaxed) => Place::Own,
+            None => Place::Line(self.holder(want)),
+        }
+    }
+
+    /// When an acquisition's turn is among those of this process.
+    fn turn(&self, want: &Want) -> Turn {
+        let (priority, arrival) = (i64::from(want.priority), want.began as i64);
+        match self.options.ageing {
+            0 => (-i32::from(want.priority), arrival),
+            ageing => (0, arrival.saturating_sub(priority.saturating_mul(ageing as i64))),
+        }
+    }
+
+    /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
+    pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
+        let core = self.clone();
+        Box::pin(async move {
+            let limit = deadline.min(core.runtime.now() + core.response_timeout);
+            runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false)
+        })
+    }
+
+    async fn subscribe(&self) -> bool {
+        let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
+        let listener: Listener = Arc::new(move |calls| {
+            if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
+                room.hear(calls);
+                keeper.heed(calls.map(|calls| &*calls.claimed));
+            }
+        });
+        // One subscription for all who wait: the others wait for it here.
+        let mut watch = self.watch.lock().await;
+        if watch.is_none() {
+            *watch = self.courier.pool().watch(listener).await.ok().flatten();
+        }
+        // Who closes does not wait for the lock that is held here.
+        if self.room.is_closed() {
+            *watch = None;
+        }
+        watch.is_some()
+    }
+}
