@@ -18,14 +18,18 @@ impl Pool {
         if quiet_until > now {
             return self.refuse(now, claim, Refusal::Quiet);
         }
-        if let Some(grants) = self.accept(now, claim) {
+        // Mostly nobody waits, and then the line need not be asked.
+        let waiting = !self.line.is_empty();
+        if waiting && let Some(grants) = self.accept(now, claim) {
             return Reply::Granted(grants);
         }
         let places = match &claim.choice {
             &Choice::Any { strategy, least, most } => {
-                self.pass_over_the_impossible(now);
+                if waiting {
+                    self.pass_over_the_impossible(now);
+                }
                 let ready = self.count_ready();
-                if ready < least || self.line.precedes(None, now, claim) {
+                if ready < least || waiting && self.line.precedes(None, now, claim) {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
                     return self.refuse(now, claim, why);
                 }
@@ -34,7 +38,9 @@ impl Pool {
                     let Some(place) = self.choose(draw, strategy) else { break };
                     grants.extend(self.grant(now, place, claim));
                 }
-                self.line.leave(claim.holder);
+                if waiting {
+                    self.line.leave(claim.holder);
+                }
                 return Reply::Granted(grants);
             }
             Choice::These { slots, least, most } => match self.available(slots, *most) {

@@ -141,6 +141,9 @@ impl Pool {
     fn end_turn(&mut self, now: Micros, draw: &mut Draw) -> Calls {
         self.serve(now, draw);
         let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
+        if self.called.is_empty() && self.claimed.is_empty() {
+            return Calls { freed, ..Calls::default() };
+        }
         let (tickets, claimed) = (std::mem::take(&mut self.called), std::mem::take(&mut self.claimed));
         Calls { freed, tickets, claimed }
     }
