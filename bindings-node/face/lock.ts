@@ -59,6 +59,14 @@ export class Lock {
     this.#owned = new Owned(number, native.lockForget);
   }
 
+  /**
+   * The longest time that holders of this handle's locks took to yield of late to those who steal, in milliseconds; 0 if
+   * nobody stole. What `recommendedTtl` asks for.
+   */
+  get handshake(): number {
+    return guarded(() => native.lockHandshake(this.#owned.number));
+  }
+
   /** Locks all of its names, waiting until the timeout. */
   async acquire(options?: LockAcquireOptions): Promise<Locked> {
     return (await this.#enter(native.lockAcquire, options)) as Locked;

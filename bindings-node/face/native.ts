@@ -53,6 +53,7 @@ export interface Native {
   lockAcquire(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock>;
   lockEnter(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock | null>;
   lockForget(lock: number): void;
+  lockHandshake(lock: number): number;
   lockedRemaining(locked: number): number;
   lockedLost(locked: number): Soon<null>;
   lockedClaimed(locked: number): Soon<null>;

@@ -54,6 +54,13 @@ pub fn lock_forget(lock: Numbered<NativeLock>) {
     lock.forget();
 }
 
+/// How long holders took to yield of late, in milliseconds.
+#[napi(catch_unwind)]
+pub fn lock_handshake(lock: Numbered<NativeLock>) -> f64 {
+    hit("lock_handshake");
+    lock.get().map_or(0.0, |lock| lock.handshake() as f64 / MILLISECOND as f64)
+}
+
 /// How long it can still be relied on, in milliseconds.
 #[napi(catch_unwind)]
 pub fn locked_remaining(locked: Numbered<NativeLocked>) -> f64 {

@@ -249,6 +249,7 @@ for (const place of ["memory", "Redis"]) {
       await assert.rejects(equal.acquire(), failure("timed_out"));
       assert.equal(high.claimed.aborted, false);
       await high.release();
+      assert.ok(other.lock("stolen").handshake > 0 && lh.lock("stolen").handshake === 0);
       const wrong = () => lh.lock("stolen", { stolenConsistencyFactor: 0.5 });
       assert.throws(wrong, failure("invalid_argument", "stolenConsistencyFactor"));
     });

@@ -55,6 +55,7 @@ const calls: Record<string, () => unknown> = {
   lease_read_nonce: () => lease.readNonce(),
   lock_acquire: () => lock.acquire(),
   lock_enter: () => lock.run(() => 1),
+  lock_handshake: () => lock.handshake,
   locked_remaining: () => locked.remaining,
   locked_lost: () => locked.lost,
   locked_claimed: () => locked.claimed,

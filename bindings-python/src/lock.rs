@@ -29,6 +29,13 @@ impl Lock {
 
 #[pymethods]
 impl Lock {
+    /// For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
+    /// stole. What `recommended_ttl` asks for.
+    #[getter]
+    fn handshake(&self) -> PyResult<f64> {
+        guard(|| Ok(self.core.get()?.handshake() as f64 / leasehold::SECOND as f64))
+    }
+
     /// Locks all of its names; waits for them until the timeout.
     #[pyo3(signature = (**options))]
     fn acquire(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {

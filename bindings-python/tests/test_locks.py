@@ -199,6 +199,8 @@ def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
             lh.lock("stolen", steal=True, timeout=0.05).acquire()
     # Whose lock ends is not claimed.
     assert high.claimed() is None
+    assert 0 < other.lock("stolen").handshake < 30
+    assert lh.lock("stolen").handshake == 0
     with pytest.raises(errors.InvalidArgument) as caught:
         lh.lock("stolen", stolen_consistency_factor=0.5)
     assert caught.value.field == "stolen_consistency_factor"

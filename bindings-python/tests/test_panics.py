@@ -57,6 +57,7 @@ CALLS = {
     "Lock.__repr__": LOCK.__repr__,
     "Lock._enter": lambda: LOCK._enter(print),
     "Lock.acquire": LOCK.acquire,
+    "Lock.handshake": lambda: LOCK.handshake,
     "Lock.run": lambda: LOCK.run(print),
     "Locked.__enter__": LOCKED.__enter__,
     "Locked.__exit__": lambda: LOCKED.__exit__(None, None, None),

@@ -58,6 +58,14 @@ export class Lock {
     this.#handle = Handle.of(number, glue.free);
   }
 
+  /**
+   * The longest time that holders of this handle's locks took to yield of late to those who steal, in milliseconds; 0 if
+   * nobody stole.
+   */
+  get handshake(): number {
+    return guarded(() => glue.handshake(this.#handle.number));
+  }
+
   /** Locks all of its names, waiting until the timeout. */
   async acquire(options?: LockAcquireOptions): Promise<Locked> {
     return (await this.#enter(false, options)) as Locked;

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use js_sys::Array;
+use leasehold::MILLISECOND;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -43,6 +44,13 @@ pub fn acquire_lock(lock: u32, options: &JsValue, for_body: bool, number: u32) -
         Ok(locked.map_or(Answer::Nothing, Answer::Lock))
     };
     Ok(call(number, Box::pin(work)))
+}
+
+/// How long holders took to yield of late, in milliseconds.
+#[wasm_bindgen]
+pub fn handshake(lock: u32) -> Result<f64, JsValue> {
+    entered();
+    Ok(things::lock(lock)?.handshake() as f64 / MILLISECOND as f64)
 }
 
 /// Gives it back, perhaps at the end of a body that the face ran; the number is free from then on.

@@ -186,6 +186,7 @@ export function exported(): Record<string, () => unknown> {
     change: () => trial.change(0, "drain", "", none, 0),
     close: () => trial.close(0),
     free: () => trial.free(0),
+    handshake: () => trial.handshake(0),
     inspect: () => trial.inspect(0, none, 0),
     list: () => trial.list(0, 0),
     lock: () => trial.lock(0, none, none),

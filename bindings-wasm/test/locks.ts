@@ -123,6 +123,7 @@ export function locks(connect: () => Transport): Checks {
         await fails(() => lh.lock("stolen", { timeout: 50, steal: true }).acquire(), "timed_out");
         same(high.claimed.aborted, false);
         await high.release();
+        same([other.lock("stolen").handshake > 0, lh.lock("stolen").handshake], [true, 0]);
       }),
 
     "a lock that is kept outlives its time to live": () =>

@@ -219,6 +219,11 @@ class Lease:
 class Lock:
     """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
 
+    @property
+    def handshake(self) -> float:
+        """For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
+        stole. What `recommended_ttl` asks for."""
+
     def acquire(self, **options: Unpack[LockOptions]) -> Locked:
         """Locks all of its names; waits for them until the timeout."""
 

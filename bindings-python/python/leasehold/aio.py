@@ -334,6 +334,12 @@ class Lock:
     def __init__(self, core: _leasehold.Lock) -> None:
         self._core = core
 
+    @property
+    def handshake(self) -> float:
+        """For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
+        stole. What `recommended_ttl` asks for."""
+        return self._core.handshake
+
     def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
         """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited."""
 
