@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 
 use super::courier::unavailable;
 use super::lease::unexpected;
+use super::options::check_factor;
 use super::pool::PoolCore;
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -75,6 +76,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
+        check_factor(options.steal)?;
+        if options.steal.is_some() && options.slots.is_some() && !self.makes_names {
+            return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
+        }
         Ok(Want {
             name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),
             priority: options.priority.unwrap_or(0),

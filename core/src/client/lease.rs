@@ -183,8 +183,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Prolongs the lease to the pool's time to live from now, within its `max_hold`.
     ///
     /// # Errors
-    /// `claimed` if somebody of higher priority waits for the slot, see [`Self::claimed`]; `lost` if the lease has ended; `store_unavailable` if the store did not answer in time;
-    /// `invalid_argument` if `ttl` is above the pool's.
+    /// `claimed` if somebody of higher priority waits for the slot, see [`Self::claimed`]; `lost` if the lease has ended;
+    /// `store_unavailable` if the store did not answer in time; `invalid_argument` if `ttl` is above the pool's.
     pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
         let ttl = self.core.ttl(ttl)?;
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;

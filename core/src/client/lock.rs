@@ -383,6 +383,22 @@ mod tests {
         behind.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
+    #[tokio::test]
+    async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
+        let handle = opened("factor").unwrap();
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        for factor in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            let lock = handle.lock(&["a"], LockOptions { steal: Some(factor), ..at_once() }).unwrap();
+            let steal = AcquireOptions { steal: Some(factor), ..AcquireOptions::default() };
+            for error in [lock.acquire().await.unwrap_err(), pool.acquire(steal).await.unwrap_err()] {
+                assert_eq!(error.field(), Some("stolen_consistency_factor"), "{factor}");
+            }
+        }
+        let named = Some(vec![SlotId::new("a").unwrap()]);
+        let steal = AcquireOptions { steal: Some(1.0), slots: named, ..AcquireOptions::default() };
+        assert_eq!(pool.acquire(steal).await.unwrap_err().field(), Some("steal"));
+    }
+
     // In priority-redlock the first of two releases freed the lock.
     #[tokio::test]
     async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {

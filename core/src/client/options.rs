@@ -175,9 +175,6 @@ impl AcquireOptions {
             steal: steal(&mut options)?.flatten(),
         };
         options.end()?;
-        if read.steal.is_some() && read.slots.is_some() {
-            return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
-        }
         if let (Some(count), Some(slots)) = (read.count, &read.slots)
             && count as usize > slots.len()
         {
@@ -437,16 +434,29 @@ fn priority(value: &Value) -> Result<i16> {
 /// Whether to steal, and by what factor; nothing if that is not said.
 fn steal(options: &mut Options<'_>) -> Result<Option<Option<f64>>> {
     let wanted = options.take("steal", Value::as_bool)?;
-    let factor = options.take("stolen_consistency_factor", |value| match value.as_number()? {
-        factor if (0.0..=1.0).contains(&factor) => Ok(factor),
-        _ => Err(Error::invalid("", "is out of range; 0 to 1 is allowed, where 1 is safe")),
-    })?;
+    let factor = options.take("stolen_consistency_factor", Value::as_number)?;
+    check_factor(factor)?;
     match (wanted, factor) {
         (None | Some(false), Some(_)) => {
             Err(Error::invalid("stolen_consistency_factor", "has a meaning for those who steal only"))
         }
         (Some(true), factor) => Ok(Some(Some(factor.unwrap_or(1.0)))),
         (wanted, None) => Ok(wanted.map(|_| None)),
+    }
+}
+
+/// Whether it is a stolen consistency factor.
+///
+/// # Errors
+/// `invalid_argument` naming it.
+pub(super) fn check_factor(factor: Option<f64>) -> Result<()> {
+    match factor {
+        // Written so that NaN is refused.
+        Some(factor) if !(0.0..=1.0).contains(&factor) => Err(Error::invalid(
+            "stolen_consistency_factor",
+            "is out of range; 0 to 1 is allowed, where 1 is safe",
+        )),
+        _ => Ok(()),
     }
 }
 
