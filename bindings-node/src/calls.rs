@@ -111,15 +111,17 @@ pub fn begin(
     }
 }
 
-/// Begins a call for whose end the process need not wait.
-pub fn begin_aside(
+/// Begins to wait for what a holder may be told: then the call fails. The process need not wait for that. It is asked
+/// before, as a task that watches leases is not to wait for the end of the turn; and the call must not hold what is
+/// held, which would never be collected.
+pub fn told(
     env: &Env,
-    call: impl Future<Output = CoreResult<Option<Granted>>> + Send + 'static,
+    word: CoreResult<impl Future<Output = Option<Error>> + Send + 'static>,
 ) -> Result<Soon<Option<Granted>>> {
     let aside = Aside::new(desk()?.aside.clone());
     begin(env, async move {
         let _aside = aside;
-        call.await
+        word?.await.map_or(Ok(None), Err)
     })
 }
 

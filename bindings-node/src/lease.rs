@@ -8,7 +8,7 @@ use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::answer::Answer;
-use crate::calls::{Soon, begin, begin_aside};
+use crate::calls::{Soon, begin, told};
 use crate::hit;
 use crate::leasehold::UNIT;
 use crate::pool::Granted;
@@ -98,18 +98,14 @@ pub fn lease_release(env: &Env, lease: Numbered<NativeLease>, options: Arg) -> R
 #[napi(catch_unwind)]
 pub fn lease_lost(env: &Env, lease: Numbered<NativeLease>) -> Result<Soon<Option<Granted>>> {
     hit("lease_lost");
-    // Asked for here: a task that watches leases is not to wait for the end of the turn. And the call must not hold
-    // the lease, which would never be collected.
-    let lost = lease.get().map(NativeLease::lost);
-    begin_aside(env, async move { lost?.await.map_or(Ok(None), Err) })
+    told(env, lease.get().map(NativeLease::lost))
 }
 
 /// Fails when somebody of higher priority claims its slot, and ends with nothing if it ends first.
 #[napi(catch_unwind)]
 pub fn lease_claimed(env: &Env, lease: Numbered<NativeLease>) -> Result<Soon<Option<Granted>>> {
     hit("lease_claimed");
-    let claimed = lease.get().map(NativeLease::claimed);
-    begin_aside(env, async move { claimed?.await.map_or(Ok(None), Err) })
+    told(env, lease.get().map(NativeLease::claimed))
 }
 
 /// Prolongs the lease.

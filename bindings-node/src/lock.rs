@@ -7,7 +7,7 @@ use leasehold::error::Result as CoreResult;
 use napi::{Env, Result};
 use napi_derive::napi;
 
-use crate::calls::{Soon, begin, begin_aside};
+use crate::calls::{Soon, begin, told};
 use crate::cancel::{Cancel, guarded};
 use crate::hit;
 use crate::leasehold::UNIT;
@@ -72,17 +72,14 @@ pub fn locked_remaining(locked: Numbered<NativeLocked>) -> f64 {
 #[napi(catch_unwind)]
 pub fn locked_lost(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Option<Granted>>> {
     hit("locked_lost");
-    // As with a lease.
-    let lost = locked.get().map(NativeLocked::lost);
-    begin_aside(env, async move { lost?.await.map_or(Ok(None), Err) })
+    told(env, locked.get().map(NativeLocked::lost))
 }
 
 /// Fails when somebody of higher priority claims one of its names, and ends with nothing if it ends first.
 #[napi(catch_unwind)]
 pub fn locked_claimed(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Option<Granted>>> {
     hit("locked_claimed");
-    let claimed = locked.get().map(NativeLocked::claimed);
-    begin_aside(env, async move { claimed?.await.map_or(Ok(None), Err) })
+    told(env, locked.get().map(NativeLocked::claimed))
 }
 
 /// Gives it back. The face then has it forgotten.
