@@ -1,17 +1,18 @@
 //! The two ways to wait, and the types of the core that this package uses.
 
-use leasehold::client::TokioRuntime;
 use leasehold::client::native::NativeStore;
+use leasehold::client::{TokioRuntime, Unit, read_wait};
 use leasehold::error::Result as CoreResult;
 use leasehold::value::Value;
+use leasehold::{Error, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::asyncio::start;
 use crate::blocking::wait;
 use crate::callback::with_cause;
-use crate::errors::Failure;
-use crate::value::Plain;
+use crate::errors::{Failure, Told};
+use crate::value::{Arg, Plain};
 
 /// A pool of the core.
 pub type CorePool = leasehold::Pool<NativeStore, TokioRuntime>;
@@ -59,5 +60,16 @@ impl Face {
         // In a box: each future around another would have a copy of it.
         let call = Box::pin(call);
         self.run(py, async { call.await.map(Plain::from) }, Ok)
+    }
+
+    /// Waits for what a holder may be told, for this many seconds at most: gives the error, or None.
+    pub fn told<F: Future<Output = Option<Error>> + Send + 'static>(
+        self,
+        py: Python<'_>,
+        timeout: Option<Arg>,
+        word: impl FnOnce(Option<Micros>) -> Result<F, Failure>,
+    ) -> Result<Py<PyAny>, Failure> {
+        let word = word(read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?)?;
+        self.run(py, async move { Ok(word.await.map(Told)) }, Ok)
     }
 }

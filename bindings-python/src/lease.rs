@@ -4,12 +4,12 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 
 use leasehold::Code;
-use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl, read_wait};
+use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl};
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::{Failure, Told};
+use crate::errors::Failure;
 use crate::face::{CoreLease, Face};
 use crate::guard::{guard, lock};
 use crate::process::Homebound;
@@ -138,22 +138,14 @@ impl Lease {
     /// time, or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn lost(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
-            let lost = self.core.get()?.lost_within(timeout);
-            self.face.run(py, async move { Ok(lost.await.map(Told)) }, Ok)
-        })
+        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.lost_within(time))))
     }
 
     /// Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
     /// Gives None if it ends first, or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
-            let claimed = self.core.get()?.claimed_within(timeout);
-            self.face.run(py, async move { Ok(claimed.await.map(Told)) }, Ok)
-        })
+        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.claimed_within(time))))
     }
 
     /// Gives the slot back. A second call does nothing.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use leasehold::client::{Unit, read_wait};
+use leasehold::client::Unit;
 use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::Told;
 use crate::face::{CoreLock, CoreLocked, Face};
 use crate::guard::guard;
 use crate::process::Homebound;
@@ -121,22 +120,14 @@ impl Locked {
     /// or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn lost(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
-            let lost = self.core.get()?.lost_within(timeout);
-            self.face.run(py, async move { Ok(lost.await.map(Told)) }, Ok)
-        })
+        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.lost_within(time))))
     }
 
     /// Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
     /// Gives None if it ends first, or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let timeout = read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?;
-            let claimed = self.core.get()?.claimed_within(timeout);
-            self.face.run(py, async move { Ok(claimed.await.map(Told)) }, Ok)
-        })
+        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.claimed_within(time))))
     }
 
     /// Gives the lock back. A second call does nothing.

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Acquiring", "Lease", "Leasehold", "Lock", "Locked", "Pool", "Quorum", "open", "open_quorum"]
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
@@ -58,13 +59,22 @@ def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quoru
     return Quorum(_leasehold.open_quorum_aio(servers, **options))
 
 
-class Leasehold:
-    """An open store. Opens pools; use it with `async with`, or call `close()`."""
+class _Face(Generic[C]):
+    """An object here: the face of one of the core."""
 
     __slots__ = ("_core",)
 
-    def __init__(self, core: _leasehold.Leasehold) -> None:
+    def __init__(self, core: C) -> None:
         self._core = core
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class Leasehold(_Face[_leasehold.Leasehold]):
+    """An open store. Opens pools; use it with `async with`, or call `close()`."""
+
+    __slots__ = ()
 
     async def pool(self, name: str, **options: Unpack[AsyncPoolOptions]) -> Pool:
         """Opens a pool of slots; makes it if it is not there yet. A coroutine function as `read_nonce` runs on this loop."""
@@ -87,17 +97,11 @@ class Leasehold:
     ) -> None:
         await self.close()
 
-    def __repr__(self) -> str:
-        return repr(self._core)
 
-
-class Quorum:
+class Quorum(_Face[_leasehold.Quorum]):
     """Independent servers that grant locks by majority; see `leasehold.Quorum`. Use it with `async with`, or call `close()`."""
 
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _leasehold.Quorum) -> None:
-        self._core = core
+    __slots__ = ()
 
     def lock(self, names: str | Sequence[str], **options: Unpack[QuorumLockOptions]) -> Lock:
         """A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet."""
@@ -115,17 +119,11 @@ class Quorum:
     ) -> None:
         await self.close()
 
-    def __repr__(self) -> str:
-        return repr(self._core)
 
-
-class Pool:
+class Pool(_Face[_leasehold.Pool]):
     """Slots that are leased one holder at a time."""
 
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _leasehold.Pool) -> None:
-        self._core = core
+    __slots__ = ()
 
     @property
     def name(self) -> str:
@@ -190,9 +188,6 @@ class Pool:
         """The ids of all slots, in order."""
         return await call(self._core.list)
 
-    def __repr__(self) -> str:
-        return repr(self._core)
-
 
 class Held(Protocol):
     """What an acquisition gives: a lease or a lock."""
@@ -228,14 +223,11 @@ class Acquiring(AbstractAsyncContextManager[H, None], Generic[H]):
             await self._held.__aexit__(kind, error, traceback)
 
 
-class Lease:
+class Lease(_Face[_leasehold.Lease]):
     """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
     with the outcome that was said; a nonce of which nothing was said is in doubt from then on."""
 
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _leasehold.Lease) -> None:
-        self._core = core
+    __slots__ = ()
 
     @property
     def slot(self) -> str:
@@ -322,17 +314,11 @@ class Lease:
             if kind is None:
                 raise
 
-    def __repr__(self) -> str:
-        return repr(self._core)
 
-
-class Lock:
+class Lock(_Face[_leasehold.Lock]):
     """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
 
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _leasehold.Lock) -> None:
-        self._core = core
+    __slots__ = ()
 
     @property
     def handshake(self) -> float:
@@ -368,18 +354,12 @@ class Lock:
                 gave.append(await _ended(body(locked)))
         return gave[0]
 
-    def __repr__(self) -> str:
-        return repr(self._core)
 
-
-class Locked:
+class Locked(_Face[_leasehold.Locked]):
     """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
     last as long."""
 
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _leasehold.Locked) -> None:
-        self._core = core
+    __slots__ = ()
 
     @property
     def names(self) -> builtins.list[str]:
@@ -422,9 +402,6 @@ class Locked:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await call(self._core.__exit__, kind, error, traceback)
-
-    def __repr__(self) -> str:
-        return repr(self._core)
 
 
 async def _ended(given: Any) -> Any:
