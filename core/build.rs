@@ -9,8 +9,9 @@ use sha1_smol::Sha1;
 
 const FOLDER: &str = "src/store/redis/slots";
 /// The parts of the script, each of which knows those before it.
-const PARTS: [&str; 12] = [
-    "pool", "slot", "places", "draw", "grant", "line", "due", "envelope", "claim", "lease", "seldom", "reply",
+const PARTS: [&str; 13] = [
+    "pool", "slot", "places", "draw", "grant", "stealing", "line", "due", "envelope", "claim", "lease",
+    "seldom", "reply",
 ];
 
 fn main() -> io::Result<()> {

@@ -96,7 +96,8 @@
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
       if ask[WAIT] and names and why == 'exhausted' then
         line('enter')(holder, names)
-        if line('steal')(holder) then why = 'claimed' end
+        local ticket = line('find')(holder)
+        if ticket and ticket.steal ~= '-' and stealing('steal')(holder) then why = 'claimed' end
       elseif ask[WAIT] then
         pool[WAITERS_UNTIL] = now + INTEREST
       end

@@ -14,7 +14,7 @@ if meta then
     local s = load(overdue[i])
     if not s then
       call('ZREM', PLACES, overdue[i])
-    elseif s[CLAIMANT] ~= '' and line('reverts')(s) then -- its lease goes on
+    elseif s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
     elseif s[STATE] == 'l' then
       if s[KIND] ~= 'u' then s[KIND] = 'd' end
       settle(s, s[ENDS])

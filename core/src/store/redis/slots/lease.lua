@@ -38,7 +38,7 @@
       cursor = at + 4
       local ttl = tonumber(args[at + 4])
       pool[LONGEST] = math.max(pool[LONGEST], ttl)
-      local claimed = not answer and s[CLAIMANT] ~= '' and line('heed')(s)
+      local claimed = not answer and s[CLAIMANT] ~= '' and stealing('heed')(s)
       if claimed then
         answer = format('claimed %d %d', s[ENDS], claimed)
       elseif not answer then

@@ -1,7 +1,7 @@
 -- Who waits, and in what order: a line of tickets for any slot (%), one for each name. The functions are made when
 -- somebody waits.
 local queue
-local function line(name)
+function line(name)
 if queue then return queue[name] end
 queue = {}
 
@@ -24,6 +24,7 @@ local function find(holder)
   cards[holder] = card or false
   return card
 end
+queue.find = find
 local function keep(holder, card)
   cards[holder] = card
   call('HSET', TICKETS, holder, format('%d %s %d %s %d %s %d ', card.ends, card.turn, card.priority,
@@ -151,95 +152,6 @@ function queue.enter(holder, names)
   call('PEXPIRE', TICKETS, keep_for)
 end
 
--- Claims on what holders of lower priority have: see stealing.rs.
-local function standing(holder)
-  local card = find(holder)
-  return card and not card.offered and card.ends > now and card
-end
--- The priority of a slot's claimant.
-local function claimant(s)
-  local card = s[CLAIMANT] ~= '' and standing(s[CLAIMANT])
-  return card and card.priority
-end
--- Has a lease end then.
-local function end_at(s, ends)
-  if ends == s[ENDS] then return put(s, 'l') end
-  s[ENDS] = ends
-  put(s, 'l', format('%d', WHEN_DUE + ends))
-end
--- The same; one that has gone is forgotten.
-function queue.heed(s)
-  local priority = claimant(s)
-  if not priority then
-    s[CLAIMANT] = ''
-    end_at(s, s[AGREED])
-  end
-  return priority
-end
--- Whether a slot that is due goes on being leased, because whoever ended it early has gone.
-function queue.reverts(s)
-  if s[STATE] ~= 'l' or claimant(s) then return false end
-  s[CLAIMANT], s[ENDS] = '', s[AGREED]
-  if s[ENDS] <= now then return false end
-  put(s, 'l', format('%d', WHEN_DUE + s[ENDS]))
-  return true
-end
--- Who else claims a slot that this ticket could claim: itself (0), nobody (1), a lower one (2); nil if it cannot.
-local function rival(s, holder, priority)
-  if s[STATE] ~= 'l' or s[RANK] >= priority then return nil end
-  local other = claimant(s)
-  if not other then return 1 end
-  if s[CLAIMANT] == holder then return 0 end
-  return other < priority and 2 or nil
-end
--- What is in the way of a ticket that steals, if it can have all of that. For any slot, those that it has claimed
--- before, then those of the lowest holders.
-local function victims(holder, card)
-  local found, keys = {}, {}
-  if card.ids[1] then
-    for _, id in ipairs(card.ids) do
-      local s = load(id)
-      if s and s[STATE] ~= 'r' then
-        if not rival(s, holder, card.priority) then return {} end
-        found[#found + 1] = s
-      end
-    end
-    return found
-  end
-  arrange()
-  local wanting = math.max(card.count - pool[CERTAIN] - pool[DOUBTFUL], 0)
-  local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
-  for i = 1, #due do
-    local s = load(due[i])
-    local other = s and s[MODE] == 'e' and rival(s, holder, card.priority)
-    if other then
-      local key = (other == 0 and 0 or 10000000) + s[RANK] * 10 + other
-      local at = #keys
-      while at > 0 and keys[at] > key do at = at - 1 end
-      table.insert(keys, at + 1, key)
-      table.insert(found, at + 1, s)
-      keys[wanting + 1], found[wanting + 1] = nil, nil
-    end
-  end
-  return #found == wanting and found or {}
-end
--- Makes a ticket that steals the claimant of what it waits for; whether it is one now.
-local function steal(holder)
-  local card = standing(holder)
-  if not card or card.steal == '-' then return false end
-  local found = victims(holder, card)
-  for _, s in ipairs(found) do
-    if s[CLAIMANT] ~= holder then
-      if s[CLAIMANT] ~= '' then end_at(s, s[AGREED]) end
-      s[CLAIMANT], s[AGREED] = holder, s[ENDS]
-      called = called .. ' !' .. format('%d', s[FENCE])
-      end_at(s, math.min(s[ENDS], now + card.steal))
-    end
-  end
-  return #found > 0
-end
-queue.steal = steal
-
 local function is_offered(s, holder)
   return s and s[STATE] == 'h' and s[HOLDER] == holder
 end
@@ -275,8 +187,8 @@ function queue.accept(holder)
     -- Whoever is first in line now for what was kept for another.
     card.ids[#card.ids + 1] = '%'
     for _, name in ipairs(card.ids) do
-      local first = head(name)
-      if first then steal(first) end
+      local first, waits = head(name)
+      if first and waits.steal ~= '-' then stealing('steal')(first) end
     end
     return answer
   end
