@@ -236,12 +236,15 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let claimed = self.watch().map(|vigil| vigil.claimed());
         // By push where the store can, and otherwise by the next renewal.
-        let listens = self.core.listen(Micros::MAX);
-        self.core.runtime.spawn(async move {
-            listens.await;
-        });
-        told(self.slot().to_owned(), self.watch().map(|vigil| vigil.claimed()))
+        if claimed.is_some() && !self.core.listens() {
+            let listens = self.core.listen(Micros::MAX);
+            self.core.runtime.spawn(async move {
+                listens.await;
+            });
+        }
+        told(self.slot().to_owned(), claimed)
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.

@@ -20,6 +20,7 @@ const RECHECK: Micros = 5 * SECOND;
 const POLL: Micros = SECOND / 4;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
+
 /// A caller that waits: dropped, it gives up its seat, and its ticket.
 struct Waiter<'a, S: Store, R: Runtime> {
     core: &'a PoolCore<S, R>,
@@ -150,6 +151,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let limit = deadline.min(core.runtime.now() + core.response_timeout);
             runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false)
         })
+    }
+
+    /// Whether it hears of what happens in the pool by push; no if another is just about to see to it.
+    pub(super) fn listens(&self) -> bool {
+        self.watch.try_lock().is_some_and(|watch| watch.is_some())
     }
 
     async fn subscribe(&self) -> bool {

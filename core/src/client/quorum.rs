@@ -48,9 +48,9 @@ const SUSPICION: Micros = 10 * SECOND;
 ///
 /// All servers are asked at once. Nobody stands in line: whoever waited at one server's line for another's would wait
 /// for ever, or hold up those who need no second server. Instead a claim that has no majority gives back what it has and
-/// is made anew after a random pause of 5 to 160 ms, or up to twice as long as that took. So there is no order among those who wait, `priority` is refused,
-/// and under contention somebody may be served late. A server whose answer takes longer than `response_timeout`, or a
-/// fifth of the lock's `ttl`, has not voted.
+/// is made anew after a random pause of 5 to 160 ms, or up to twice as long as that took. So there is no order among
+/// those who wait, `priority` and `steal` are refused, and under contention somebody may be served late. A server whose
+/// answer takes longer than `response_timeout`, or a fifth of the lock's `ttl`, has not voted.
 ///
 /// # What it cannot do
 ///
