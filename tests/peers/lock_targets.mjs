@@ -68,6 +68,19 @@ export const LOCK_TARGETS = [
     unit: "x",
   })),
   {
+    what: "Locks: stolen by the highest of 100 priorities, beside that of 2",
+    figure: (of) => of.ratio(rust("stolen, 100 priorities"), rust("stolen, 2 priorities")),
+    most: 1.5,
+    unit: "x",
+  },
+  {
+    what: "Locks: granted by a majority of 3 servers, beside one server (1 caller)",
+    figure: (of) => of.ratio(rust("1 caller", "leasehold, of 3 servers"), rust("1 caller")),
+    least: 0.3,
+    unit: "x",
+    told: true,
+  },
+  {
     what: `Locks: ${CALLERS} loopers, the least of them beside the mean`,
     figure: (of) => of.value(rust(`${CALLERS} loopers, least to mean`)),
     least: 0.5,

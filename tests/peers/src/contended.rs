@@ -90,12 +90,14 @@ pub async fn round_trip(port: u16, times: usize) -> Anyhow<f64> {
     Ok(milliseconds(quantile(taken, 0.5)))
 }
 
-fn quantile(mut times: Vec<Duration>, part: f64) -> Duration {
+/// That of these times below which this part of them lies.
+pub fn quantile(mut times: Vec<Duration>, part: f64) -> Duration {
     times.sort_unstable();
     let at = (times.len() as f64 * part) as usize;
     times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-fn milliseconds(time: Duration) -> f64 {
+/// A time as a figure.
+pub fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leasehold::SECOND;
-use leasehold::client::native::{NativeLeasehold, NativeStore, open};
+use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore, open, open_quorum};
 use leasehold::client::{LockOptions, Locked, TokioRuntime, Unit};
 use leasehold::value::Value;
 use tokio::runtime::Handle;
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use crate::Anyhow;
 
 /// The time to live of a lock in seconds, and for so long a new server grants none.
-const TTL: u64 = 5;
+pub const TTL: u64 = 5;
 
 /// A lock of a store that a URL names.
 pub type Lock = leasehold::client::Lock<NativeStore, TokioRuntime>;
@@ -24,6 +24,27 @@ pub async fn store(url: &str) -> Anyhow<NativeLeasehold> {
     let store = open(&url.into(), &options, Unit::Milliseconds, Handle::current())?;
     lock(&store, "first")?.acquire().await?.release().await?;
     Ok(store)
+}
+
+/// Opens independent servers, and waits until they grant locks.
+pub async fn quorum(urls: &[String]) -> Anyhow<NativeQuorum> {
+    let servers = Value::List(urls.iter().map(|url| url.as_str().into()).collect());
+    let options = Value::map([("lock_ttl", Value::Number((TTL * 1_000) as f64))]);
+    let quorum = open_quorum(&servers, &options, Unit::Milliseconds, Handle::current())?;
+    let options = LockOptions { timeout: 60 * SECOND, ..quorum.lock_defaults() };
+    quorum.lock(&["first"], options)?.acquire().await?.release().await?;
+    Ok(quorum)
+}
+
+/// Pairs a second of one caller whose lock is granted by a majority.
+pub async fn pairs_by_majority(quorum: &NativeQuorum, time: Duration) -> Anyhow<f64> {
+    let lock = quorum.lock(&["account:0"], quorum.lock_defaults())?;
+    let (began, mut count) = (Instant::now(), 0u64);
+    while began.elapsed() < time {
+        lock.acquire().await?.release().await?;
+        count += 1;
+    }
+    Ok(count as f64 / began.elapsed().as_secs_f64())
 }
 
 /// A lock of this name, with renewals, which callers wait for long.

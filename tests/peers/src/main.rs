@@ -15,6 +15,7 @@ mod memory;
 mod over_redis;
 mod seed;
 mod series;
+mod stolen;
 mod upkeep;
 
 use std::io::{Read, Write};
