@@ -177,10 +177,22 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         patience: Micros,
         stands: Micros,
     ) -> Result<impl Future<Output = Result<Delivered>> + use<P, R>> {
-        let reply = self.enqueue(request, patience, stands)?;
-        Ok(async move {
-            reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
-        })
+        let mut state = self.lock();
+        let reply = state.enqueue(request, patience, stands)?;
+        self.send_out(state);
+        Ok(delivery(reply))
+    }
+
+    /// Sends requests, each with its own patience: all of them wait before the first sets out.
+    pub fn post_together(
+        self: &Arc<Self>,
+        requests: Vec<(Request, Micros)>,
+    ) -> Vec<impl Future<Output = Result<Delivered>> + use<P, R>> {
+        let mut state = self.lock();
+        let replies = requests.into_iter().map(|(request, patience)| state.enqueue(request, patience, 0));
+        let replies = replies.map(|reply| async { delivery(reply?).await }).collect();
+        self.send_out(state);
+        replies
     }
 
     /// Gives back a grant that nobody has seen: its nonce cannot have been used.
@@ -204,25 +216,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    fn enqueue(
-        self: &Arc<Self>,
-        request: Request,
-        patience: Micros,
-        stands: Micros,
-    ) -> Result<oneshot::Receiver<Result<Delivered>>> {
-        let (caller, reply) = oneshot::channel();
-        let mut state = self.lock();
-        if state.queue.len() >= QUEUE {
-            return Err(Error::new(
-                Code::Busy,
-                format!("{QUEUE} requests wait for the store already; try again later"),
-            ));
-        }
-        state.queue.push_back(Parcel { request, patience, stands, caller });
+    /// Has what waits set out, perhaps.
+    fn send_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let lane = state.lane_for_more(self.runtime.now());
         drop(state);
         self.start(lane);
-        Ok(reply)
     }
 
     fn start(self: &Arc<Self>, lane: Option<u16>) {
@@ -411,6 +409,23 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 }
 
 impl State {
+    fn enqueue(
+        &mut self,
+        request: Request,
+        patience: Micros,
+        stands: Micros,
+    ) -> Result<oneshot::Receiver<Result<Delivered>>> {
+        if self.queue.len() >= QUEUE {
+            return Err(Error::new(
+                Code::Busy,
+                format!("{QUEUE} requests wait for the store already; try again later"),
+            ));
+        }
+        let (caller, reply) = oneshot::channel();
+        self.queue.push_back(Parcel { request, patience, stands, caller });
+        Ok(reply)
+    }
+
     /// A resting lane, if the waiting requests should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
         let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
@@ -479,6 +494,11 @@ impl Parcel {
         let caller = std::mem::replace(&mut self.caller, gone);
         let _ = caller.send(Err(unavailable(cause)));
     }
+}
+
+/// What comes back for a request.
+async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
+    reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
 }
 
 /// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be

@@ -8,17 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_channel::oneshot;
 
-use super::courier::Delivered;
 use super::pool::PoolCore;
 use super::vigil::{Ending, Need, Vigil};
 use super::{Runtime, runtime};
-use crate::error::Result;
 use crate::slots::{Loss, Reply, Request};
 use crate::store::{Store, StorePool};
 use crate::{Micros, SECOND};
 
 /// The part of an interval by which a renewal may come early, so that it travels with others.
 const TOGETHER: Micros = 8;
+/// The part by which the next is put earlier at random, so that processes do not renew in step. It is less: those that
+/// travelled together in several envelopes, one after the other, are to do so again.
+const JITTER: Micros = 16;
 /// The pause after a renewal that the store refused, at most.
 const RETRY: Micros = SECOND;
 
@@ -150,22 +151,25 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn renew_together(self: &Arc<Self>, vigils: Vec<Arc<Vigil>>) {
-        for vigil in vigils {
-            let sent = self.lease_clock();
-            let request = Request::Renew { lease: vigil.lease.clone(), ttl: vigil.ttl };
-            if let Some((now, reply)) = self.courier.pool().perform_now(0, &request) {
-                self.renewed(&vigil, reply, now, sent);
-                continue;
+        let request = |vigil: &Vigil| Request::Renew { lease: vigil.lease.clone(), ttl: vigil.ttl };
+        let sent = self.lease_clock();
+        let mut afar = vigils;
+        afar.retain(|vigil| match self.courier.pool().perform_now(0, &request(vigil)) {
+            Some((now, reply)) => {
+                self.renewed(vigil, reply, now, sent);
+                false
             }
-            // All are queued before the first sets out.
-            let reply = self.courier.post(request, vigil.term().deadline(), 0);
+            None => true,
+        });
+        if afar.is_empty() {
+            return;
+        }
+        let requests = afar.iter().map(|vigil| (request(vigil), vigil.term().deadline())).collect();
+        let replies = self.courier.post_together(requests);
+        for (vigil, reply) in afar.into_iter().zip(replies) {
             let core = self.clone();
             self.runtime.spawn(async move {
-                let outcome: Result<Delivered> = match reply {
-                    Ok(reply) => reply.await,
-                    Err(busy) => Err(busy),
-                };
-                match outcome {
+                match reply.await {
                     Ok(delivered) => {
                         let (now, sent) = (delivered.now, delivered.sent);
                         core.renewed(&vigil, delivered.take(), now, sent);
@@ -189,7 +193,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             // A defect: the deadline stands.
             _ => {}
         }
-        let early = self.runtime.random() % (vigil.interval / TOGETHER + 1);
+        let early = self.runtime.random() % (vigil.interval / JITTER + 1);
         let here = self.lease_clock();
         self.renew_later(vigil, (next_renewal(sent, here, vigil.interval) - early).saturating_sub(here));
     }
