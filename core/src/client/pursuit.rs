@@ -14,10 +14,12 @@ use crate::slots::{OFFER, Refusal};
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// A waiter asks again after so long even if nobody called: a message may have been lost.
+/// A waiter asks again after so long at the earliest even if nobody called: a message may have been lost.
 const RECHECK: Micros = 5 * SECOND;
 /// The same over a store that cannot call.
-const POLL: Micros = SECOND / 4;
+const POLL: Micros = SECOND / 5;
+/// The part of either by which it is later at random, so that processes do not ask in step.
+const JITTER: Micros = 4;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 
@@ -112,7 +114,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
         let now = self.runtime.now();
         match recheck {
-            Some(recheck) => self.room.set_recheck(&self.runtime, now + self.runtime.jitter(recheck)),
+            Some(recheck) => {
+                let late = self.runtime.random() % (recheck / JITTER + 1);
+                self.room.set_recheck(&self.runtime, now + recheck + late);
+            }
             None => self.set_moved_up(),
         }
         if let Some(earliest) = refused.earliest {

@@ -316,7 +316,12 @@ impl Seat {
     fn remove(&mut self) -> Option<Chair> {
         let mut room = self.room.lock();
         let at = room.seats.iter().position(|chair| chair.number == self.number)?;
-        room.seats.remove(at)
+        let chair = room.seats.remove(at);
+        if room.seats.is_empty() {
+            // Those who come next have alarms of their own.
+            (room.due, room.moved_up, room.recheck) = (None, None, None);
+        }
+        chair
     }
 }
 
