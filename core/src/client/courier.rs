@@ -163,8 +163,12 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     ///
     /// # Errors
     /// `store_unavailable` with the cause; `busy` if too many requests wait.
-    pub async fn submit(self: &Arc<Self>, request: Request, patience: Micros) -> Result<Delivered> {
-        self.post(request, patience, 0)?.await
+    pub fn submit(
+        self: &Arc<Self>,
+        request: Request,
+        patience: Micros,
+    ) -> impl Future<Output = Result<Delivered>> + use<P, R> {
+        self.post(request, patience, 0)
     }
 
     /// Sends a request that is tried until `stands` even if nobody waits for its reply.
@@ -176,11 +180,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         request: Request,
         patience: Micros,
         stands: Micros,
-    ) -> Result<impl Future<Output = Result<Delivered>> + use<P, R>> {
+    ) -> impl Future<Output = Result<Delivered>> + use<P, R> {
         let mut state = self.lock();
-        let reply = state.enqueue(request, patience, stands)?;
+        let reply = state.enqueue(request, patience, stands);
         self.send_out(state);
-        Ok(delivery(reply))
+        delivery(reply)
     }
 
     /// Sends requests, each with its own patience: all of them wait before the first sets out.
@@ -190,7 +194,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     ) -> Vec<impl Future<Output = Result<Delivered>> + use<P, R>> {
         let mut state = self.lock();
         let replies = requests.into_iter().map(|(request, patience)| state.enqueue(request, patience, 0));
-        let replies = replies.map(|reply| async { delivery(reply?).await }).collect();
+        let replies = replies.map(delivery).collect();
         self.send_out(state);
         replies
     }
@@ -202,7 +206,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         if self.pool.perform_now(0, &request).is_none() {
             // The queue can be full; the lease then ends by itself.
             let until = self.runtime.now() + PURSUIT;
-            let _ = self.post(request, until, until);
+            drop(self.post(request, until, until));
         }
     }
 
@@ -212,7 +216,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         if self.pool.perform_now(0, &request).is_none() {
             // The ticket lapses by itself where this does not get through.
             let until = self.runtime.now() + TICKET_LIFE;
-            let _ = self.post(request, until, until);
+            drop(self.post(request, until, until));
         }
     }
 
@@ -414,16 +418,15 @@ impl State {
         request: Request,
         patience: Micros,
         stands: Micros,
-    ) -> Result<oneshot::Receiver<Result<Delivered>>> {
-        if self.queue.len() >= QUEUE {
-            return Err(Error::new(
-                Code::Busy,
-                format!("{QUEUE} requests wait for the store already; try again later"),
-            ));
-        }
+    ) -> oneshot::Receiver<Result<Delivered>> {
         let (caller, reply) = oneshot::channel();
-        self.queue.push_back(Parcel { request, patience, stands, caller });
-        Ok(reply)
+        if self.queue.len() < QUEUE {
+            self.queue.push_back(Parcel { request, patience, stands, caller });
+        } else {
+            let message = format!("{QUEUE} requests wait for the store already; try again later");
+            let _ = caller.send(Err(Error::new(Code::Busy, message)));
+        }
+        reply
     }
 
     /// A resting lane, if the waiting requests should not wait for one that is under way.

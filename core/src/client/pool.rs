@@ -331,7 +331,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
-        let reply = self.courier.post(request, patience, sent + self.options.ttl)?;
+        let reply = self.courier.post(request, patience, sent + self.options.ttl);
         self.room.call_first(&lease.slot);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
@@ -351,7 +351,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let until = self.runtime.now() + self.options.ttl;
         // A full queue leaves the lease to its deadline.
-        let _ = self.courier.post(request, until, until);
+        drop(self.courier.post(request, until, until));
         self.room.call_first(&lease.slot);
     }
 }
