@@ -30,6 +30,7 @@ use std::fmt;
 
 use crate::census::Census;
 use crate::history::{Event, Fact, What};
+use crate::signatures::Signatures;
 use crate::slot_model::SlotModel;
 use crate::world::{Instant, ProcessId};
 
@@ -111,9 +112,7 @@ struct Judge<'a> {
     beliefs: BTreeMap<String, Vec<Belief>>,
     /// By slot: the leases of whose end somebody wants to be told.
     watched: BTreeMap<String, Vec<(u64, ProcessId)>>,
-    transactions: HashMap<u64, Transaction>,
-    /// By account and nonce.
-    signed: HashMap<(String, u64), Vec<u64>>,
+    signatures: Signatures,
     acquires: HashMap<u64, Acquire>,
     killed: HashSet<ProcessId>,
     pauses: HashMap<ProcessId, Vec<(Instant, Instant)>>,
@@ -136,18 +135,6 @@ struct Belief {
     until: Instant,
 }
 
-struct Transaction {
-    fence: u64,
-    fate: Fate,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Open,
-    Dead,
-    Accepted,
-}
-
 struct Acquire {
     process: ProcessId,
     began: Instant,
@@ -162,8 +149,7 @@ impl<'a> Judge<'a> {
             store: SlotModel::default(),
             beliefs: BTreeMap::new(),
             watched: BTreeMap::new(),
-            transactions: HashMap::new(),
-            signed: HashMap::new(),
+            signatures: Signatures::default(),
             acquires: HashMap::new(),
             killed: HashSet::new(),
             pauses: HashMap::new(),
@@ -230,12 +216,14 @@ impl<'a> Judge<'a> {
             }
             What::Answered { fence, call, error } => self.answered(*fence, call, error.as_deref())?,
             What::Signed { transaction, account, nonce, fence } => {
-                self.signed(*transaction, account, *nonce, *fence, census)?;
+                let (before, broken) = (self.before_jump, &self.broken);
+                let excused = |fence| fence <= before || broken.contains(&fence);
+                self.signatures.sign(*transaction, account, *nonce, *fence, excused, census)?;
             }
-            What::Vanished { transaction } => self.settle(*transaction, Fate::Dead),
-            What::Arrived { transaction, accepted } => {
-                self.settle(*transaction, if *accepted { Fate::Accepted } else { Fate::Dead });
+            What::Vanished { transaction } | What::Arrived { transaction, accepted: false } => {
+                self.signatures.died(*transaction);
             }
+            What::Arrived { transaction, accepted: true } => self.signatures.accepted(*transaction),
             What::Attempts { most } => {
                 let bound = 30 + 20 * self.rules.workers;
                 if *most > bound {
@@ -397,38 +385,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn signed(
-        &mut self,
-        number: u64,
-        account: &str,
-        nonce: u64,
-        fence: u64,
-        census: &Census,
-    ) -> Result<(), Breach> {
-        let excused = self.is_excused(fence);
-        let earlier = self.signed.entry((account.to_owned(), nonce)).or_default();
-        let clash = earlier.iter().find_map(|other| {
-            let transaction = self.transactions.get(other)?;
-            let counts = transaction.fate != Fate::Dead && transaction.fence != fence;
-            counts.then_some((*other, transaction.fence, transaction.fate))
-        });
-        if !earlier.is_empty() {
-            census.count("nonce signed again");
-        }
-        earlier.push(number);
-        self.transactions.insert(number, Transaction { fence, fate: Fate::Open });
-        match clash {
-            Some((other, holder, fate)) if !excused && !self.is_excused(holder) => {
-                let fate = if fate == Fate::Accepted { "is in the chain" } else { "may still count" };
-                Err(Breach::new(
-                    "S5",
-                    format!("{account} {nonce} is signed under {fence}; {other} under {holder} {fate}"),
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn unwatch(&mut self, fence: u64) {
         self.watched.values_mut().for_each(|watched| watched.retain(|watch| watch.0 != fence));
     }
@@ -448,14 +404,6 @@ impl<'a> Judge<'a> {
                 Err(Breach::new("K1", text))
             }
             None => Ok(()),
-        }
-    }
-
-    fn settle(&mut self, number: u64, fate: Fate) {
-        if let Some(transaction) = self.transactions.get_mut(&number)
-            && transaction.fate != Fate::Accepted
-        {
-            transaction.fate = fate;
         }
     }
 

@@ -17,6 +17,7 @@ pub mod planted;
 pub mod rng;
 pub mod run;
 pub mod server;
+pub mod signatures;
 pub mod slot_model;
 pub mod storm;
 pub mod workload;
