@@ -3,19 +3,26 @@
 //! | rule | says |
 //! |---|---|
 //! | S1 | no two leases of one slot are in force, in the store's time and in the holders' beliefs in true time |
-//! | S2 | the fences of a slot increase over all grants ever, whatever the store forgot |
+//! | S2 | the fences of a pool, and so of each slot, increase over all grants ever, whatever the store forgot |
 //! | S3 | only the lease in force is renewed, released or resynced |
 //! | S4 | no holder relies on a lease for longer than the store keeps it |
 //! | K1 | nobody else is granted a slot before its last holder, if that is awake, was told that its lease is lost |
 //! | S5 | no nonce of an account is signed under two leases unless the first can never count |
 //! | S6 | a lease that somebody of higher priority waits for lasts as long as it did before |
 //! | S7 | no lease that the store did not grant; no "exhausted" from a store that nobody can reach |
+//! | N1 | several names are granted all together, until one moment, or none of them |
+//! | N2 | when nobody wants them any more the store keeps nothing of names and of those who waited |
+//! | R1 | no lease is given back while its holder relies on it |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
 //! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt |
 //! | C2 | nothing is granted before its rest has ended |
 //! | L7 | no lease is prolonged beyond its longest hold |
 //! | E1, E2 | no envelope is performed after its last moment; no claim is granted twice |
 //! | E3 | the store's time runs forward only, as long as memory is kept |
+//! | Q1 | nobody is granted or offered what somebody wants who stands before it in the line: see [`LineModel`] |
+//! | Q2 | names that are offered are kept for that ticket, which gets them when it asks in time |
+//! | Q3 | names that are free are offered to the first in line who wants them, once all that it wants are free |
+//! | Q4 | only who stands in line is offered anything |
 //! | T1, T2 | every acquisition ends once, by its timeout, in a way that its caller can understand |
 //! | T3 | the truth about a nonce is never refused |
 //! | W1 | a store that is gone is not hammered |
@@ -28,8 +35,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
+use crate::bundles::Bundles;
 use crate::census::Census;
-use crate::history::{Event, Fact, What};
+use crate::history::{Event, Fact, Performance, What};
+use crate::line_model::LineModel;
 use crate::signatures::Signatures;
 use crate::slot_model::SlotModel;
 use crate::world::{Instant, ProcessId};
@@ -73,6 +82,8 @@ pub struct Breach {
 
 /// How much later than its timeout an acquisition may end.
 const LENIENCE: u64 = 60_000;
+/// Who asks no more for so long does not wait.
+const CALM: u64 = 10_000_000;
 /// The errors with which an acquisition may end.
 const ENDS: [&str; 4] = ["timed_out", "exhausted", "store_unavailable", "nonce_unavailable"];
 
@@ -108,6 +119,8 @@ pub fn judge(rules: &Rules, events: &[Event], census: &Census) -> Option<Violati
 struct Judge<'a> {
     rules: &'a Rules,
     store: SlotModel,
+    line: LineModel,
+    bundles: Bundles,
     /// By slot: the leases that are relied on.
     beliefs: BTreeMap<String, Vec<Belief>>,
     /// By slot: the leases of whose end somebody wants to be told.
@@ -147,6 +160,8 @@ impl<'a> Judge<'a> {
         Judge {
             rules,
             store: SlotModel::default(),
+            line: LineModel::default(),
+            bundles: Bundles::default(),
             beliefs: BTreeMap::new(),
             watched: BTreeMap::new(),
             signatures: Signatures::default(),
@@ -167,15 +182,27 @@ impl<'a> Judge<'a> {
     fn read(&mut self, event: &Event, census: &Census) -> Result<(), Breach> {
         let (at, process) = (event.at, event.process);
         match &event.what {
-            What::Performed { now, not_after, facts } => self.performed(at, *now, *not_after, facts)?,
+            What::Performed(done) => {
+                let offers = done.facts.iter().filter(|fact| matches!(fact, Fact::Offered { .. })).count();
+                census.add("offers", offers as u64);
+                self.performed(at, done)?;
+            }
             What::Wiped => {
                 self.store.wipe();
+                self.line.wipe();
                 (self.lost_at, self.store_time) = (Some(at), 0);
             }
-            What::Restarted => self.store.doubt_all(),
-            What::Copied => self.store.copy(),
+            What::Restarted => {
+                self.store.doubt_all();
+                self.line.clear();
+            }
+            What::Copied => {
+                self.store.copy();
+                self.line.copy();
+            }
             What::Promoted => {
                 self.store.promote();
+                self.line.promote();
                 (self.lost_at, self.store_time) = (Some(at), 0);
             }
             What::ClockStepped(by) if *by > 0 => {
@@ -205,14 +232,20 @@ impl<'a> Judge<'a> {
                 self.acquires.insert(*acquire, began);
             }
             What::AcquireEnded { acquire, end } => self.acquire_ended(at, *acquire, end)?,
-            What::Believes { slot, fence, until } => self.believes(at, process, slot, *fence, *until)?,
-            What::Watched { slot, fence } => {
-                self.watched.entry(slot.clone()).or_default().push((*fence, process));
+            What::Believes { slot, fence, until } => {
+                self.believes(at, process, slot, self.bundles.lease(slot, *fence), *until)?;
             }
-            What::ToldLost { fence } => self.unwatch(*fence),
+            What::Watched { slot, fence } => {
+                let fence = self.bundles.lease(slot, *fence);
+                self.watched.entry(slot.clone()).or_default().push((fence, process));
+            }
+            What::ToldLost { fence } => self.unwatch(&self.bundles.leases(*fence)),
             What::Closed { fence } => {
-                self.unwatch(*fence);
-                self.beliefs.values_mut().for_each(|beliefs| beliefs.retain(|belief| belief.fence != *fence));
+                let fences = self.bundles.leases(*fence);
+                self.unwatch(&fences);
+                self.beliefs
+                    .values_mut()
+                    .for_each(|beliefs| beliefs.retain(|belief| !fences.contains(&belief.fence)));
             }
             What::Answered { fence, call, error } => self.answered(*fence, call, error.as_deref())?,
             What::Signed { transaction, account, nonce, fence } => {
@@ -239,6 +272,11 @@ impl<'a> Judge<'a> {
             What::Audited { slot, failure: Some(failure) } => {
                 return Err(Breach::new("A1", format!("{slot} after the storm: {failure}")));
             }
+            What::Calm => self.calm(at)?,
+            What::LeftBehind(records) if !records.is_empty() => {
+                return Err(Breach::new("N2", format!("the store still keeps {records:?}")));
+            }
+            What::LeftBehind(_) => {}
             What::Leftover { waiting, leased } => {
                 if (*waiting, *leased) != (0, 0) && !self.killed.contains(&process) {
                     let text =
@@ -250,13 +288,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn performed(
-        &mut self,
-        at: Instant,
-        now: u64,
-        not_after: Option<u64>,
-        facts: &[Fact],
-    ) -> Result<(), Breach> {
+    fn performed(&mut self, at: Instant, done: &Performance) -> Result<(), Breach> {
+        let now = done.now;
         if now < self.store_time {
             return Err(Breach::new(
                 "E3",
@@ -264,10 +297,13 @@ impl<'a> Judge<'a> {
             ));
         }
         self.store_time = now;
-        if let Some(last) = not_after.filter(|&last| now > last) {
+        if let Some(last) = done.not_after.filter(|&last| now > last) {
             return Err(Breach::new("E1", format!("performed {} us after its last moment", now - last)));
         }
-        for fact in facts {
+        self.bundles.read(&done.facts)?;
+        self.line.begin(done);
+        for fact in &done.facts {
+            self.line.apply(at, now, fact)?;
             if let Fact::Granted { slot, fence, .. } = fact {
                 let quiet = self
                     .lost_at
@@ -279,8 +315,16 @@ impl<'a> Judge<'a> {
                     return Err(Breach::new("S11", text));
                 }
                 self.told(at, slot, *fence)?;
-                self.highest = self.highest.max(*fence);
+                if *fence <= self.highest {
+                    let text =
+                        format!("{slot} was granted with fence {fence}, the pool had {}", self.highest);
+                    return Err(Breach::new("S2", text));
+                }
+                self.highest = *fence;
                 self.granted.entry(slot.clone()).or_default().push(*fence);
+            }
+            if let Fact::Released { slot, fence, .. } = fact {
+                self.released(at, slot, *fence)?;
             }
             if let Fact::Changed { slot, change } = fact
                 && change == "break"
@@ -295,7 +339,30 @@ impl<'a> Judge<'a> {
             }
             self.store.apply(at, now, self.rules.doubt_rest, fact)?;
         }
-        Ok(())
+        self.line.end(|name| self.store.is_held(name, now))
+    }
+
+    /// A lease is given back: nobody may rely on it any more.
+    fn released(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
+        let mut beliefs = self.beliefs.get(slot).into_iter().flatten();
+        match beliefs.find(|belief| belief.fence == fence && belief.until > at) {
+            Some(belief) => {
+                let text = format!("{slot} {fence} was given back while {} relies on it", belief.process);
+                Err(Breach::new("R1", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whoever wanted something has had it or given up.
+    fn calm(&self, at: Instant) -> Result<(), Breach> {
+        if let Some(holder) = self.line.anybody_since(at - CALM) {
+            return Err(Breach::new("A2", format!("{holder} still stands in line after the storm")));
+        }
+        match self.store.anything_held(at) {
+            Some(slot) => Err(Breach::new("A2", format!("{slot} is still held after the storm"))),
+            None => Ok(()),
+        }
     }
 
     fn acquire_ended(
@@ -385,8 +452,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn unwatch(&mut self, fence: u64) {
-        self.watched.values_mut().for_each(|watched| watched.retain(|watch| watch.0 != fence));
+    fn unwatch(&mut self, fences: &[u64]) {
+        self.watched.values_mut().for_each(|watched| watched.retain(|watch| !fences.contains(&watch.0)));
     }
 
     /// A slot is granted anew: whoever had it must have been told.

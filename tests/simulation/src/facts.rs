@@ -1,9 +1,9 @@
 //! What a store did, read from the words that travelled: an own reading of the wire, not the library's.
 
 use leasehold::nonce::{NonceRecord, Outcome};
-use leasehold::slots::{Claim, Reply, Request, SlotChange};
+use leasehold::slots::{Calls, Choice, Claim, Refusal, Reply, Request, SlotChange};
 
-use crate::history::Fact;
+use crate::history::{Bid, Fact, Performance, Wish};
 
 /// One envelope as it stands in a command.
 #[derive(Debug)]
@@ -12,11 +12,12 @@ pub struct Sent<'a> {
     pub lane: &'a str,
     /// Its number in its lane.
     pub sequence: &'a str,
-    /// The last store time at which it is wanted.
-    pub not_after: Option<u64>,
+    head: Vec<&'a str>,
     requests: Vec<Vec<&'a str>>,
 }
 
+/// Where the keys of the slots, the places, the line and the tickets stand in a command.
+pub const KEYS: std::ops::Range<usize> = 4..8;
 /// Where the lane's key stands in a command, and where the script's arguments begin.
 pub const LANE: usize = 8;
 const ARGUMENTS: usize = 9;
@@ -57,13 +58,13 @@ impl<'a> Sent<'a> {
             if request[0] == "more" {
                 let mut claims = requests.iter().filter(|request| request[0] == "claim");
                 let mut claim = claims.next_back().expect("a claim before").clone();
-                claim[1] = request[1];
+                (claim[1], claim[7]) = (request[1], request[2]);
                 request = claim;
             }
             requests.push(request);
             rest = others;
         }
-        Some(Sent { lane: &command[LANE], sequence: head[2], not_after: head[3].parse().ok(), requests })
+        Some(Sent { lane: &command[LANE], sequence: head[2], head: head.to_vec(), requests })
     }
 
     /// Whether it is one claim and nothing else; the slots that it names, if it names any.
@@ -78,15 +79,43 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// The store's time in an answer and what it says was done; `None` if nothing was performed.
-    pub fn facts(&self, answer: &str) -> Option<(u64, Vec<Fact>)> {
+    /// What came of it, by its answer; `None` if nothing was performed.
+    pub fn performance(&self, answer: &str) -> Option<Performance> {
         let mut lines = answer.split('\n');
-        let now = lines.next()?.strip_prefix("done ")?.split(' ').next()?.parse().ok()?;
-        let facts = self.requests.iter().zip(lines).flat_map(|(request, line)| {
+        let mut done = lines.next()?.strip_prefix("done ")?.split(' ');
+        let (now, top) = (done.next()?.parse().ok()?, done.next()?.parse().ok()?);
+        let mut facts: Vec<Fact> = Vec::new();
+        for (request, line) in self.requests.iter().zip(lines) {
             let reply: Vec<&str> = line.split(' ').collect();
-            read(request, &reply)
-        });
-        Some((now, facts.collect()))
+            facts.extend(read(request, &reply));
+        }
+        // How many slots became ready, the tickets that are called, the fences of leases that are claimed.
+        let called = done.skip(1).filter(|word| !word.starts_with('!'));
+        facts.extend(called.map(|holder| Fact::Offered { holder: holder.to_owned() }));
+        Some(Performance {
+            now,
+            top,
+            seen: self.head[4].parse().unwrap_or(0),
+            jumped: self.head[5] == "1",
+            not_after: self.head[3].parse().ok(),
+            facts,
+        })
+    }
+}
+
+fn bid(claim: &[&str]) -> Bid {
+    let number = |at: usize| claim[at].parse::<u64>().unwrap_or(0);
+    Bid {
+        holder: claim[1].to_owned(),
+        wish: match claim[9] {
+            "any" => Wish::Any(number(11)),
+            "named" => Wish::Names(claim[11..].iter().map(|&name| name.to_owned()).collect()),
+            _ => Wish::These,
+        },
+        priority: claim[5].parse().unwrap_or(0),
+        ageing: number(6),
+        waited: number(7),
+        waits: claim[4] == "1",
     }
 }
 
@@ -94,17 +123,25 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
     let lease = || (request[1].to_owned(), number(request[2]));
     match (request[0], reply[0]) {
-        ("claim", "granted") => reply[2..]
-            .chunks(5)
-            .map(|grant| Fact::Granted {
+        ("claim", "granted") => {
+            let grants = reply[2..].chunks(5).map(|grant| Fact::Granted {
                 holder: request[1].to_owned(),
                 slot: grant[0].to_owned(),
                 fence: number(grant[1]),
                 deadline: number(grant[2]),
                 max_hold: number(request[3]),
                 known: grant[3] == "k",
-            })
-            .collect(),
+            });
+            std::iter::once(Fact::Served(bid(request))).chain(grants).collect()
+        }
+        ("claim", "refused") => {
+            vec![Fact::Refused { bid: bid(request), why: reply[1].to_owned() }]
+        }
+        ("withdraw", "withdrawn") => vec![Fact::Withdrawn { holder: request[1].to_owned() }],
+        ("define", "defined") => {
+            let slots = request[4..].iter().step_by(2).map(|&slot| slot.to_owned()).collect();
+            vec![Fact::Defined { slots }]
+        }
         ("renew", "renewed") => {
             let (slot, fence) = lease();
             vec![Fact::Renewed { slot, fence, deadline: number(reply[1]) }]
@@ -129,20 +166,61 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
     }
 }
 
+/// Whom a store that answers at once calls.
+pub fn offers_of_memory(calls: &Calls) -> Vec<Fact> {
+    calls.tickets.iter().map(|&ticket| Fact::Offered { holder: holder(ticket) }).collect()
+}
+
+fn holder(id: u128) -> String {
+    format!("{id:032x}")
+}
+
+fn bid_of_memory(claim: &Claim) -> Bid {
+    Bid {
+        holder: holder(claim.holder),
+        wish: match &claim.choice {
+            Choice::Any { least, .. } => Wish::Any(u64::from(*least)),
+            Choice::These { .. } => Wish::These,
+            Choice::Named { slots } => {
+                Wish::Names(slots.iter().map(|slot| slot.as_str().to_owned()).collect())
+            }
+        },
+        priority: i64::from(claim.priority),
+        ageing: claim.ageing,
+        waited: claim.waited,
+        waits: claim.wait,
+    }
+}
+
 /// The same of a store that answers at once.
 pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
     match (request, reply) {
-        (Request::Claim(Claim { holder, max_hold, .. }), Reply::Granted(grants)) => grants
-            .iter()
-            .map(|grant| Fact::Granted {
-                holder: holder.to_string(),
+        (Request::Claim(claim), Reply::Granted(grants)) => {
+            let grants = grants.iter().map(|grant| Fact::Granted {
+                holder: holder(claim.holder),
                 slot: grant.slot.as_str().to_owned(),
                 fence: grant.fence,
                 deadline: grant.deadline,
-                max_hold: *max_hold,
+                max_hold: claim.max_hold,
                 known: matches!(grant.nonce, NonceRecord::Known(_)),
-            })
-            .collect(),
+            });
+            std::iter::once(Fact::Served(bid_of_memory(claim))).chain(grants).collect()
+        }
+        (Request::Claim(claim), Reply::Refused { why, .. }) => {
+            let why = match why {
+                Refusal::Exhausted => "exhausted",
+                Refusal::Claimed => "claimed",
+                Refusal::NoSlot => "noslot",
+                Refusal::Quiet => "quiet",
+            };
+            vec![Fact::Refused { bid: bid_of_memory(claim), why: why.to_owned() }]
+        }
+        (Request::Withdraw { holder: whose }, Reply::Withdrawn) => {
+            vec![Fact::Withdrawn { holder: holder(*whose) }]
+        }
+        (Request::Define { slots, .. }, Reply::Defined { .. }) => {
+            vec![Fact::Defined { slots: slots.iter().map(|spec| spec.slot.as_str().to_owned()).collect() }]
+        }
         (Request::Renew { lease, .. }, Reply::Renewed { deadline }) => vec![Fact::Renewed {
             slot: lease.slot.as_str().to_owned(),
             fence: lease.fence,
@@ -191,23 +269,58 @@ pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
 mod tests {
     use super::*;
 
+    fn sent(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
     #[test]
     fn an_envelope_and_its_answer_are_read() {
-        let words = "EVALSHA sha 6 m s p l t lane 1 wake 7 99 0 0 5 \
-                     claim 0a 50 70 1 0 0 0 - any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct";
-        let command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let command = sent(
+            "EVALSHA sha 6 m s p l t lane 1 wake 7 99 31 1 5 \
+             claim 0a 50 70 1 -2 6 8 - any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct",
+        );
         let sent = Sent::read(&command).expect("a script");
-        assert_eq!((sent.lane, sent.sequence, sent.not_after), ("lane", "7", Some(99)));
-        let answer = "done 40 41 0\ngranted 1 acct 41 90 k 7\nreleased\n\
-                      granted 1 bcct 42 90 k 7\ninspected 0 0 0 0 0 0";
-        let (now, facts) = sent.facts(answer).expect("performed");
-        assert_eq!((now, facts.len()), (40, 3));
+        assert_eq!((sent.lane, sent.sequence), ("lane", "7"));
+        let answer = "done 40 41 0 0c !17 0d\ngranted 1 acct 41 90 k 7\nreleased\n\
+                      refused exhausted -\ninspected 0 0 0 0 0 0";
+        let done = sent.performance(answer).expect("performed");
+        let head = (done.now, done.top, done.seen, done.jumped, done.not_after);
+        assert_eq!(head, (40, 41, 31, true, Some(99)));
+        let bid = |holder: &str, waited| Bid {
+            holder: holder.to_owned(),
+            wish: Wish::Any(1),
+            priority: -2,
+            ageing: 6,
+            waited,
+            waits: true,
+        };
+        let offered = |holder: &str| Fact::Offered { holder: holder.to_owned() };
+        assert_eq!(done.facts.len(), 6);
+        assert_eq!(done.facts[0], Fact::Served(bid("0a", 8)));
         assert!(matches!(
-            &facts[0],
+            &done.facts[1],
             Fact::Granted { fence: 41, deadline: 90, max_hold: 70, known: true, .. }
         ));
-        assert!(matches!(&facts[1], Fact::Released { fence: 12, rest: 3, named: false, .. }));
-        assert!(matches!(&facts[2], Fact::Granted { holder, max_hold: 70, .. } if holder == "0b"));
-        assert_eq!(sent.facts("stale 40"), None);
+        assert!(matches!(&done.facts[2], Fact::Released { fence: 12, rest: 3, named: false, .. }));
+        assert_eq!(done.facts[3], Fact::Refused { bid: bid("0b", 9), why: "exhausted".to_owned() });
+        assert_eq!(done.facts[4..], [offered("0c"), offered("0d")]);
+        assert_eq!(sent.performance("stale 40"), None);
+    }
+
+    #[test]
+    fn claims_of_names_and_definitions_are_read() {
+        let command = sent(
+            "EVALSHA sha 6 m s p l t lane 1 wake 7 - 0 0 5 \
+             define 9 0 2 x 1 y 1 claim 0a 50 0 0 0 0 0 - named 2 a b withdraw 0a",
+        );
+        let sent = Sent::read(&command).expect("a script");
+        let done =
+            sent.performance("done 40 41 0\ndefined 2 2\ngranted 2 a 40 90 u - b 41 90 u -\nwithdrawn");
+        let facts = done.expect("performed").facts;
+        assert_eq!(facts[0], Fact::Defined { slots: vec!["x".to_owned(), "y".to_owned()] });
+        let names = vec!["a".to_owned(), "b".to_owned()];
+        assert!(matches!(&facts[1], Fact::Served(bid) if bid.wish == Wish::Names(names) && !bid.waits));
+        assert!(matches!(&facts[3], Fact::Granted { fence: 41, slot, .. } if slot == "b"));
+        assert_eq!(facts[4], Fact::Withdrawn { holder: "0a".to_owned() });
     }
 }

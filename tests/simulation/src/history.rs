@@ -19,14 +19,7 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// The store performed requests, now and for the first time.
-    Performed {
-        /// The store's time.
-        now: u64,
-        /// The last store time at which the sender wanted it done.
-        not_after: Option<u64>,
-        /// What changed.
-        facts: Vec<Fact>,
-    },
+    Performed(Performance),
     /// The store forgot everything.
     Wiped,
     /// The store restarted with its data.
@@ -129,6 +122,10 @@ pub enum What {
         /// What went wrong.
         failure: Option<String>,
     },
+    /// After the faults: everything that was wanted then has been had or given up.
+    Calm,
+    /// At the end: what the store still keeps of names and of those who wait.
+    LeftBehind(Vec<String>),
     /// After the faults: what a process's own counts say is left over.
     Leftover {
         /// Callers that wait.
@@ -138,9 +135,78 @@ pub enum What {
     },
 }
 
-/// A change of one slot in the store.
+/// Requests that a store performed as one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Performance {
+    /// The store's time.
+    pub now: u64,
+    /// The highest fence of the pool afterwards.
+    pub top: u64,
+    /// The highest fence that the sender has seen.
+    pub seen: u64,
+    /// Whether the sender saw the store's time jump.
+    pub jumped: bool,
+    /// The last store time at which the sender wanted it done.
+    pub not_after: Option<u64>,
+    /// What came of it, in the order in which it did.
+    pub facts: Vec<Fact>,
+}
+
+/// A claim, as it was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bid {
+    /// The claim's own id, and that of its ticket.
+    pub holder: String,
+    /// What it wants.
+    pub wish: Wish,
+    /// The higher ones go first.
+    pub priority: i64,
+    /// The time of waiting that outweighs one step of priority; 0 if none does.
+    pub ageing: u64,
+    /// How long it has waited elsewhere.
+    pub waited: u64,
+    /// Whether it waits in line if it is refused.
+    pub waits: bool,
+}
+
+/// Which slots a claim wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// So many of any.
+    Any(u64),
+    /// These by their ids, beside the line.
+    These,
+    /// All of these names.
+    Names(Vec<String>),
+}
+
+/// What came of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
+    /// A claim was granted; the leases follow.
+    Served(Bid),
+    /// A claim was refused.
+    Refused {
+        /// The claim.
+        bid: Bid,
+        /// The word.
+        why: String,
+    },
+    /// A ticket was given up.
+    Withdrawn {
+        /// Its claim's id.
+        holder: String,
+    },
+    /// Slots are kept for a ticket.
+    Offered {
+        /// Its claim's id.
+        holder: String,
+    },
+    /// The pool has these slots.
+    Defined {
+        /// Their ids.
+        slots: Vec<String>,
+    },
     /// A lease was granted.
     Granted {
         /// The claim's own id.

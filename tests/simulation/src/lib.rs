@@ -4,12 +4,14 @@
 //! A [`run`] plays a world and has its [`history`] judged by the [`checker`], which shares no code with the
 //! library. Bugs of other systems can be [`planted`]: the checker must find them.
 
+pub mod bundles;
 pub mod census;
 pub mod chain;
 pub mod checker;
 pub mod doubles;
 pub mod facts;
 pub mod history;
+pub mod line_model;
 pub mod memory;
 pub mod network;
 pub mod plan;

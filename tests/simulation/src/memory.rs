@@ -1,7 +1,8 @@
 //! The store in memory, on virtual time, with what it does written down.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt;
 use leasehold::Micros;
 use leasehold::id::PoolName;
 use leasehold::slots::{Answer, Envelope, Reply, Request};
@@ -9,9 +10,9 @@ use leasehold::store::memory::MemoryPool;
 use leasehold::store::{Listener, MemoryStore, Store, StoreError, StorePool, Watch};
 
 use crate::facts;
-use crate::history::{History, What};
+use crate::history::{Fact, History, Performance, What};
 use crate::server::BEGINNING;
-use crate::world::{NATURE, World};
+use crate::world::{NATURE, World, unpoisoned};
 
 /// The store.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct ObservedMemory {
     inner: MemoryStore,
     world: World,
     history: History,
+    /// All pools that were ever opened.
+    pools: Arc<Mutex<Vec<Arc<MemoryPool>>>>,
 }
 
 /// One of its pools.
@@ -26,6 +29,9 @@ pub struct ObservedPool {
     inner: Arc<MemoryPool>,
     world: World,
     history: History,
+    /// Whom the request that is being performed calls: the store tells its listeners before it replies.
+    called: Arc<Mutex<Vec<Fact>>>,
+    _watch: Option<Watch>,
 }
 
 impl ObservedMemory {
@@ -33,7 +39,16 @@ impl ObservedMemory {
     pub fn new(world: &World, history: &History) -> Self {
         let clock = world.clone();
         let inner = MemoryStore::new(Arc::new(move || BEGINNING + clock.now()));
-        ObservedMemory { inner, world: world.clone(), history: history.clone() }
+        ObservedMemory { inner, world: world.clone(), history: history.clone(), pools: Arc::default() }
+    }
+
+    /// All slots of which anything is kept.
+    pub fn records(&self) -> Vec<String> {
+        let slots = |pool: &Arc<MemoryPool>| match pool.perform_now(0, &Request::List) {
+            Some((_, Reply::Listed(slots))) => slots,
+            _ => Vec::new(),
+        };
+        unpoisoned(&self.pools).iter().flat_map(slots).map(|slot| slot.to_string()).collect()
     }
 }
 
@@ -41,11 +56,29 @@ impl Store for ObservedMemory {
     type Pool = ObservedPool;
 
     fn pool(&self, name: &PoolName) -> ObservedPool {
-        ObservedPool {
-            inner: self.inner.pool(name),
-            world: self.world.clone(),
-            history: self.history.clone(),
-        }
+        let (inner, called) = (self.inner.pool(name), Arc::<Mutex<Vec<Fact>>>::default());
+        unpoisoned(&self.pools).push(inner.clone());
+        let heard = called.clone();
+        let listener: Listener = Arc::new(move |calls| {
+            unpoisoned(&heard).extend(calls.map(facts::offers_of_memory).into_iter().flatten());
+        });
+        // Memory answers at once.
+        let _watch = inner.watch(listener).now_or_never().and_then(Result::ok).flatten();
+        ObservedPool { inner, world: self.world.clone(), history: self.history.clone(), called, _watch }
+    }
+}
+
+impl ObservedPool {
+    fn begin(&self) {
+        // Whom others called is in their own part of the record.
+        unpoisoned(&self.called).clear();
+    }
+
+    /// Memory is never lost, so that nobody need know what fences its clients have seen.
+    fn record(&self, now: Micros, mut facts: Vec<Fact>) {
+        facts.append(&mut unpoisoned(&self.called));
+        let done = Performance { now, facts, ..Performance::default() };
+        self.history.record(self.world.now(), NATURE, What::Performed(done));
     }
 }
 
@@ -55,9 +88,9 @@ impl StorePool for ObservedPool {
     }
 
     fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
+        self.begin();
         let (now, reply) = self.inner.perform_now(seed, request)?;
-        let facts = facts::of_memory(request, &reply);
-        self.history.record(self.world.now(), NATURE, What::Performed { now, not_after: None, facts });
+        self.record(now, facts::of_memory(request, &reply));
         Some((now, reply))
     }
 
@@ -70,7 +103,14 @@ impl StorePool for ObservedPool {
     }
 
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        self.inner.perform(envelope).await
+        self.begin();
+        let answer = self.inner.perform(envelope).await?;
+        if let Answer::Performed(done) = &answer {
+            let replies = envelope.requests.iter().zip(&done.replies);
+            let facts = replies.flat_map(|(request, reply)| facts::of_memory(request, reply));
+            self.record(done.now, facts.collect());
+        }
+        Ok(answer)
     }
 
     async fn watch(&self, listener: Listener) -> Result<Option<Watch>, StoreError> {

@@ -1,12 +1,12 @@
 //! The server: an embedded Redis that runs the real scripts, with its own clock and its misfortunes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use leasehold::slots::Calls;
 use leasehold::store::redis::{Resp, SCRIPT, heard};
 use leasehold_embedded::{EmbeddedRedis, Fault, Resp as Raw, Snapshot};
 
-use crate::facts::Sent;
+use crate::facts::{KEYS, Sent};
 use crate::history::{History, What};
 use crate::world::{Instant, NATURE};
 
@@ -19,13 +19,21 @@ pub struct Server {
     /// What its clock has been set by since the world began.
     skew: i64,
     replica: Option<Snapshot>,
+    /// The keys of each pool that was ever asked for: slots, places, line and tickets.
+    pools: BTreeSet<Vec<String>>,
     /// All answers, to tell one that is given again from one that is new.
     answers: HashSet<String>,
 }
 
 impl Server {
     pub(crate) fn new() -> Self {
-        Server { redis: EmbeddedRedis::new(BEGINNING), skew: 0, replica: None, answers: HashSet::new() }
+        Server {
+            redis: EmbeddedRedis::new(BEGINNING),
+            skew: 0,
+            replica: None,
+            pools: BTreeSet::new(),
+            answers: HashSet::new(),
+        }
     }
 
     /// Sets the clock forward or back.
@@ -84,6 +92,27 @@ impl Server {
         true
     }
 
+    /// All slots and tickets of which anything is kept.
+    pub fn records(&mut self, now: Instant) -> Vec<String> {
+        self.redis.set_time(self.clock(now));
+        let mut records = Vec::new();
+        for keys in self.pools.clone() {
+            let [slots, places, line, tickets] = keys.as_slice() else { continue };
+            for (command, key) in [("HKEYS", slots), ("HKEYS", tickets), ("ZRANGE", places), ("ZRANGE", line)]
+            {
+                let mut words = vec![command.as_bytes(), key.as_bytes()];
+                words.extend([b"0".as_slice(), b"-1"].into_iter().filter(|_| command == "ZRANGE"));
+                let Resp::List(items) = converted(self.redis.command(&words)) else { continue };
+                records.extend(items.into_iter().filter_map(|item| match item {
+                    // What stands behind all places is neither.
+                    Resp::Text(text) if !text.starts_with("%%") => Some(format!("{command} {text}")),
+                    _ => None,
+                }));
+            }
+        }
+        records
+    }
+
     /// Performs a command as it arrives; scripts with the text that is given instead of the library's.
     pub(crate) fn perform(
         &mut self,
@@ -108,6 +137,7 @@ impl Server {
             .collect();
         let reply = converted(self.redis.command(&words));
         if let (Resp::Text(answer), Some(sent)) = (&reply, Sent::read(command)) {
+            self.pools.insert(command[KEYS].to_vec());
             self.note(now, &sent, answer, history);
         }
         reply
@@ -120,12 +150,12 @@ impl Server {
     }
 
     fn note(&mut self, at: Instant, sent: &Sent<'_>, answer: &str, history: &History) {
-        let Some((now, facts)) = sent.facts(answer) else { return };
+        let Some(done) = sent.performance(answer) else { return };
         // The store's time tells two performances apart: no two fall on one microsecond of a lane.
-        if !self.answers.insert(format!("{} {} {now}", sent.lane, sent.sequence)) {
+        if !self.answers.insert(format!("{} {} {}", sent.lane, sent.sequence, done.now)) {
             return;
         }
-        history.record(at, NATURE, What::Performed { now, not_after: sent.not_after, facts });
+        history.record(at, NATURE, What::Performed(done));
     }
 
     fn clock(&self, now: Instant) -> u64 {

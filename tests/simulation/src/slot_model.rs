@@ -54,6 +54,17 @@ impl SlotModel {
         self.slots.get(slot).map_or(0, |slot| slot.fence)
     }
 
+    /// Whether a slot is leased at the store's time `now`.
+    pub fn is_held(&self, slot: &str, now: u64) -> bool {
+        self.slots.get(slot).is_some_and(|state| state.leased && state.deadline > now)
+    }
+
+    /// A slot that is leased in the store at a true time.
+    pub fn anything_held(&self, at: Instant) -> Option<&str> {
+        let held = |state: &SlotState| state.leased && self.end_of(state.fence).is_some_and(|end| end > at);
+        self.slots.iter().find(|(_, state)| held(state)).map(|(slot, _)| slot.as_str())
+    }
+
     /// The store forgot everything.
     pub fn wipe(&mut self) {
         self.slots.clear();
@@ -129,6 +140,12 @@ impl SlotModel {
                 }
                 Ok(())
             }
+            // Of those who wait the model of the line knows.
+            Fact::Served(_)
+            | Fact::Refused { .. }
+            | Fact::Withdrawn { .. }
+            | Fact::Offered { .. }
+            | Fact::Defined { .. } => Ok(()),
             Fact::Changed { slot, change } => {
                 let state = self.slots.entry(slot.clone()).or_default();
                 match change.as_str() {

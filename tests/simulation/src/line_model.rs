@@ -1,0 +1,332 @@
+//! Who stands in line at the store, in the store's own time: a model of its own, fed with what the store was asked
+//! and what it said (rules Q1 to Q4).
+//!
+//! All that decides the order travels with the claims, so that the line is known exactly, but for one thing: who wants
+//! more slots of any kind than will ever be ready is passed over, and of those that an administrator disabled, drained
+//! or removed nobody is told when they are gone. A ticket that wants more than are left without them is unsure from
+//! then on: nobody has to wait behind it, and it may be called or not.
+//!
+//! A ticket of several names bars all of their lines while it stands there, also where one of its names is held: else
+//! those who want one name each would keep it waiting for ever. Claims of slots by their ids stand beside the line.
+
+use std::collections::BTreeMap;
+
+use crate::checker::Breach;
+use crate::history::{Bid, Fact, Performance, Wish};
+use crate::world::Instant;
+
+/// A ticket lives so long after the last claim with it.
+const TICKET_LIFE: u64 = 10_000_000;
+/// What is offered is kept so long.
+const OFFER: u64 = 1_000_000;
+
+/// The line of a pool.
+#[derive(Debug, Default)]
+pub struct LineModel {
+    /// Those who stand in line, by the id of their claim.
+    tickets: BTreeMap<String, Ticket>,
+    /// Those for whom something is kept.
+    offers: BTreeMap<String, Offer>,
+    /// The highest fence of the pool.
+    top: u64,
+    roster: Roster,
+    replica: Roster,
+}
+
+/// The slots that were defined, and whether they take part.
+type Roster = BTreeMap<String, Part>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    In,
+    Out,
+    /// Out, and a definition brings it back.
+    Removed,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    wish: Wish,
+    turn: Turn,
+    until: u64,
+    /// The last claim with it, in true time.
+    asked: Instant,
+    sure: bool,
+}
+
+#[derive(Debug)]
+struct Offer {
+    wish: Wish,
+    until: u64,
+}
+
+/// Rank and arrival: the lower goes first. What two that are equal do is not said.
+type Turn = (i64, i64);
+
+impl LineModel {
+    /// The store forgot everything.
+    pub fn wipe(&mut self) {
+        self.clear();
+        self.roster.clear();
+        self.replica.clear();
+    }
+
+    /// The replica is up to date.
+    pub fn copy(&mut self) {
+        self.replica = self.roster.clone();
+    }
+
+    /// The replica took over.
+    pub fn promote(&mut self) {
+        self.clear();
+        self.roster = std::mem::take(&mut self.replica);
+    }
+
+    /// A store that may have lost memory, and knows that, lets all ask anew.
+    pub fn clear(&mut self) {
+        self.tickets.clear();
+        self.offers.clear();
+    }
+
+    /// Somebody who has asked since then and still stands in line.
+    pub fn anybody_since(&self, since: Instant) -> Option<&str> {
+        let waits = self.tickets.iter().find(|(_, ticket)| ticket.asked > since);
+        waits.map(|(holder, _)| holder.as_str())
+    }
+
+    /// The store begins to perform.
+    pub fn begin(&mut self, done: &Performance) {
+        if done.jumped || done.seen > self.top {
+            self.clear();
+        }
+        self.top = done.top;
+        self.tickets.retain(|_, ticket| ticket.until > done.now);
+        self.offers.retain(|_, offer| offer.until > done.now);
+    }
+
+    /// One thing that it did.
+    pub fn apply(&mut self, at: Instant, now: u64, fact: &Fact) -> Result<(), Breach> {
+        match fact {
+            Fact::Served(bid) => self.serve(now, bid)?,
+            Fact::Refused { bid, why } => self.refuse(at, now, bid, why)?,
+            Fact::Withdrawn { holder } => {
+                self.tickets.remove(holder);
+                self.offers.remove(holder);
+            }
+            Fact::Offered { holder } => self.offer(now, holder)?,
+            Fact::Defined { slots } => {
+                for slot in slots {
+                    let part = self.roster.entry(slot.clone()).or_insert(Part::In);
+                    if *part == Part::Removed {
+                        *part = Part::In;
+                    }
+                }
+            }
+            Fact::Changed { slot, change } => {
+                let part = match change.as_str() {
+                    "enable" => Part::In,
+                    "disable" | "drain" => Part::Out,
+                    "remove" => Part::Removed,
+                    _ => return Ok(()),
+                };
+                self.roster.insert(slot.clone(), part);
+                let least = self.taking_part();
+                self.tickets.values_mut().for_each(|ticket| ticket.sure &= ticket.wish.fits(least));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The store has performed everything. `held` says of which names there are leases.
+    pub fn end(&self, held: impl Fn(&str) -> bool) -> Result<(), Breach> {
+        let kept = |name: &String| {
+            let mut offers = self.offers.values();
+            offers.any(|offer| matches!(&offer.wish, Wish::Names(names) if names.contains(name)))
+        };
+        for (holder, ticket) in &self.tickets {
+            let Wish::Names(names) = &ticket.wish else { continue };
+            let free = names.iter().all(|name| !held(name) && !kept(name));
+            // Of two with one turn either may be the first.
+            let first = |other: &Ticket| ticket.turn < other.turn || !other.wish.shares(&ticket.wish);
+            let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
+            if free && others.all(|(_, other)| first(other)) {
+                let text =
+                    format!("{names:?} are free, and {holder}, who is the first in line, is not called");
+                return Err(Breach::new("Q3", text));
+            }
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
+        // What was kept for it, when it was its turn.
+        if self.offers.remove(&bid.holder).is_some() {
+            return Ok(());
+        }
+        let turn = self.tickets.remove(&bid.holder).map_or_else(|| turn(now, bid), |ticket| ticket.turn);
+        let kept =
+            self.offers.iter().find(|(_, offer)| offer.wish.is_of_names() && offer.wish.shares(&bid.wish));
+        if let Some((other, _)) = kept {
+            let text = format!("{} was granted what was kept for {other}", bid.holder);
+            return Err(Breach::new("Q2", text));
+        }
+        self.nobody_before(&bid.holder, &bid.wish, turn, "granted")
+    }
+
+    fn refuse(&mut self, at: Instant, now: u64, bid: &Bid, why: &str) -> Result<(), Breach> {
+        let offer = self.offers.remove(&bid.holder);
+        // Others may be changed by an administrator, and the offer ends.
+        if offer.is_some_and(|offer| offer.wish.is_of_names()) {
+            let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
+            return Err(Breach::new("Q2", text));
+        }
+        if !bid.waits || bid.wish == Wish::These || !matches!(why, "exhausted" | "claimed") {
+            return Ok(());
+        }
+        let sure = bid.wish.fits(self.taking_part());
+        let fresh =
+            || Ticket { wish: bid.wish.clone(), turn: turn(now, bid), until: 0, asked: 0, sure: true };
+        let ticket = self.tickets.entry(bid.holder.clone()).or_insert_with(fresh);
+        (ticket.until, ticket.asked, ticket.sure) = (now + TICKET_LIFE, at, ticket.sure && sure);
+        Ok(())
+    }
+
+    fn offer(&mut self, now: u64, holder: &str) -> Result<(), Breach> {
+        let Some(ticket) = self.tickets.remove(holder) else {
+            return Err(Breach::new("Q4", format!("{holder} was called and does not stand in line")));
+        };
+        self.nobody_before(holder, &ticket.wish, ticket.turn, "offered")?;
+        self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER });
+        Ok(())
+    }
+
+    /// Nobody who wants a part of what this one got stands before it.
+    fn nobody_before(&self, holder: &str, wish: &Wish, turn: Turn, what: &str) -> Result<(), Breach> {
+        let mut tickets = self.tickets.iter();
+        let before =
+            tickets.find(|(_, ticket)| ticket.sure && ticket.turn < turn && ticket.wish.shares(wish));
+        match before {
+            Some((other, ticket)) => {
+                let text = format!(
+                    "{holder} ({turn:?}) was {what} {wish:?} before {other} ({:?}), who wants {:?}",
+                    ticket.turn, ticket.wish
+                );
+                Err(Breach::new("Q1", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn taking_part(&self) -> u64 {
+        self.roster.values().filter(|part| **part == Part::In).count() as u64
+    }
+}
+
+impl Wish {
+    /// Whether two stand in one line.
+    fn shares(&self, other: &Wish) -> bool {
+        match (self, other) {
+            (Wish::Any(_), Wish::Any(_)) => true,
+            (Wish::Names(names), Wish::Names(others)) => names.iter().any(|name| others.contains(name)),
+            _ => false,
+        }
+    }
+
+    /// Whether it can be fulfilled with so many slots.
+    fn fits(&self, slots: u64) -> bool {
+        !matches!(self, Wish::Any(count) if *count > slots)
+    }
+
+    fn is_of_names(&self) -> bool {
+        matches!(self, Wish::Names(_))
+    }
+}
+
+/// Who grows older goes before those of higher priority who came so much later.
+fn turn(now: u64, bid: &Bid) -> Turn {
+    let arrival = now as i64 - bid.waited as i64;
+    match bid.ageing {
+        0 => (-bid.priority, arrival),
+        ageing => (0, arrival - bid.priority * ageing as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bid(holder: &str, names: &[&str], priority: i64) -> Bid {
+        Bid {
+            holder: holder.to_owned(),
+            wish: match names {
+                [] => Wish::Any(1),
+                names => Wish::Names(names.iter().map(|&name| name.to_owned()).collect()),
+            },
+            priority,
+            ageing: 0,
+            waited: 0,
+            waits: true,
+        }
+    }
+
+    fn wait(line: &mut LineModel, now: u64, bid: Bid) {
+        line.apply(now, now, &Fact::Refused { bid, why: "exhausted".to_owned() }).expect("a ticket");
+    }
+
+    fn rule(result: Result<(), Breach>) -> String {
+        format!("{:?}", result.expect_err("a breach"))
+    }
+
+    #[test]
+    fn nobody_overtakes_who_stands_before_it_in_a_line_that_both_are_in() {
+        let mut line = LineModel::default();
+        wait(&mut line, 10, bid("1", &["a", "b"], 0));
+        wait(&mut line, 20, bid("2", &["b", "c"], 0));
+        wait(&mut line, 30, bid("3", &["c"], 1));
+        let offer = |holder: &str| Fact::Offered { holder: holder.to_owned() };
+        assert!(rule(line.serve(40, &bid("4", &["a"], 0))).contains("Q1"));
+        line.serve(40, &bid("4", &["a"], 1)).expect("a higher priority");
+        line.serve(40, &bid("5", &["d"], -1)).expect("another line");
+        assert!(rule(line.apply(40, 40, &offer("2"))).contains("Q1"));
+        line.apply(40, 40, &offer("3")).expect("a higher priority");
+        assert!(rule(line.apply(40, 40, &offer("3"))).contains("Q4"));
+        assert!(rule(line.serve(50, &bid("6", &["c"], 2))).contains("Q2"));
+        assert!(rule(line.refuse(50, 50, &bid("3", &["c"], 1), "exhausted")).contains("Q2"));
+    }
+
+    #[test]
+    fn who_is_first_everywhere_is_called_as_soon_as_all_is_free() {
+        let mut line = LineModel::default();
+        wait(&mut line, 10, bid("1", &["a", "b"], 0));
+        wait(&mut line, 20, bid("2", &["b"], 0));
+        line.end(|name| name == "a").expect("one is held, and the other waits behind it");
+        assert!(rule(line.end(|_| false)).contains("Q3"));
+        line.begin(&Performance { now: 10 + TICKET_LIFE, ..Performance::default() });
+        // The first has lapsed.
+        assert!(rule(line.end(|name| name == "a")).contains("Q3"));
+        line.apply(30, 30, &Fact::Withdrawn { holder: "2".to_owned() }).expect("done");
+        line.end(|_| false).expect("nobody waits");
+    }
+
+    #[test]
+    fn who_wants_more_than_there_is_for_sure_bars_nobody() {
+        let mut line = LineModel::default();
+        let slots = ["x".to_owned(), "y".to_owned()].to_vec();
+        line.apply(0, 0, &Fact::Defined { slots }).expect("done");
+        wait(&mut line, 10, Bid { wish: Wish::Any(2), ..bid("1", &[], 0) });
+        assert!(rule(line.serve(20, &bid("2", &[], 0))).contains("Q1"));
+        let change = Fact::Changed { slot: "x".to_owned(), change: "drain".to_owned() };
+        line.apply(20, 20, &change).expect("done");
+        line.serve(20, &bid("2", &[], 0)).expect("it may have been passed over");
+    }
+
+    #[test]
+    fn who_grows_older_goes_before_who_came_so_much_later() {
+        let grown = |priority, waited| Bid { ageing: 100, waited, ..bid("1", &[], priority) };
+        assert!(turn(1_000, &grown(0, 0)) < turn(1_101, &grown(1, 0)));
+        assert!(turn(1_000, &grown(0, 0)) > turn(1_099, &grown(1, 0)));
+        assert!(turn(1_000, &grown(0, 150)) < turn(1_000, &grown(1, 0)));
+        assert!(turn(1_000, &bid("1", &[], 1)) < turn(0, &bid("2", &[], 0)));
+    }
+}
