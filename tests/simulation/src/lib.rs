@@ -12,6 +12,7 @@ pub mod doubles;
 pub mod facts;
 pub mod history;
 pub mod line_model;
+pub mod locking;
 pub mod memory;
 pub mod network;
 pub mod plan;

@@ -48,15 +48,28 @@ pub enum Misfortune {
     Administration,
 }
 
+/// What processes do in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    /// They lease accounts of a pool.
+    Pools,
+    /// They lock names.
+    Locks,
+}
+
 /// A world's plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// What its processes do.
+    pub scene: Scene,
     /// Whether the store is in Redis.
     pub redis: bool,
     /// How long the faults last.
     pub storm: u64,
     /// The accounts with their first nonces.
     pub accounts: Vec<(String, u64)>,
+    /// All names that are locked.
+    pub names: Vec<String>,
     /// Processes at one time, and workers of each.
     pub processes: usize,
     /// Workers of each process.
@@ -81,7 +94,22 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a seed.
-    pub fn new(rng: &mut Rng, redis: bool) -> Self {
+    pub fn new(rng: &mut Rng, scene: Scene, redis: bool) -> Self {
+        let plan = Plan::of_pools(rng, redis);
+        if scene == Scene::Pools { plan } else { Plan::of_locks(rng, plan) }
+    }
+
+    /// The same with locks for pools: nobody administrates them.
+    fn of_locks(rng: &mut Rng, mut plan: Plan) -> Self {
+        use Misfortune::{Administration, Break, Removal};
+        plan.misfortunes.retain(|kind| ![Administration, Break, Removal].contains(kind));
+        let names = (1..=rng.between(1, 4)).map(|name| format!("account:{name}")).collect();
+        let pool = PoolOptions { ttl: plan.pool.ttl, ..PoolOptions::default() };
+        let workers = rng.between(1, 4) as usize;
+        Plan { scene: Scene::Locks, accounts: Vec::new(), names, workers, pool, mixed: false, ..plan }
+    }
+
+    fn of_pools(rng: &mut Rng, redis: bool) -> Self {
         use Misfortune::*;
         let kinds: &[Misfortune] = match redis {
             true => &[
@@ -144,9 +172,11 @@ impl Plan {
             push: often(500),
         };
         Plan {
+            scene: Scene::Pools,
             redis,
             storm: rng.between(50, 90) * SECOND,
             accounts,
+            names: Vec::new(),
             processes: rng.between(2, 4) as usize,
             workers: rng.between(1, 3) as usize,
             pool,
@@ -158,6 +188,18 @@ impl Plan {
             drift: redis,
             cancels: *rng.pick(&[0, 100, 300]),
         }
+    }
+
+    /// One of the names, or several, in any order.
+    pub fn some_names(&self, rng: &mut Rng) -> Vec<String> {
+        let mut names = self.names.clone();
+        let count = if rng.in_thousand(550) { 1 } else { rng.between(1, names.len() as u64) as usize };
+        while names.len() > count {
+            names.remove(rng.below(names.len() as u64) as usize);
+        }
+        let turned = rng.below(count as u64) as usize;
+        names.rotate_left(turned);
+        names
     }
 
     /// The options with which a process opens the pool: with all slots, with some, or with none.

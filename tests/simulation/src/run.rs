@@ -11,14 +11,15 @@ use crate::census::Census;
 use crate::chain::{Chain, Told};
 use crate::checker::{self, Rules, Violation};
 use crate::history::{Event, History, What};
+use crate::locking;
 use crate::memory::ObservedMemory;
 use crate::network::{Network, SimTransport, record_reach};
-use crate::plan::{Misfortune, Plan};
+use crate::plan::{Misfortune, Plan, Scene};
 use crate::planted::Planted;
 use crate::rng::Rng;
 use crate::storm::Storm;
 use crate::workload::{Site, SiteState, open, start};
-use crate::world::{ProcessId, World, unpoisoned};
+use crate::world::{NATURE, ProcessId, World, unpoisoned};
 
 /// How long after the storm all that waits must have ended, leases and quiet times with it.
 const CALM: u64 = 45_000_000;
@@ -40,19 +41,40 @@ pub struct Run {
 }
 
 /// Runs the world of a seed. Counts go to `census`.
-pub fn run(seed: u64, redis: bool, bug: Option<Planted>, census: &Census) -> Run {
+pub fn run(seed: u64, scene: Scene, redis: bool, bug: Option<Planted>, census: &Census) -> Run {
     let mut rng = Rng::new(seed.wrapping_mul(2) + u64::from(redis));
-    let plan = Plan::new(&mut rng, redis);
+    let plan = Plan::new(&mut rng, scene, redis);
     let world = World::new(rng.bits());
     let history = History::default();
     if !redis {
         let store = ObservedMemory::new(&world, &history);
-        return play(world, history, census, plan, rng, None, Box::new(move |_| store.clone()));
+        let memory = store.clone();
+        let ground = Ground {
+            store: Box::new(move |_| store.clone()),
+            network: None,
+            records: Box::new(move || memory.records()),
+        };
+        return play(world, history, census, plan, rng, ground);
     }
     let network = Network::new(&world, &history, census, rng.fork(1), plan.odds, bug);
     let (ways, pushed) = (network.clone(), rng.in_thousand(850));
-    let store = move |process| RedisStore::new(SimTransport::new(&ways, process, pushed));
-    play(world, history, census, plan, rng, Some(network), Box::new(store))
+    let (server, clock) = (network.clone(), world.clone());
+    let ground = Ground {
+        store: Box::new(move |process| RedisStore::new(SimTransport::new(&ways, process, pushed))),
+        network: Some(network),
+        records: Box::new(move || server.with_server(|server| server.records(clock.now()))),
+    };
+    play(world, history, census, plan, rng, ground)
+}
+
+/// The store of a world.
+struct Ground<S: Store> {
+    /// Makes a process's way to it.
+    store: Box<dyn Fn(ProcessId) -> S + Send + Sync>,
+    /// The network, if it is behind one.
+    network: Option<Network>,
+    /// All slots and tickets of which it keeps anything.
+    records: Box<dyn Fn() -> Vec<String>>,
 }
 
 fn play<S: Store>(
@@ -61,9 +83,9 @@ fn play<S: Store>(
     census: &Census,
     plan: Plan,
     mut rng: Rng,
-    network: Option<Network>,
-    store: Box<dyn Fn(ProcessId) -> S + Send + Sync>,
+    ground: Ground<S>,
 ) -> Run {
+    let Ground { store, network, records } = ground;
     let chain = Chain::new(&world, &history, census, rng.fork(2), plan.accounts.iter().cloned());
     let state = Mutex::new(SiteState::new(rng.fork(3)));
     let site = Arc::new(Site {
@@ -88,22 +110,36 @@ fn play<S: Store>(
         network.with_server(|server| server.set_fault(None));
     }
     world.run_until(plan.storm + CALM);
+    history.record(world.now(), NATURE, What::Calm);
     left_over(&site);
-    go_on(&site);
+    match plan.scene {
+        Scene::Pools => go_on(&site),
+        Scene::Locks => locking::go_on(&site),
+    }
     world.run_until(plan.storm + CALM + GOING_ON);
-    audit(&site);
+    match plan.scene {
+        Scene::Pools => audit(&site),
+        Scene::Locks => locking::audit(&site),
+    }
     world.run_until(plan.storm + CALM + GOING_ON + AUDIT);
     if let Some(network) = &network {
         for (process, most) in network.most_attempts() {
             history.record(world.now(), process, What::Attempts { most });
         }
     }
+    if plan.scene == Scene::Locks {
+        history.record(world.now(), NATURE, What::LeftBehind(records()));
+    }
     let lasted = world.now();
     census.add("tasks run", world.polls());
     world.end();
     let left = {
         let mut state = unpoisoned(&site.state);
-        (std::mem::take(&mut state.kept), std::mem::take(&mut state.pools))
+        (
+            std::mem::take(&mut state.kept),
+            std::mem::take(&mut state.pools),
+            std::mem::take(&mut state.lockers),
+        )
     };
     drop(left);
     let events = history.take();
@@ -111,7 +147,7 @@ fn play<S: Store>(
     let rules = Rules {
         ttl: plan.pool.ttl,
         doubt_rest: plan.pool.doubt_rest,
-        accounts: plan.accounts.iter().map(|(account, _)| account.clone()).collect(),
+        accounts: plan.accounts.iter().map(|(account, _)| account).chain(&plan.names).cloned().collect(),
         mixed: plan.mixed || plan.misfortunes.contains(&Misfortune::Removal),
         workers: plan.workers as u64,
         drift: plan.drift,

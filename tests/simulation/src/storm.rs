@@ -149,11 +149,11 @@ impl<S: Store> Storm<S> {
         }
         self.site.history.record(world.now(), process, What::Killed);
         world.kill(process);
-        let (pool, kept) = {
+        let left = {
             let mut state = unpoisoned(&self.site.state);
-            (state.pools.remove(&process), state.kept.remove(&process))
+            (state.kept.remove(&process), state.pools.remove(&process), state.lockers.remove(&process))
         };
-        drop((kept, pool));
+        drop(left);
         world.sleep(rng.spread(1_000, 4_000_000)).await;
         if unpoisoned(&self.site.state).busy {
             start(&self.site);
@@ -207,7 +207,7 @@ impl<S: Store> Storm<S> {
 
     fn any_process(&self, rng: &mut Rng) -> Option<ProcessId> {
         let state = unpoisoned(&self.site.state);
-        let processes: Vec<ProcessId> = state.pools.keys().copied().collect();
+        let processes: Vec<ProcessId> = state.pools.keys().chain(state.lockers.keys()).copied().collect();
         (!processes.is_empty()).then(|| *rng.pick(&processes))
     }
 

@@ -17,7 +17,8 @@ use leasehold::{Error, Lease, Pool};
 use crate::census::Census;
 use crate::chain::{Chain, Told};
 use crate::history::{History, What};
-use crate::plan::{Misfortune, Plan};
+use crate::locking::{self, SimHandle};
+use crate::plan::{Misfortune, Plan, Scene};
 use crate::rng::Rng;
 use crate::world::{ProcessId, SimRuntime, World, unpoisoned};
 
@@ -49,6 +50,8 @@ pub struct SiteState<S: Store> {
     pub busy: bool,
     /// The pools of processes that live, and how many leases each keeps on purpose.
     pub pools: BTreeMap<ProcessId, SimPool<S>>,
+    /// What processes that live lock with.
+    pub lockers: BTreeMap<ProcessId, SimHandle<S>>,
     /// Leases that are neither given back nor dropped, by process.
     pub kept: BTreeMap<ProcessId, Vec<Box<dyn Any + Send>>>,
     acquires: u64,
@@ -58,7 +61,20 @@ pub struct SiteState<S: Store> {
 impl<S: Store> SiteState<S> {
     /// Nothing yet.
     pub fn new(rng: Rng) -> Self {
-        SiteState { busy: true, pools: BTreeMap::new(), kept: BTreeMap::new(), acquires: 0, rng }
+        SiteState {
+            busy: true,
+            pools: BTreeMap::new(),
+            lockers: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            acquires: 0,
+            rng,
+        }
+    }
+
+    /// A new acquisition's number.
+    pub fn next_acquire(&mut self) -> u64 {
+        self.acquires += 1;
+        self.acquires
     }
 }
 
@@ -73,6 +89,10 @@ struct Member<S: Store> {
 
 /// Starts a process and its workers.
 pub fn start<S: Store>(site: &Arc<Site<S>>) -> ProcessId {
+    if site.plan.scene == Scene::Locks {
+        let rng = unpoisoned(&site.state).rng.fork(0);
+        return locking::start(site, rng);
+    }
     let process = site.world.start(site.plan.drift);
     let mut rng = unpoisoned(&site.state).rng.fork(process as u64);
     let shared = site.clone();
@@ -154,11 +174,7 @@ impl<S: Store> Member<S> {
             // Such a thief waits for the end of leases: two never hold a slot.
             options.steal = (options.slots.is_none() && rng.in_thousand(700)).then_some(1.0);
         }
-        let acquire = {
-            let mut state = unpoisoned(&site.state);
-            state.acquires += 1;
-            state.acquires
-        };
+        let acquire = unpoisoned(&site.state).next_acquire();
         let record = |what| site.history.record(site.world.now(), self.process, what);
         // An attempt without waiting may take one reply, and the chain's answer for each lease.
         let grace = if timeout == 0 { plan.response_timeout + plan.pool.ttl } else { 0 };

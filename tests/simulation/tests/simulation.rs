@@ -6,19 +6,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use leasehold_simulation::census::Census;
+use leasehold_simulation::plan::Scene;
 use leasehold_simulation::planted::{self, Planted};
 use leasehold_simulation::run::{Run, run};
 use leasehold_simulation::world::unpoisoned;
 
 /// How many seeds are played without being told how many.
 const SEEDS: u64 = 300;
+/// The same of worlds in which names are locked.
+const SEEDS_OF_LOCKS: u64 = 150;
 /// How many seeds a planted bug may take to be found.
 const PATIENCE: u64 = 120;
 /// How many events are told before the one that broke a rule.
 const TOLD: usize = 60;
 
 /// What must have happened at least once, or the worlds prove nothing.
-const KINDS: [&str; 46] = [
+const KINDS: [&str; 47] = [
     "BUSY",
     "CLUSTERDOWN",
     "LOADING",
@@ -41,6 +44,7 @@ const KINDS: [&str; 46] = [
     "nonce read behind",
     "nonce read failed",
     "nonce signed again",
+    "offers",
     "outage",
     "partition",
     "pause",
@@ -67,10 +71,38 @@ const KINDS: [&str; 46] = [
     "transactions refused",
 ];
 
+/// The same of worlds in which names are locked.
+const KINDS_OF_LOCKS: [&str; 15] = [
+    "clock set back",
+    "clock set forward",
+    "crash",
+    "lock claimed",
+    "lock dropped",
+    "lock joined",
+    "lock kept",
+    "lock lost",
+    "lock yielded",
+    "locks",
+    "locks of several names",
+    "offers",
+    "pause",
+    "promotion",
+    "restart without data",
+];
+
 #[test]
 fn worlds_break_no_rule() {
+    play(Scene::Pools, SEEDS, &KINDS);
+}
+
+#[test]
+fn worlds_of_locks_break_no_rule() {
+    play(Scene::Locks, SEEDS_OF_LOCKS, &KINDS_OF_LOCKS);
+}
+
+fn play(scene: Scene, usual: u64, kinds: &[&str]) {
     let only = number("LEASEHOLD_SEED");
-    let seeds = only.map_or(0..number("LEASEHOLD_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
+    let seeds = only.map_or(0..number("LEASEHOLD_SEEDS").unwrap_or(usual), |seed| seed..seed + 1);
     let (census, began) = (Census::default(), std::time::Instant::now());
     let (next, lasted, found) = (AtomicU64::new(seeds.start), AtomicU64::new(0), Mutex::new(Vec::new()));
     let count = seeds.end - seeds.start;
@@ -78,7 +110,7 @@ fn worlds_break_no_rule() {
         let census_here = Census::default();
         while let Some(seed) = Some(next.fetch_add(1, Relaxed)).filter(|&seed| seed < seeds.end) {
             for redis in [false, true] {
-                let run = run(seed, redis, None, &census_here);
+                let run = run(seed, scene, redis, None, &census_here);
                 lasted.fetch_add(run.lasted, Relaxed);
                 if only.is_some() || run.violation.is_some() {
                     let text = tell(seed, redis, &run, if only.is_some() { usize::MAX } else { TOLD });
@@ -107,17 +139,19 @@ fn worlds_break_no_rule() {
             all
         });
     assert!(found.is_empty(), "{} worlds broke a rule\n{heads}\n{}", found.len(), found[0].1);
-    if count >= SEEDS {
-        let missing: Vec<_> = KINDS.iter().filter(|kind| census.of(kind) == 0).collect();
+    if count >= usual {
+        let missing: Vec<_> = kinds.iter().filter(|kind| census.of(kind) == 0).collect();
         assert!(missing.is_empty(), "never happened: {missing:?}");
     }
 }
 
 #[test]
 fn a_seed_gives_one_world() {
-    for redis in [false, true] {
-        let digest = || format!("{:?}", run(7, redis, None, &Census::default()).events);
-        assert!(digest() == digest(), "two worlds from one seed");
+    for scene in [Scene::Pools, Scene::Locks] {
+        for redis in [false, true] {
+            let digest = || format!("{:?}", run(7, scene, redis, None, &Census::default()).events);
+            assert!(digest() == digest(), "two worlds from one seed");
+        }
     }
 }
 
@@ -125,9 +159,12 @@ fn a_seed_gives_one_world() {
 fn planted_bugs_are_found() {
     let next = AtomicU64::new(0);
     let missed = Mutex::new(Vec::new());
+    let pools = planted::OF_POOLS.map(|bug| (Scene::Pools, bug));
+    let locks = planted::OF_LOCKS.map(|bug| (Scene::Locks, bug));
+    let bugs = [pools.as_slice(), locks.as_slice()].concat();
     in_parallel(|| {
-        while let Some(bug) = planted::ALL.get(next.fetch_add(1, Relaxed) as usize) {
-            match hunt(*bug) {
+        while let Some(&(scene, bug)) = bugs.get(next.fetch_add(1, Relaxed) as usize) {
+            match hunt(scene, bug) {
                 Some(report) => println!("{report}"),
                 None => unpoisoned(&missed).push(bug.name),
             }
@@ -137,10 +174,10 @@ fn planted_bugs_are_found() {
     assert!(missed.is_empty(), "not found in {PATIENCE} seeds: {missed:?}");
 }
 
-fn hunt(bug: Planted) -> Option<String> {
+fn hunt(scene: Scene, bug: Planted) -> Option<String> {
     let (mut lasted, census) = (0, Census::default());
     for seed in 0..PATIENCE {
-        let run = run(seed, true, Some(bug), &census);
+        let run = run(seed, scene, true, Some(bug), &census);
         if let Some(violation) = &run.violation {
             let virtual_time = (lasted + violation.at) as f64 / 1e6;
             let text = violation.text.clone();
