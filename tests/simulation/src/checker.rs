@@ -20,7 +20,7 @@
 //! | E1, E2 | no envelope is performed after its last moment; no claim is granted twice |
 //! | E3 | the store's time runs forward only, as long as memory is kept |
 //! | Q1 | nobody is granted or offered what somebody wants who stands before it in the line: see [`LineModel`] |
-//! | Q2 | names that are offered are kept for that ticket, which gets them when it asks in time |
+//! | Q2 | what is offered is kept for that ticket, which gets it when it asks in time |
 //! | Q3 | names that are free are offered to the first in line who wants them, once all that it wants are free |
 //! | Q4 | only who stands in line is offered anything |
 //! | T1, T2 | every acquisition ends once, by its timeout, in a way that its caller can understand |
@@ -414,7 +414,8 @@ impl<'a> Judge<'a> {
         fence: u64,
         until: Instant,
     ) -> Result<(), Breach> {
-        let Some(end) = self.store.end_of(fence) else {
+        let granted = self.granted.get(slot).is_some_and(|fences| fences.binary_search(&fence).is_ok());
+        let Some(end) = self.store.end_of(fence).filter(|_| granted) else {
             return Err(Breach::new("S7", format!("{slot} {fence} is relied on and was never granted")));
         };
         // A renewal that arrives after the end of the lease leaves nothing to rely on.

@@ -4,7 +4,8 @@
 //! All that decides the order travels with the claims, so that the line is known exactly, but for one thing: who wants
 //! more slots of any kind than will ever be ready is passed over, and of those that an administrator disabled, drained
 //! or removed nobody is told when they are gone. A ticket that wants more than are left without them is unsure from
-//! then on: nobody has to wait behind it, and it may be called or not.
+//! then on: nobody has to wait behind it, and it may be called or not. Nor is anybody told of which slots an offer is,
+//! so that it may have ended with any change of an administrator.
 //!
 //! A ticket of several names bars all of their lines while it stands there, also where one of its names is held: else
 //! those who want one name each would keep it waiting for ever. Claims of slots by their ids stand beside the line.
@@ -58,6 +59,7 @@ struct Ticket {
 struct Offer {
     wish: Wish,
     until: u64,
+    sure: bool,
 }
 
 /// Rank and arrival: the lower goes first. What two that are equal do is not said.
@@ -124,14 +126,15 @@ impl LineModel {
             }
             Fact::Changed { slot, change } => {
                 let part = match change.as_str() {
-                    "enable" => Part::In,
-                    "disable" | "drain" => Part::Out,
-                    "remove" => Part::Removed,
-                    _ => return Ok(()),
+                    "enable" => Some(Part::In),
+                    "disable" | "drain" => Some(Part::Out),
+                    "remove" => Some(Part::Removed),
+                    _ => None,
                 };
-                self.roster.insert(slot.clone(), part);
+                self.roster.extend(part.map(|part| (slot.clone(), part)));
                 let least = self.taking_part();
                 self.tickets.values_mut().for_each(|ticket| ticket.sure &= ticket.wish.fits(least));
+                self.offers.values_mut().for_each(|offer| offer.sure = false);
             }
             _ => {}
         }
@@ -176,8 +179,7 @@ impl LineModel {
 
     fn refuse(&mut self, at: Instant, now: u64, bid: &Bid, why: &str) -> Result<(), Breach> {
         let offer = self.offers.remove(&bid.holder);
-        // Others may be changed by an administrator, and the offer ends.
-        if offer.is_some_and(|offer| offer.wish.is_of_names()) {
+        if offer.is_some_and(|offer| offer.sure) {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
             return Err(Breach::new("Q2", text));
         }
@@ -197,7 +199,7 @@ impl LineModel {
             return Err(Breach::new("Q4", format!("{holder} was called and does not stand in line")));
         };
         self.nobody_before(holder, &ticket.wish, ticket.turn, "offered")?;
-        self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER });
+        self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER, sure: true });
         Ok(())
     }
 

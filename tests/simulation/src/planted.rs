@@ -29,7 +29,7 @@ pub enum PlantedFault {
 use PlantedFault::Script;
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 25] = [
+pub const OF_POOLS: [Planted; 26] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -125,6 +125,13 @@ pub const OF_POOLS: [Planted; 25] = [
     },
     Planted { name: "priorities of those who wait ignored", fault: Script(&[("rank = rank - ask[4]", "")]) },
     Planted { name: "nobody grows older", fault: Script(&[("if ask[5] == '0' then", "if true then")]) },
+    Planted {
+        name: "what is kept for one taken by its id",
+        fault: Script(&[(
+            "elseif s[4] == 'r' then\n          if #found",
+            "elseif s[4] == 'r' or s[4] == 'h' then\n          if #found",
+        )]),
+    },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },
 ];
