@@ -21,7 +21,7 @@
 //! | E3 | the store's time runs forward only, as long as memory is kept |
 //! | Q1 | nobody is granted or offered what somebody wants who stands before it in the line: see [`LineModel`] |
 //! | Q2 | what is offered is kept for that ticket, which gets it when it asks in time |
-//! | Q3 | names that are free are offered to the first in line who wants them, once all that it wants are free |
+//! | Q3 | what is free is offered to the first in line who wants it, once all that it wants is free |
 //! | Q4 | only who stands in line is offered anything |
 //! | T1, T2 | every acquisition ends once, by its timeout, in a way that its caller can understand |
 //! | T3 | the truth about a nonce is never refused |
@@ -339,7 +339,7 @@ impl<'a> Judge<'a> {
             }
             self.store.apply(at, now, self.rules.doubt_rest, fact)?;
         }
-        self.line.end(|name| self.store.is_held(name, now))
+        self.line.end(now, |name| self.store.is_held(name, now))
     }
 
     /// A lease is given back: nobody may rely on it any more.

@@ -17,6 +17,7 @@ pub mod memory;
 pub mod network;
 pub mod plan;
 pub mod planted;
+pub mod readiness;
 pub mod rng;
 pub mod run;
 pub mod server;

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::checker::Breach;
 use crate::history::{Bid, Fact, Performance, Wish};
+use crate::readiness::Readiness;
 use crate::world::Instant;
 
 /// A ticket lives so long after the last claim with it.
@@ -32,6 +33,7 @@ pub struct LineModel {
     top: u64,
     roster: Roster,
     replica: Roster,
+    readiness: Readiness,
 }
 
 /// The slots that were defined, and whether they take part.
@@ -71,6 +73,7 @@ impl LineModel {
         self.clear();
         self.roster.clear();
         self.replica.clear();
+        self.readiness.wipe();
     }
 
     /// The replica is up to date.
@@ -82,6 +85,7 @@ impl LineModel {
     pub fn promote(&mut self) {
         self.clear();
         self.roster = std::mem::take(&mut self.replica);
+        self.readiness.promote();
     }
 
     /// A store that may have lost memory, and knows that, lets all ask anew.
@@ -108,6 +112,7 @@ impl LineModel {
 
     /// One thing that it did.
     pub fn apply(&mut self, at: Instant, now: u64, fact: &Fact) -> Result<(), Breach> {
+        self.readiness.apply(now, fact);
         match fact {
             Fact::Served(bid) => self.serve(now, bid)?,
             Fact::Refused { bid, why } => self.refuse(at, now, bid, why)?,
@@ -142,24 +147,35 @@ impl LineModel {
     }
 
     /// The store has performed everything. `held` says of which names there are leases.
-    pub fn end(&self, held: impl Fn(&str) -> bool) -> Result<(), Breach> {
-        let kept = |name: &String| {
-            let mut offers = self.offers.values();
-            offers.any(|offer| matches!(&offer.wish, Wish::Names(names) if names.contains(name)))
-        };
+    pub fn end(&self, now: u64, held: impl Fn(&str) -> bool) -> Result<(), Breach> {
         for (holder, ticket) in &self.tickets {
-            let Wish::Names(names) = &ticket.wish else { continue };
-            let free = names.iter().all(|name| !held(name) && !kept(name));
-            // Of two with one turn either may be the first.
-            let first = |other: &Ticket| ticket.turn < other.turn || !other.wish.shares(&ticket.wish);
+            let free = match &ticket.wish {
+                Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
+                Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
+                Wish::These => false,
+            };
+            // Of two with one turn either may be the first, and one that is not sure may stand there or not.
+            let behind = |other: &Ticket| other.turn > ticket.turn || !other.wish.shares(&ticket.wish);
             let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
-            if free && others.all(|(_, other)| first(other)) {
+            if free && others.all(|(_, other)| behind(other)) {
                 let text =
-                    format!("{names:?} are free, and {holder}, who is the first in line, is not called");
+                    format!("{:?} can be had, and {holder}, the first in line, is not called", ticket.wish);
                 return Err(Breach::new("Q3", text));
             }
         }
         Ok(())
+    }
+
+    /// Whether a name is kept for somebody.
+    fn keeps(&self, name: &String) -> bool {
+        let names = |offer: &Offer| matches!(&offer.wish, Wish::Names(names) if names.contains(name));
+        self.offers.values().any(names)
+    }
+
+    /// How many slots of any kind are kept for somebody, at most.
+    fn kept(&self) -> u64 {
+        let count = |offer: &Offer| if let Wish::Any(count) = offer.wish { count } else { 0 };
+        self.offers.values().map(count).sum()
     }
 
     fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
@@ -302,13 +318,13 @@ mod tests {
         let mut line = LineModel::default();
         wait(&mut line, 10, bid("1", &["a", "b"], 0));
         wait(&mut line, 20, bid("2", &["b"], 0));
-        line.end(|name| name == "a").expect("one is held, and the other waits behind it");
-        assert!(rule(line.end(|_| false)).contains("Q3"));
+        line.end(30, |name| name == "a").expect("one is held, and the other waits behind it");
+        assert!(rule(line.end(30, |_| false)).contains("Q3"));
         line.begin(&Performance { now: 10 + TICKET_LIFE, ..Performance::default() });
         // The first has lapsed.
-        assert!(rule(line.end(|name| name == "a")).contains("Q3"));
+        assert!(rule(line.end(30, |name| name == "a")).contains("Q3"));
         line.apply(30, 30, &Fact::Withdrawn { holder: "2".to_owned() }).expect("done");
-        line.end(|_| false).expect("nobody waits");
+        line.end(30, |_| false).expect("nobody waits");
     }
 
     #[test]
@@ -318,9 +334,11 @@ mod tests {
         line.apply(0, 0, &Fact::Defined { slots }).expect("done");
         wait(&mut line, 10, Bid { wish: Wish::Any(2), ..bid("1", &[], 0) });
         assert!(rule(line.serve(20, &bid("2", &[], 0))).contains("Q1"));
+        assert!(rule(line.end(20, |_| false)).contains("Q3"));
         let change = Fact::Changed { slot: "x".to_owned(), change: "drain".to_owned() };
         line.apply(20, 20, &change).expect("done");
         line.serve(20, &bid("2", &[], 0)).expect("it may have been passed over");
+        line.end(20, |_| false).expect("the same");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum PlantedFault {
 use PlantedFault::Script;
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 26] = [
+pub const OF_POOLS: [Planted; 27] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -131,6 +131,10 @@ pub const OF_POOLS: [Planted; 26] = [
             "elseif s[4] == 'r' then\n          if #found",
             "elseif s[4] == 'r' or s[4] == 'h' then\n          if #found",
         )]),
+    },
+    Planted {
+        name: "next for any slot not called",
+        fault: Script(&[("while pool[11] + pool[12] > 0 do", "while false do")]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

@@ -14,7 +14,7 @@ use leasehold_simulation::world::unpoisoned;
 /// How many seeds are played without being told how many.
 const SEEDS: u64 = 300;
 /// The same of worlds in which names are locked.
-const SEEDS_OF_LOCKS: u64 = 150;
+const SEEDS_OF_LOCKS: u64 = 200;
 /// How many seeds a planted bug may take to be found.
 const PATIENCE: u64 = 120;
 /// How many events are told before the one that broke a rule.
