@@ -1,5 +1,6 @@
 //! The store in memory, on virtual time, with what it does written down.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
@@ -21,7 +22,7 @@ pub struct ObservedMemory {
     world: World,
     history: History,
     /// All pools that were ever opened.
-    pools: Arc<Mutex<Vec<Arc<MemoryPool>>>>,
+    pools: Arc<Mutex<HashMap<PoolName, Arc<MemoryPool>>>>,
 }
 
 /// One of its pools.
@@ -48,7 +49,7 @@ impl ObservedMemory {
             Some((_, Reply::Listed(slots))) => slots,
             _ => Vec::new(),
         };
-        unpoisoned(&self.pools).iter().flat_map(slots).map(|slot| slot.to_string()).collect()
+        unpoisoned(&self.pools).values().flat_map(slots).map(|slot| slot.to_string()).collect()
     }
 }
 
@@ -57,7 +58,7 @@ impl Store for ObservedMemory {
 
     fn pool(&self, name: &PoolName) -> ObservedPool {
         let (inner, called) = (self.inner.pool(name), Arc::<Mutex<Vec<Fact>>>::default());
-        unpoisoned(&self.pools).push(inner.clone());
+        unpoisoned(&self.pools).insert(name.clone(), inner.clone());
         let heard = called.clone();
         let listener: Listener = Arc::new(move |calls| {
             unpoisoned(&heard).extend(calls.map(facts::offers_of_memory).into_iter().flatten());
