@@ -9,6 +9,9 @@ use crate::{Prize, soon};
 
 /// The time between two arrivals: a line is ordered by when the store hears of them, and the way there takes its time.
 const APART: Duration = Duration::from_millis(30);
+/// How long each holds what it wins. Over a server those behind the first few of a process ask for a ticket as they move
+/// up; they have the time of all before them for that.
+const HOLD: Duration = Duration::from_millis(20);
 const BOUND: Duration = Duration::from_secs(30);
 
 /// Who came, and who was served when.
@@ -19,12 +22,13 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// The next caller comes, and gives back at once what it wins.
+    /// The next caller comes, and gives back soon what it wins.
     pub async fn come(&mut self, prize: &Prize, priority: i16) {
         let (number, prize, served) = (self.callers.len(), prize.clone(), self.served.clone());
         self.callers.push(tokio::spawn(async move {
             let won = prize.win_as(priority).await.expect("served");
             served.lock().unwrap_or_else(PoisonError::into_inner).push((won.fence(), number));
+            tokio::time::sleep(HOLD).await;
             won.give_back().await.expect("its own");
         }));
         tokio::time::sleep(APART).await;
