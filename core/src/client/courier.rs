@@ -125,7 +125,7 @@ impl Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        if let Some(Reply::Granted(grants)) = self.reply.take() {
+        if let Some(Reply::Granted(grants) | Reply::Partly { grants, .. }) = self.reply.take() {
             self.refund.refund(grants);
         }
     }

@@ -12,7 +12,7 @@
         cursor = at + 13
         least, most = tonumber(args[at + 12]), tonumber(args[at + 13])
       else
-        cursor = at + 13 + args[at + 13]
+        cursor = way == 'free' and at + 14 + args[at + 14] or at + 13 + args[at + 13]
         least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
@@ -67,6 +67,57 @@
         why = 'exhausted'
       else
         answer = grant(holder, #found, found)
+      end
+    elseif way == 'free' then
+      local packed, found, seen, room = call('HMGET', SLOTS, unpack(args, at + 15, cursor)), {}, {}, nil
+      for i = at + 15, cursor do
+        local id = args[i]
+        if #found == ask[MOST] then break end
+        if not seen[id] then
+          local s = load(id, packed[i - at - 14])
+          local can = not s or s[STATE] == 'r'
+          if can then
+            if not s then
+              room = room or MAX_SLOTS - total()
+              can = room > 0
+            end
+            can = can and not (pool[WAITING] > 0 and line('precedes')(id, holder))
+            if can and not s then room = room - 1 end
+          elseif s[STATE] == 'l' and s[HOLDER] == holder and (s[MODE] == 'e' or s[MODE] == 'p') then
+            -- What it was granted since it asked was granted to a later claim of its.
+            can = s[SINCE] <= tonumber(args[at + 13]) and (s[CLAIMANT] == '' or not stealing('heed')(s))
+          end
+          seen[id] = s or true
+          if can then
+            found[#found + 1] = s or id
+          elseif s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then
+            earliest = math.min(earliest or s[ENDS], s[ENDS])
+          end
+        end
+      end
+      if #found < ask[LEAST] then
+        why = 'exhausted'
+        for i = 1, #found do
+          -- What could have been had comes due too, if it is this holder's.
+          local s = found[i]
+          if s[STATE] == 'l' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
+        end
+      else
+        local others = false
+        for i = 1, #found do
+          local s = found[i]
+          if type(s) == 'string' then
+            found[i] = load(s, false, 'p')
+            seen[s] = nil
+          else
+            if s[STATE] == 'l' and s[KIND] ~= 'u' then s[KIND] = 'd' end
+            seen[s[ID]] = nil
+          end
+        end
+        if #found < ask[MOST] then others = next(seen) ~= nil end
+        answer = grant(holder, #found, found)
+        if others then answer = 'partly ' .. (earliest and format('%d', earliest) or '-') .. string.sub(answer, 8) end
+        earliest = nil
       end
     else
       local found, free, new = {}, true, 0
