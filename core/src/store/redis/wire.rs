@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn slot(&mut self) -> Option<SlotId> {
-        SlotId::name(self.word()?).ok()
+        SlotId::told(self.word()?).ok()
     }
 
     #[inline(never)]
