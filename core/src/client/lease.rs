@@ -306,6 +306,20 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.resync(chain, false).await
     }
 
+    /// Nothing is done for it any more: it lasts as long as the store lets it.
+    pub(super) fn leave(&self) {
+        self.close(ReleaseOptions::default());
+        self.given_back();
+    }
+
+    /// Gives it back if it was not, and does not ask what came of that.
+    pub(super) fn abandon(&self) {
+        if let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
+            self.core.release_and_forget(&self.at, outcome, cooldown);
+        }
+        self.given_back();
+    }
+
     pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
         if !self.lock().open {
             return Err(Error::new(
