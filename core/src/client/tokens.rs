@@ -344,7 +344,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let (ttl, limit) = (self.wallet.options.ttl, self.patience());
         let interval = core.interval(Some(self.wallet.options.keepalive), ttl)?;
         let Claiming { grants, earliest } =
-            core.claim_free(slots.clone(), self.holder, ttl, limit, self.patient).await?;
+            core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
         let here = core.runtime.now();
         let clock = core.lease_clock();
         let mut granted = Vec::with_capacity(grants.len());
@@ -353,7 +353,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             // Grants come in the order in which they were asked for.
             let Some((&place, _)) = named.find(|(_, slot)| slot.is(&grant.slot)) else { continue };
             granted.push((place, here + grant.deadline.saturating_sub(clock)));
-            self.leases.push((place, Lease::new(core.clone(), grant, ttl, interval)));
+            self.leases.push((place, Lease::since(core.clone(), grant, ttl, interval, clock)));
         }
         let Counts { claims, asked, missed, .. } = &self.wallet.counts;
         claims.fetch_add(1, Relaxed);

@@ -12,33 +12,17 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::shelves::Shelves;
+use super::shelves::{Order, Shelves};
 use super::stretches::Stretches;
 use super::token::slot_of;
 use super::total::Total;
 use super::{Amount, Draw, Page, Token};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// How long a token that another has is not asked for: at first, and twice as long after each time, up to the longest.
 const REST: (Micros, Micros) = (10 * MILLISECOND, SECOND / 4);
-
-/// In which order tokens are offered to a strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// That of the process: scattered, and another one in each.
-    Spread,
-    /// The largest first.
-    Largest,
-    /// The largest as far as they are needed, then the smallest.
-    Ends,
-    /// Those that fit the target: the one, or the two, that are exactly it; the smallest that suffice; then the largest of
-    /// the others.
-    Around,
-    /// The oldest first.
-    Oldest,
-}
 
 /// The tokens of one wallet and currency, as one process knows them.
 #[derive(Debug)]
@@ -137,8 +121,12 @@ impl Candidates {
     /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
     ///
     /// # Errors
-    /// `invalid_argument` if the id of a token is too long; nothing of the page is taken in then.
+    /// `invalid_argument` if the id of a token is too long, or the next page is this one again; nothing of the page is
+    /// taken in then.
     pub fn absorb(&mut self, now: Micros, after: Option<&str>, page: Page) -> Result<()> {
+        if page.next.is_some() && page.next.as_deref() == after {
+            return Err(Error::invalid("next", "is where this page began; a walk must come to an end"));
+        }
         let slots = page.tokens.iter().map(|token| slot_of(&token.id)).collect::<Result<Vec<_>>>()?;
         let mut new = Vec::with_capacity(page.tokens.len());
         for (token, slot) in page.tokens.into_iter().zip(slots) {
@@ -205,8 +193,9 @@ impl Candidates {
         self.total
     }
 
-    /// The sum of what can be asked for.
-    pub fn free(&self) -> Total {
+    /// The sum of what can be asked for now.
+    pub fn free(&mut self, now: Micros) -> Total {
+        self.wake(now, now);
         self.free
     }
 

@@ -21,9 +21,10 @@ mod token;
 mod total;
 
 pub use amount::Amount;
-pub use candidates::{Candidates, Order};
+pub use candidates::Candidates;
 pub use draw::Draw;
 pub use selector::{Bounds, Event, Selector, Step, Verdict};
+pub use shelves::Order;
 pub use strategy::{
     BestFit, Boltzmann, Consolidate, Exact, FewestInputs, FirstFitRandom, OldestFirst, RandomImprove,
     SmallestSufficient, Strategy, named,

@@ -70,7 +70,7 @@ pub enum Event {
     /// Of what was claimed, these were granted, until then (by the clock that the selector is given); the others come
     /// free at `earliest` at the latest, unless they are put off.
     Claimed {
-        /// In any order.
+        /// In the order in which they were asked for.
         granted: Vec<(u32, Micros)>,
         /// Where it is known.
         earliest: Option<Micros>,
@@ -212,19 +212,22 @@ impl Selector {
         match event {
             Event::Fetched => {}
             Event::Claimed { granted, earliest } => {
-                for &(place, until) in &granted {
-                    self.asked.retain(|&asked| asked != place);
-                    pool.had(place, until);
-                }
-                let granted = granted.into_iter().map(|(place, _)| place);
-                if self.bounds.verify {
-                    self.doubtful = granted.collect();
-                } else {
-                    granted.for_each(|place| self.keep(pool, place));
-                }
+                let mut granted = granted.into_iter().peekable();
                 for place in std::mem::take(&mut self.asked) {
-                    pool.missed(now, place);
-                    self.lost.insert(place);
+                    match granted.next_if(|&(next, _)| next == place) {
+                        Some((_, until)) => {
+                            pool.had(place, until);
+                            if self.bounds.verify {
+                                self.doubtful.push(place);
+                            } else {
+                                self.keep(pool, place);
+                            }
+                        }
+                        None => {
+                            pool.missed(now, place);
+                            self.lost.insert(place);
+                        }
+                    }
                 }
                 self.earliest = [self.earliest, earliest].into_iter().flatten().min();
             }
@@ -312,6 +315,10 @@ impl Selector {
         most: usize,
     ) -> Option<Vec<u32>> {
         let missing = self.target.saturating_sub(self.sum.capped());
+        // To look at all there is for nothing would cost in proportion to it.
+        if !pool.free(now).covers(missing) {
+            return None;
+        }
         let span = (strategy.least(), most.saturating_add(strategy.least()));
         let offered = pool.take(now, strategy.order(), missing, span, &self.lost, &mut self.draw);
         let amounts: Vec<Amount> = offered.iter().map(|&place| pool.amount(place)).collect();
@@ -372,7 +379,7 @@ impl Selector {
         if !held.covers(self.target) {
             return self.done(Verdict::Insufficient { held: held.capped() });
         }
-        let mut mine = pool.free();
+        let mut mine = pool.free(now);
         self.held.iter().for_each(|&place| mine.add(pool.amount(place)));
         let others = !self.lost.is_empty() || mine < held;
         let enough = mine.covers(self.target) && self.lost.is_empty();

@@ -4,8 +4,23 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use super::candidates::Order;
 use super::{Amount, Draw};
+
+/// In which order tokens are offered to a strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// That of the process: scattered, and another one in each.
+    Spread,
+    /// The largest first.
+    Largest,
+    /// The largest as far as they are needed, then the smallest.
+    Ends,
+    /// Those that fit the target: the one, or the two, that are exactly it; the smallest that suffice; then the largest of
+    /// the others.
+    Around,
+    /// The oldest first.
+    Oldest,
+}
 
 /// What a shelf needs to know of a token.
 pub(super) trait Priced {

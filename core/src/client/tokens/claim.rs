@@ -31,14 +31,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Claims as many of these tokens as can be had.
     pub(super) async fn claim_free(
         &self,
-        slots: Vec<SlotId>,
+        slots: &[SlotId],
         holder: u128,
         ttl: Micros,
         limit: Micros,
         patient: bool,
     ) -> Result<Claiming> {
         loop {
-            let (reply, now, sent) = self.ask_to_claim(&slots, holder, ttl, limit).await?;
+            let (reply, now, sent) = self.ask_to_claim(slots, holder, ttl, limit).await?;
             let earliest = |at: Option<Micros>| at.map(|at| self.runtime.now() + at.saturating_sub(now));
             let (mut grants, earliest) = match reply {
                 Reply::Granted(grants) => (grants, None),

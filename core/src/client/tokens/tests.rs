@@ -209,7 +209,9 @@ async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
     assert!(!selection.is_held());
     // Others have them now; here they are this selection's until it is given back.
     let other = handle.tokens("w", Arc::new(source), TokensOptions::default()).unwrap();
-    assert!(other.select(10u64, euros()).await.unwrap().is_held());
+    // (Here it was told a little before the store ends it.)
+    let soon = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    assert!(other.select(10u64, soon).await.unwrap().is_held());
     assert_eq!(code(selection.spent().await), Code::Lost);
 }
 

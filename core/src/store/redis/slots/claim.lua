@@ -69,11 +69,12 @@
         answer = grant(holder, #found, found)
       end
     elseif way == 'free' then
-      local packed, found, seen, room = call('HMGET', SLOTS, unpack(args, at + 15, cursor)), {}, {}, nil
+      local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 15, cursor)), {}, {}, 0, nil
       for i = at + 15, cursor do
         local id = args[i]
         if #found == ask[MOST] then break end
         if not seen[id] then
+          seen[id], distinct = true, distinct + 1
           local s = load(id, packed[i - at - 14])
           local can = not s or s[STATE] == 'r'
           if can then
@@ -87,7 +88,6 @@
             -- What it was granted since it asked was granted to a later claim of its.
             can = s[SINCE] <= tonumber(args[at + 13]) and (s[CLAIMANT] == '' or not stealing('heed')(s))
           end
-          seen[id] = s or true
           if can then
             found[#found + 1] = s or id
           elseif s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then
@@ -95,26 +95,22 @@
           end
         end
       end
-      if #found < ask[LEAST] then
-        why = 'exhausted'
-        for i = 1, #found do
+      local others = #found < ask[MOST] and distinct > #found
+      local missing = #found < ask[LEAST]
+      for i = 1, #found do
+        local s = found[i]
+        if missing then
           -- What could have been had comes due too, if it is this holder's.
-          local s = found[i]
           if s[STATE] == 'l' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
+        elseif type(s) == 'string' then
+          found[i] = load(s, false, 'p')
+        elseif s[STATE] == 'l' and s[KIND] ~= 'u' then
+          s[KIND] = 'd'
         end
+      end
+      if missing then
+        why = 'exhausted'
       else
-        local others = false
-        for i = 1, #found do
-          local s = found[i]
-          if type(s) == 'string' then
-            found[i] = load(s, false, 'p')
-            seen[s] = nil
-          else
-            if s[STATE] == 'l' and s[KIND] ~= 'u' then s[KIND] = 'd' end
-            seen[s[ID]] = nil
-          end
-        end
-        if #found < ask[MOST] then others = next(seen) ~= nil end
         answer = grant(holder, #found, found)
         if others then answer = 'partly ' .. (earliest and format('%d', earliest) or '-') .. string.sub(answer, 8) end
         earliest = nil
