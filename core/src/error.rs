@@ -24,6 +24,12 @@ pub enum Code {
     Insufficient,
     /// Enough is there, but locked by others until a time that is told.
     LockedUntil,
+    /// Enough is there, but others were faster each time.
+    Contended,
+    /// Enough is there, but no choice of tokens keeps to what the call allows: so many of them, no change.
+    NoFit,
+    /// The host's source of tokens failed.
+    SourceUnavailable,
     /// A rate limit or a budget refuses.
     Limited,
     /// An argument is out of its range or of the wrong type; nothing was changed.
@@ -38,7 +44,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of its declaration.
-    pub const ALL: [Code; 14] = [
+    pub const ALL: [Code; 17] = [
         Code::TimedOut,
         Code::Cancelled,
         Code::Lost,
@@ -48,6 +54,9 @@ impl Code {
         Code::Busy,
         Code::Insufficient,
         Code::LockedUntil,
+        Code::Contended,
+        Code::NoFit,
+        Code::SourceUnavailable,
         Code::Limited,
         Code::InvalidArgument,
         Code::Stalled,
@@ -67,6 +76,9 @@ impl Code {
             Code::Busy => "busy",
             Code::Insufficient => "insufficient",
             Code::LockedUntil => "locked_until",
+            Code::Contended => "contended",
+            Code::NoFit => "no_fit",
+            Code::SourceUnavailable => "source_unavailable",
             Code::Limited => "limited",
             Code::InvalidArgument => "invalid_argument",
             Code::Stalled => "stalled",

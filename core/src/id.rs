@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// The longest name, in bytes.
 pub const MAX_BYTES: usize = 128;
+/// The longest that a store knows: a token's, of which every byte may be written in three.
+const MAX_TOLD: usize = 3 * crate::tokens::MAX_TOKEN_BYTES;
 
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +24,7 @@ impl SlotId {
     /// # Errors
     /// `invalid_argument` if the id is empty, longer than 128 bytes or has a character that is not allowed.
     pub fn new(text: &str) -> Result<Self> {
-        check(text, b"{}%:")?;
+        check(text, b"{}%:", MAX_BYTES)?;
         let plain = if is_hexadecimal(text) { text.to_ascii_lowercase() } else { text.to_owned() };
         Ok(SlotId(plain.into()))
     }
@@ -32,7 +34,20 @@ impl SlotId {
     /// # Errors
     /// As [`Self::new`].
     pub fn name(text: &str) -> Result<Self> {
-        check(text, b"{}%").map(|()| SlotId(text.into()))
+        check(text, b"{}%", MAX_BYTES).map(|()| SlotId(text.into()))
+    }
+
+    /// The slot of a token, written so that it holds no separator.
+    pub(crate) fn of_token(written: Arc<str>) -> Self {
+        SlotId(written)
+    }
+
+    /// Reads what a store says: the slots of tokens are longer than what users name.
+    ///
+    /// # Errors
+    /// `invalid_argument` if it is no slot's name.
+    pub(crate) fn told(text: &str) -> Result<Self> {
+        check(text, b"{}%", MAX_TOLD).map(|()| SlotId(text.into()))
     }
 
     /// The id's text.
@@ -82,13 +97,18 @@ impl Name {
     /// # Errors
     /// `invalid_argument` if the name is empty, longer than 128 bytes or has a character that is not allowed.
     pub fn new(text: &str) -> Result<Self> {
-        check(text, b"{}%")?;
+        check(text, b"{}%", MAX_BYTES)?;
         Ok(Name(text.into()))
     }
 
     /// The pool that all locks of a namespace are in: a name that no user can give.
     pub(crate) fn of_locks() -> Self {
         Name("%locks".into())
+    }
+
+    /// The pool of a wallet's tokens, the wallet's name written without separators: a name that no user can give.
+    pub(crate) fn of_tokens(wallet: &str) -> Self {
+        Name(format!("%tokens-{wallet}").into())
     }
 
     /// The name's text.
@@ -123,14 +143,14 @@ pub struct PoolName {
     pub pool: Name,
 }
 
-fn check(text: &str, separators: &[u8]) -> Result<()> {
+fn check(text: &str, separators: &[u8], most: usize) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("", "must not be empty"));
     }
-    if text.len() > MAX_BYTES {
+    if text.len() > most {
         return Err(Error::invalid(
             "",
-            format_args!("{} bytes long, at most {MAX_BYTES} are allowed", text.len()),
+            format_args!("{} bytes long, at most {most} are allowed", text.len()),
         ));
     }
     let good = |c: u8| c.is_ascii_graphic() && !separators.contains(&c);

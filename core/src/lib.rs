@@ -3,7 +3,7 @@
 //!
 //! Three layers, each of which may do less than the next:
 //!
-//! 1. **Machines** ([`slots`]): plain synchronous Rust; the time is an argument, randomness is a seed.
+//! 1. **Machines** ([`slots`], [`tokens`]): plain synchronous Rust; the time is an argument, randomness is a seed.
 //! 2. **Stores** ([`store`]): perform one request atomically, in this process's memory or in Redis.
 //! 3. **Client** ([`client`]): the one asynchronous part: waiting, retries, coalescing, deadlines.
 //!
@@ -17,6 +17,7 @@ pub mod id;
 pub mod nonce;
 pub mod slots;
 pub mod store;
+pub mod tokens;
 pub mod value;
 
 pub use client::{Lease, Leasehold, Pool};

@@ -1,6 +1,7 @@
 /** What is promised, as ratios within one run; `least` or `most` is the bound. */
 
 import { LOCK_TARGETS } from "./lock_targets.mjs";
+import { TOKEN_TARGETS } from "./token_targets.mjs";
 
 const SIZES = [10, 100, 1_000, 10_000, 100_000];
 const CALLERS = 64;
@@ -96,4 +97,5 @@ export const TARGETS = [
     unit: "x",
   },
   ...LOCK_TARGETS,
+  ...TOKEN_TARGETS,
 ];

@@ -8,6 +8,7 @@ __all__ = [
     "Busy",
     "Cancelled",
     "Claimed",
+    "Contended",
     "Exhausted",
     "Insufficient",
     "Internal",
@@ -16,7 +17,9 @@ __all__ = [
     "Limited",
     "LockedUntil",
     "Lost",
+    "NoFit",
     "NonceUnavailable",
+    "SourceUnavailable",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
@@ -84,6 +87,24 @@ class LockedUntil(LeaseholdError):
     """Enough tokens are there, but locked by others: try again when they are released."""
 
     code: ClassVar[str] = "locked_until"
+
+
+class Contended(LeaseholdError):
+    """Enough tokens are there, but others were faster each time: nothing is locked, try again."""
+
+    code: ClassVar[str] = "contended"
+
+
+class NoFit(LeaseholdError):
+    """Enough tokens are there, but no choice of them keeps to what the call allows: allow more tokens, or change."""
+
+    code: ClassVar[str] = "no_fit"
+
+
+class SourceUnavailable(LeaseholdError):
+    """The source of tokens failed; `__cause__` says why. Nothing is locked."""
+
+    code: ClassVar[str] = "source_unavailable"
 
 
 class Limited(LeaseholdError):

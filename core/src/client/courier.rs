@@ -66,6 +66,8 @@ struct State {
     seen: u64,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
+    /// When that answer came.
+    heard: Micros,
     jumped: bool,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
@@ -125,7 +127,7 @@ impl Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        if let Some(Reply::Granted(grants)) = self.reply.take() {
+        if let Some(Reply::Granted(grants) | Reply::Partly { grants, .. }) = self.reply.take() {
             self.refund.refund(grants);
         }
     }
@@ -151,6 +153,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// The requests that make the pool.
     pub fn definition(&self) -> &[Request] {
         &self.definition
+    }
+
+    /// The store's time, or an earlier one, if it ever answered.
+    pub fn store_time(&self) -> Option<Micros> {
+        let state = self.lock();
+        let passed = self.runtime.now().saturating_sub(state.heard);
+        // Clocks drift.
+        state.clock.map(|(store, _)| store + passed - passed / 100)
     }
 
     /// What the store said, while it does not answer.
@@ -388,7 +398,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let passed_there = now.saturating_sub(store);
             state.jumped |= passed_there > passed_here + passed_here / 100 + JUMP;
         }
-        state.clock = Some((now, sent));
+        (state.clock, state.heard) = (Some((now, sent)), here);
     }
 
     fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {

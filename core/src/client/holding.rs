@@ -54,13 +54,15 @@ pub(super) fn claimed<S: Store, R: Runtime>(
     first(leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
 }
 
-async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
+pub(super) async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
     select_all(words).await.0
 }
 
-pub(super) async fn release<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Result<()> {
+pub(super) async fn release<'a, S: Store, R: Runtime>(
+    leases: impl IntoIterator<Item = &'a Lease<S, R>>,
+) -> Result<()> {
     let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
-    let mut releases: Vec<_> = leases.iter().map(release).collect();
+    let mut releases: Vec<_> = leases.into_iter().map(release).collect();
     let mut outcome = Ok(());
     poll_fn(|context| {
         releases.retain_mut(|release| {

@@ -53,6 +53,18 @@ enum Life {
 impl<S: Store, R: Runtime> Lease<S, R> {
     /// The lease of a grant with this time to live, renewed every `interval` if that is not 0.
     pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant, ttl: Micros, interval: Micros) -> Self {
+        let now = if interval > 0 { core.lease_clock() } else { 0 };
+        Self::since(core, grant, ttl, interval, now)
+    }
+
+    /// The same, for one of many that are granted together: who keeps it alive counts from this time on.
+    pub(super) fn since(
+        core: Arc<PoolCore<S, R>>,
+        grant: Grant,
+        ttl: Micros,
+        interval: Micros,
+        now: Micros,
+    ) -> Self {
         Counters::add(&core.counters.granted);
         if grant.in_doubt() {
             Counters::add(&core.counters.in_doubt);
@@ -61,7 +73,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let (at, term) = (LeaseRef { slot, fence, place }, Term::new(deadline));
         // Once it stands it is not touched here: then it is made where its holder has it, and not carried there.
         let kept = interval > 0;
-        let life = if kept { Life::watched(&core, &at, term, ttl, interval) } else { Life::Alone(term) };
+        let life = if kept { Life::watched(&core, &at, term, ttl, interval, now) } else { Life::Alone(term) };
         let held = Held { open: true, life, nonce, outcome: Outcome::Unsettled };
         let (resynced, watched) = (AtomicBool::new(false), AtomicBool::new(kept));
         Lease { core, at, granted: nonce, resynced, watched, held: Mutex::new(held) }
@@ -259,7 +271,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             return None;
         }
         if let Life::Alone(term) = held.life {
-            held.life = Life::watched(&self.core, &self.at, term, 0, 0);
+            held.life = Life::watched(&self.core, &self.at, term, 0, 0, self.core.lease_clock());
             self.watched.store(true, Release);
         }
         held.life.vigil()
@@ -304,6 +316,20 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let deadline = self.core.runtime.now() + self.remaining();
         let chain = self.core.read_nonce(self.slot(), deadline).await?;
         self.resync(chain, false).await
+    }
+
+    /// Nothing is done for it any more: it lasts as long as the store lets it.
+    pub(super) fn leave(&self) {
+        self.close(ReleaseOptions::default());
+        self.given_back();
+    }
+
+    /// Gives it back if it was not, and does not ask what came of that.
+    pub(super) fn abandon(&self) {
+        if let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
+            self.core.release_and_forget(&self.at, outcome, cooldown);
+        }
+        self.given_back();
     }
 
     pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
@@ -395,8 +421,8 @@ impl Life {
         term: Term,
         ttl: Micros,
         interval: Micros,
+        now: Micros,
     ) -> Self {
-        let now = core.lease_clock();
         let term = term.lasting(core.kept_until(now, now, term.until()));
         let vigil = Vigil::new(at.clone(), ttl, interval, term, now);
         core.watch_over(vigil.clone());

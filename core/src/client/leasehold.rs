@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
-use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
+use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime, SharedSource, Tokens, TokensOptions};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
 use crate::store::Store;
@@ -128,6 +128,18 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
         let (names, options) = (lock_names(names)?, self.lock_defaults().read(options, unit)?);
         Lock::new(self.locks()?, None, names, options)
+    }
+
+    /// The tokens of a wallet, which `source` lists. Asks nothing of the store nor of the source yet. Any number of
+    /// processes select from one wallet; a token is in one wallet, under one name.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
+    pub fn tokens(&self, wallet: &str, source: SharedSource, options: TokensOptions) -> Result<Tokens<S, R>> {
+        let place = (self.options.namespace.clone(), self.options.response_timeout);
+        let (tokens, core) = Tokens::new(&self.store, self.runtime.clone(), place, wallet, source, options)?;
+        self.enroll(&core)?;
+        Ok(tokens)
     }
 
     /// The defaults of this handle's locks.

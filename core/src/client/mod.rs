@@ -26,6 +26,7 @@ mod runtime;
 mod send;
 mod statistics;
 mod stock;
+mod tokens;
 mod vigil;
 mod waiting;
 mod yields;
@@ -51,3 +52,7 @@ pub use runtime::Runtime;
 pub use runtime::TokioRuntime;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 pub use statistics::Statistics;
+pub use tokens::{
+    Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,
+    TokensInMemory, TokensOptions,
+};

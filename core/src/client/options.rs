@@ -261,7 +261,7 @@ pub fn read_slots(value: &Value) -> Result<Vec<String>> {
 }
 
 /// Takes a duration that `read` knows the range of.
-fn time(
+pub(super) fn time(
     options: &mut Options<'_>,
     key: &'static str,
     unit: Unit,
@@ -295,7 +295,7 @@ pub(super) fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
     Ok(micros)
 }
 
-fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
+pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
     match value {
         Value::Bool(false) => Ok(Keepalive::Off),
         Value::Bool(true) => Ok(Keepalive::Third),
@@ -415,7 +415,7 @@ fn weight(value: &Value) -> Result<u8> {
     }
 }
 
-fn set<T>(place: &mut T, value: Option<T>) {
+pub(super) fn set<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;
     }

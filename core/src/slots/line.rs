@@ -124,7 +124,7 @@ impl Line {
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
-            Choice::These { .. } => return,
+            Choice::These { .. } | Choice::Free { .. } => return,
         };
         let (names, turn) = (names.into(), turn(now, claim));
         let Claim { priority, steal, .. } = *claim;

@@ -10,6 +10,13 @@ use crate::nonce::{Nonce, NonceRecord};
 pub enum Reply {
     /// The claim was granted.
     Granted(Vec<Grant>),
+    /// Fewer names than were asked for are free ([`crate::slots::Choice::Free`]); these were granted.
+    Partly {
+        /// At least as many as were needed.
+        grants: Vec<Grant>,
+        /// When the first of the others comes due, where that is known.
+        earliest: Option<Micros>,
+    },
     /// The claim was not granted; nothing changed.
     Refused {
         /// Why.
@@ -91,6 +98,7 @@ impl Reply {
     pub fn kind(&self) -> &'static str {
         match self {
             Reply::Granted(_) => "granted",
+            Reply::Partly { .. } => "partly",
             Reply::Refused { .. } => "refused",
             Reply::Renewed { .. } => "renewed",
             Reply::Claimed { .. } => "claimed",

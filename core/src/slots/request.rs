@@ -77,8 +77,8 @@ pub struct Claim {
     pub ttl: Micros,
     /// How long renewals may prolong it in all; 0 for no bound.
     pub max_hold: Micros,
-    /// Whether to wait in line, if refused: those who name what they want by [`Choice::These`] are told of every slot
-    /// that becomes ready, all others have a ticket.
+    /// Whether to wait in line, if refused: those who name what they want by [`Choice::These`] or
+    /// [`Choice::Free`] are told of every slot that becomes ready, all others have a ticket.
     pub wait: bool,
     /// The higher ones go before the lower.
     pub priority: i16,
@@ -133,6 +133,20 @@ pub enum Choice {
     Named {
         /// The ids; one that is there twice counts once.
         slots: Vec<SlotId>,
+    },
+    /// Those of these that are free, in the order given: at least `least`, at most `most` of them. Names that the pool
+    /// does not have are free, and made for the time of their lease. So is what this holder was granted before it asked:
+    /// the new lease takes the place of the old one. Not so what it was granted since: then this claim is one that was
+    /// delayed, and what came of it is given back, while a later one of the same holder stands.
+    Free {
+        /// The ids; one that is there twice counts once.
+        slots: Vec<SlotId>,
+        /// 1 to `most`.
+        least: u32,
+        /// `least` to [`crate::slots::MAX_PER_REQUEST`].
+        most: u32,
+        /// The store's time when it asked, or earlier; 0 takes the place of nothing.
+        asked: Micros,
     },
 }
 

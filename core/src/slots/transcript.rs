@@ -154,6 +154,7 @@ fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     if let Some(slots) = keys.take("named", |value| list(value, slot))? {
         return Ok(Choice::Named { slots });
     }
+    let free = keys.take("free", |value| list(value, slot))?;
     let strategy = match keys.take("any", Value::as_text)? {
         Some("random") => Some(Strategy::Random),
         Some("least_recent") => Some(Strategy::LeastRecent),
@@ -163,6 +164,9 @@ fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     };
     let least = keys.take("least", number)?.unwrap_or(1);
     let most = keys.take("most", number)?.unwrap_or(least);
+    if let Some(slots) = free {
+        return Ok(Choice::Free { slots, least, most, asked: keys.take("asked", number)?.unwrap_or(0) });
+    }
     match (slots, strategy) {
         (Some(slots), None) => Ok(Choice::These { slots, least, most }),
         (None, Some(strategy)) => Ok(Choice::Any { strategy, least, most }),
@@ -233,17 +237,21 @@ fn named<const N: usize>(word: &str, entries: [(&str, Value); N]) -> Value {
 
 fn reply(reply: &Reply) -> Value {
     let ids = |ids: &[SlotId]| Value::List(ids.iter().map(|id| id.as_str().into()).collect());
+    let granted = |grants: &[super::Grant]| {
+        let grant = |grant: &super::Grant| {
+            Value::map([
+                ("slot", grant.slot.as_str().into()),
+                ("fence", digits(grant.fence)),
+                ("deadline", digits(grant.deadline)),
+                ("nonce", nonce(grant.nonce)),
+            ])
+        };
+        Value::List(grants.iter().map(grant).collect())
+    };
     match reply {
-        Reply::Granted(grants) => {
-            let grant = |grant: &super::Grant| {
-                Value::map([
-                    ("slot", grant.slot.as_str().into()),
-                    ("fence", digits(grant.fence)),
-                    ("deadline", digits(grant.deadline)),
-                    ("nonce", nonce(grant.nonce)),
-                ])
-            };
-            named("granted", [("grants", Value::List(grants.iter().map(grant).collect()))])
+        Reply::Granted(grants) => named("granted", [("grants", granted(grants))]),
+        Reply::Partly { grants, earliest } => {
+            named("partly", [("grants", granted(grants)), ("earliest", optional(*earliest))])
         }
         Reply::Refused { why, earliest } => {
             let why = match why {

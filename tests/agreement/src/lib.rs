@@ -48,7 +48,7 @@ pub fn pool_name(pool: &str) -> PoolName {
 pub fn without_hints(mut answer: Answer) -> Answer {
     if let Answer::Performed(performed) = &mut answer {
         for reply in &mut performed.replies {
-            if let Reply::Granted(grants) = reply {
+            if let Reply::Granted(grants) | Reply::Partly { grants, .. } = reply {
                 grants.iter_mut().for_each(|grant| grant.place = 0);
             }
         }

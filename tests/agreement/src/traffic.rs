@@ -29,6 +29,8 @@ pub struct Traffic {
     pools: Vec<Known>,
     /// How many of the slots the requests are about.
     focus: u64,
+    /// The store's time that some client knew last.
+    asked: Micros,
 }
 
 /// What clients know of a pool.
@@ -51,7 +53,13 @@ impl Traffic {
     /// The traffic of a seed.
     pub fn new(seed: u64, scale: Scale) -> Self {
         let known = Known { undefined: true, ..Known::default() };
-        Traffic { random: Random::new(seed), scale, pools: vec![known; scale.pools], focus: scale.slots }
+        Traffic {
+            random: Random::new(seed),
+            scale,
+            pools: vec![known; scale.pools],
+            focus: scale.slots,
+            asked: 0,
+        }
     }
 
     /// Which pool is next.
@@ -112,10 +120,11 @@ impl Traffic {
         let known = &mut self.pools[pool];
         let Answer::Performed(performed) = answer else { return };
         known.now = performed.now;
+        self.asked = performed.now;
         known.top = known.top.max(performed.top);
         known.undefined = performed.replies.first() == Some(&Reply::Undefined);
         for reply in &performed.replies {
-            let Reply::Granted(grants) = reply else { continue };
+            let (Reply::Granted(grants) | Reply::Partly { grants, .. }) = reply else { continue };
             known.leases.extend(grants.iter().map(|grant| {
                 let lease = LeaseRef { slot: grant.slot.clone(), fence: grant.fence, place: grant.place };
                 (lease, grant.nonce.floor().unwrap_or(5))
@@ -136,10 +145,11 @@ impl Traffic {
     }
 
     fn request(&mut self, pool: usize) -> Request {
-        match self.random.below(25) {
+        match self.random.below(27) {
             0..5 => self.claim_any(),
             5..7 => self.claim_these(),
             7 => self.claim_named(),
+            25..27 => self.claim_free(),
             8..11 => {
                 let lease = self.lease(pool).0;
                 Request::Renew { lease, ttl: self.ttl() }
@@ -206,6 +216,20 @@ impl Traffic {
         };
         let slots = (0..count).map(|_| name()).collect();
         self.claim(Choice::Named { slots })
+    }
+
+    /// The same, as many of them as can be had.
+    fn claim_free(&mut self) -> Request {
+        let count = 1 + self.random.below(6);
+        let mut slots = Vec::new();
+        for _ in 0..count {
+            let number = self.scale.slots + 1 + self.random.below(6);
+            slots.push(if self.random.once_in(3) { self.slot() } else { self.name(number) });
+        }
+        let least = 1 + self.random.below(2) as u32;
+        let most = least + self.random.below(count) as u32;
+        let asked = self.random.of(&[0, self.asked, u64::MAX >> 11]);
+        self.claim(Choice::Free { slots, least, most, asked })
     }
 
     fn claim(&mut self, choice: Choice) -> Request {

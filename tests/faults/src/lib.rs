@@ -13,13 +13,17 @@ mod place;
 mod prize;
 mod told;
 mod wait;
+mod wallet;
 
 pub use arrivals::Arrivals;
 pub use chain::Chain;
 pub use contenders::{Contenders, Contest, Said};
 pub use counts::{calls, connections, info, tickets};
 pub use holder::Holder;
-pub use place::{Handle, Lease, Place, Pool, handle, handle_with, options, patient, quorum_with, within};
+pub use place::{
+    Handle, Lease, Place, Pool, Tokens, handle, handle_with, options, patient, quorum_with, within,
+};
 pub use prize::{Prize, Won};
 pub use told::{cannot_be_used, goes_on};
 pub use wait::{eventually, soon};
+pub use wallet::{PATIENCE, tokens_from, tokens_of_one};

@@ -17,6 +17,9 @@ pub type Pool = leasehold::Pool<NativeStore, TokioRuntime>;
 /// A lease of it.
 pub type Lease = leasehold::Lease<NativeStore, TokioRuntime>;
 
+/// The tokens of a wallet.
+pub type Tokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
+
 /// The response timeout of handles, in milliseconds.
 const RESPONSE: f64 = 1_000.0;
 /// The longest time to live of locks, in milliseconds: for so long does a fresh server grant none.
@@ -55,6 +58,11 @@ impl Place {
     /// Whether there is one.
     pub fn is_server(&self) -> bool {
         self.server.is_some()
+    }
+
+    /// The server goes away for good.
+    pub fn stop(&mut self) {
+        self.server = None;
     }
 
     /// Another process, as far as the store can tell.

@@ -41,6 +41,7 @@ impl<'a> Sent<'a> {
             let length = match rest[0] {
                 "claim" if rest[9] == "any" => 13,
                 "claim" if rest[9] == "named" => 11 + count(10),
+                "claim" if rest[9] == "free" => 14 + count(13),
                 "claim" => 13 + count(12),
                 "more" => 3,
                 "withdraw" => 2,
@@ -73,6 +74,7 @@ impl<'a> Sent<'a> {
             [claim] if claim[0] == "claim" => Some(match claim[9] {
                 "any" => &[],
                 "named" => &claim[11..],
+                "free" => &claim[14..],
                 _ => &claim[13..],
             }),
             _ => None,
@@ -120,6 +122,10 @@ fn bid(claim: &[&str]) -> Bid {
 }
 
 fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
+    // What is granted in part is a grant with a word before it: when the others come due.
+    if reply[0] == "partly" {
+        return read(request, &[&["granted"], &reply[2..]].concat());
+    }
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
     let lease = || (request[1].to_owned(), number(request[2]));
     match (request[0], reply[0]) {

@@ -104,6 +104,11 @@ impl Model {
         Answer::Performed(performed)
     }
 
+    /// The latest store time.
+    pub fn now(&self) -> Micros {
+        self.latest
+    }
+
     fn lost(&mut self, now: Micros, moment: Moment<'_>, seen: u64) {
         self.losses += 1;
         self.lost_at = Some(now);

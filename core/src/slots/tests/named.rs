@@ -1,9 +1,11 @@
 //! Names that nobody defined: made by the claim, forgotten with the lease.
 
-use super::scene::{START, Scene, TTL, change, claim, define, ids, lease, refused, release, renew};
-use crate::SECOND;
+use super::scene::{
+    START, Scene, TTL, asking, change, claim, define, ids, lease, lost, refused, release, renew,
+};
 use crate::nonce::Outcome;
-use crate::slots::{Choice, Mode, Refusal, Reply, Request, SlotChange};
+use crate::slots::{Choice, Claim, Grant, Loss, Mode, Refusal, Reply, Request, SlotChange};
+use crate::{Micros, SECOND};
 
 fn named(texts: &[&str]) -> Request {
     claim(Choice::Named { slots: ids(texts) })
@@ -64,4 +66,78 @@ fn an_administrators_break_frees_a_name() {
     scene.grants(named(&["door"]));
     assert_eq!(scene.ask(change("door", SlotChange::Break)), Reply::Changed);
     assert_eq!(scene.counts(), [0; 4]);
+}
+
+fn free(texts: &[&str], holder: u128, least: u32, most: u32) -> Request {
+    delayed(texts, holder, least, most, Micros::MAX)
+}
+
+fn delayed(texts: &[&str], holder: u128, least: u32, most: u32, asked: Micros) -> Request {
+    let choice = Choice::Free { slots: ids(texts), least, most, asked };
+    Request::Claim(Claim { holder, ..asking(choice) })
+}
+
+fn partly(reply: Reply) -> (Vec<Grant>, Option<Micros>) {
+    match reply {
+        Reply::Partly { grants, earliest } => (grants, earliest),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(grants: &[Grant]) -> Vec<&str> {
+    grants.iter().map(|grant| grant.slot.as_str()).collect()
+}
+
+#[test]
+fn of_names_as_many_are_had_as_are_free() {
+    let mut scene = Scene::of(&[]);
+    let first = scene.grants(free(&["a", "b", "b"], 1, 1, 9));
+    assert_eq!(names(&first), ["a", "b"], "once each, and that is all that was asked for");
+    scene.pass(SECOND);
+    let (second, earliest) = partly(scene.ask(free(&["a", "c", "d"], 2, 1, 9)));
+    assert_eq!((names(&second), earliest), (vec!["c", "d"], Some(START + TTL)));
+    assert_eq!(scene.ask(free(&["a", "c", "e"], 3, 2, 9)), refused(Refusal::Exhausted, Some(START + TTL)));
+    assert_eq!(scene.counts(), [4, 0, 0, 4], "the free one was not made");
+    assert_eq!(names(&scene.grants(free(&["a", "e", "f"], 3, 1, 1))), ["e"], "no more than wanted");
+    assert_eq!(scene.counts(), [5, 0, 0, 5]);
+    scene.pass(TTL);
+    assert_eq!(scene.counts(), [0; 4], "nothing stays behind");
+}
+
+#[test]
+fn a_holder_takes_the_place_of_its_own_lease_and_of_no_others() {
+    let mut scene = Scene::of(&["defined"]);
+    let old = scene.grants(free(&["a", "b", "defined"], 1, 3, 3));
+    scene.pass(10 * SECOND);
+    let (new, earliest) = partly(scene.ask(free(&["c", "a"], 2, 1, 9)));
+    assert_eq!((names(&new), earliest), (vec!["c"], Some(START + TTL)));
+    let (again, _) = partly(scene.ask(free(&["a", "b", "c", "defined"], 1, 1, 9)));
+    assert_eq!(names(&again), ["a", "b", "defined"]);
+    assert!(again.iter().zip(&old).all(|(again, old)| again.fence > old.fence));
+    assert!(again.iter().all(|grant| grant.deadline == START + 10 * SECOND + TTL));
+    for old in &old {
+        assert_eq!(scene.ask(renew(old)), lost(Loss::Taken));
+        assert_eq!(scene.ask(release(old, Outcome::Unused)), lost(Loss::Taken));
+    }
+    assert_eq!(scene.view("a").holder, 1);
+    // One that was sent before the last and comes after it takes the place of nothing.
+    let since = START + 10 * SECOND;
+    let late = scene.ask(delayed(&["a"], 1, 1, 1, since - 1));
+    assert_eq!(late, refused(Refusal::Exhausted, Some(since + TTL)));
+    // One that an administrator takes out of use is not had anew.
+    scene.ask(change("defined", SlotChange::Disable));
+    let ends = Some(START + 10 * SECOND + TTL);
+    assert_eq!(scene.ask(free(&["defined"], 1, 1, 1)), refused(Refusal::Exhausted, ends));
+}
+
+#[test]
+fn who_waits_for_a_name_is_not_overtaken_by_a_claim_of_what_is_free() {
+    let mut scene = Scene::of(&[]);
+    let door = scene.grants(named(&["door"])).remove(0);
+    let waits = Claim { holder: 9, wait: true, ..asking(Choice::Named { slots: ids(&["door"]) }) };
+    scene.ask(Request::Claim(waits));
+    scene.pass(1);
+    let replies = scene.perform(vec![release(&door, Outcome::Unused), free(&["door", "a"], 1, 1, 9)]).replies;
+    let (grants, _) = partly(replies.into_iter().nth(1).unwrap());
+    assert_eq!(names(&grants), ["a"]);
 }

@@ -3,7 +3,7 @@
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{Nonce, NonceRecord, Outcome};
-use crate::slots::{Claim, Grant, Performed, Reply, Request, SlotChange, TO_THE_END};
+use crate::slots::{Choice, Claim, Grant, Performed, Reply, Request, SlotChange, TO_THE_END};
 
 /// What clients have been told, whatever the store has forgotten since.
 #[derive(Default)]
@@ -17,6 +17,7 @@ pub struct Oracle {
 
 struct Told {
     slot: SlotId,
+    holder: u128,
     fence: u64,
     /// When the lease ends: by the store's time, and by the time that truly passed.
     deadline: Micros,
@@ -46,8 +47,13 @@ impl Oracle {
                 self.haste = Some(self.haste.map_or(*patience, |haste| haste.min(*patience)));
             }
             match (request, reply) {
-                (Request::Claim(_), Reply::Granted(grants)) => {
-                    grants.iter().for_each(|grant| self.granted(performed.now, true_now, grant));
+                (Request::Claim(claim), Reply::Granted(grants) | Reply::Partly { grants, .. }) => {
+                    let own = matches!(claim.choice, Choice::Free { .. }).then_some(claim.holder);
+                    for grant in grants {
+                        self.granted(performed.now, true_now, grant, own);
+                        let told = self.accounts.iter_mut().find(|told| told.slot == grant.slot);
+                        told.expect("granted").holder = claim.holder;
+                    }
                 }
                 (Request::Renew { lease, .. }, Reply::Renewed { deadline }) => {
                     let Some(told) = self.current(&lease.slot, lease.fence) else { continue };
@@ -109,12 +115,14 @@ impl Oracle {
         self.accounts.iter_mut().for_each(|told| (told.floor, told.fell_back) = (0, true));
     }
 
-    fn granted(&mut self, now: Micros, true_now: Micros, grant: &Grant) {
+    /// `own` is who may take the place of its own lease.
+    fn granted(&mut self, now: Micros, true_now: Micros, grant: &Grant, own: Option<u128>) {
         assert!(grant.fence > self.top, "{}: fence {} after {}", grant.slot, grant.fence, self.top);
         assert!(grant.deadline > now, "{}: a lease that has ended", grant.slot);
         self.top = grant.fence;
         let fresh = Told {
             slot: grant.slot.clone(),
+            holder: 0,
             fence: 0,
             deadline: 0,
             true_deadline: 0,
@@ -131,7 +139,7 @@ impl Oracle {
         });
         let told = &mut self.accounts[at];
         let live = told.held && told.deadline > now && told.true_deadline > true_now;
-        let live = live && !told.exposed(now, self.haste);
+        let live = live && !told.exposed(now, self.haste) && own != Some(told.holder);
         assert!(!live, "{}: two live leases, fences {} and {}", grant.slot, told.fence, grant.fence);
         match grant.nonce {
             NonceRecord::Known(nonce) => {

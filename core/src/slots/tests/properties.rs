@@ -50,6 +50,7 @@ enum Ask {
     Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, who: Who },
     These { slots: Vec<u8>, least: u32, ttl: usize },
     Named { slots: Vec<u8>, ttl: usize, who: Who },
+    Free { slots: Vec<u8>, least: u32, more: u32, late: Option<Micros>, ttl: usize, who: Who },
     Withdraw { holder: u128 },
     Renew { lease: usize, ttl: usize, tamper: u64 },
     Release { lease: usize, outcome: Ending, cooldown: Micros },
@@ -136,6 +137,8 @@ fn asks() -> impl Strategy<Value = Ask> {
             .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
         2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
             .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
+        2 => (prop::collection::vec(slot(), 1..5), 1..3u32, 0..4u32, prop::option::of(prop_oneof![Just(0), 0..9 * SECOND]), 0..TTLS.len(), who())
+            .prop_map(|(slots, least, more, late, ttl, who)| Ask::Free { slots, least, more, late, ttl, who }),
         1 => (0..6u128).prop_map(|holder| Ask::Withdraw { holder }),
         2 => (0..9usize, 0..TTLS.len(), prop_oneof![9 => Just(0), 1 => 0..5u64])
             .prop_map(|(lease, ttl, tamper)| Ask::Renew { lease, ttl, tamper }),
@@ -268,6 +271,11 @@ impl Trace {
                 claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
             Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),
+            Ask::Free { slots, least, more, late, ttl, who } => {
+                let asked = late.map_or(0, |late| self.pair.model.now().saturating_sub(late));
+                let choice = Choice::Free { slots: named(slots), least: *least, most: least + more, asked };
+                claim(choice, *who, *ttl, 0)
+            }
             &Ask::Withdraw { holder } => Request::Withdraw { holder },
             &Ask::Renew { lease, ttl, tamper } => {
                 let mut lease = self.lease(lease).0;
@@ -377,7 +385,7 @@ impl Trace {
             self.oracle.hear(self.passed, &envelope.requests, &performed);
         }
         for reply in &performed.replies {
-            let Reply::Granted(grants) = reply else { continue };
+            let (Reply::Granted(grants) | Reply::Partly { grants, .. }) = reply else { continue };
             for grant in grants {
                 let lease = LeaseRef { slot: grant.slot.clone(), fence: grant.fence, place: grant.place };
                 self.leases.push((lease, grant.nonce.floor().unwrap_or(5)));

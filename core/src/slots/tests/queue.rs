@@ -56,7 +56,7 @@ impl Queue {
         let (wanted, count) = match &claim.choice {
             Choice::Any { least, .. } => (Vec::new(), *least as usize),
             Choice::Named { slots } => (slots.clone(), 0),
-            Choice::These { .. } => return,
+            Choice::These { .. } | Choice::Free { .. } => return,
         };
         let mut names: Vec<SlotId> = Vec::new();
         for name in wanted {

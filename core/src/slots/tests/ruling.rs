@@ -49,13 +49,28 @@ impl Model {
                 self.accounts.push(Account::new(id, 1, Mode::Passing));
             }
         }
+        let passed_over = match &claim.choice {
+            Choice::Free { slots: names, most, .. } if !accepted && slots.len() < *most as usize => {
+                names.iter().filter(|&name| !slots.contains(name)).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        for id in &slots {
+            if let Some(account) = self.account(id).filter(|account| account.state == State::Leased) {
+                account.nonce = unsettled(account.nonce);
+            }
+        }
         let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
-        let grants = slots.iter().enumerate().filter_map(grant).collect();
+        let grants: Vec<_> = slots.iter().enumerate().filter_map(grant).collect();
         if accepted {
             for line in slots.iter().map(Some).chain([None]) {
                 let first = self.queue.first_of(line).map(|waiter| waiter.holder);
                 first.map(|holder| self.steal(now, holder));
             }
+        }
+        if !passed_over.is_empty() {
+            let earliest = self.earliest(&Choice::Named { slots: passed_over });
+            return Reply::Partly { grants, earliest };
         }
         Reply::Granted(grants)
     }
@@ -118,13 +133,34 @@ impl Model {
     fn earliest(&self, choice: &Choice) -> Option<Micros> {
         let wanted = |account: &&Account| match choice {
             Choice::Any { .. } => true,
-            Choice::These { slots, .. } | Choice::Named { slots } => slots.contains(&account.id),
+            Choice::These { slots, .. } | Choice::Named { slots } | Choice::Free { slots, .. } => {
+                slots.contains(&account.id)
+            }
         };
         let timed = self.accounts.iter().filter(|account| account.is_timed());
         timed.filter(wanted).map(|account| account.until).min()
     }
 
-    fn chosen(&self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
+    /// Whether a claim of what is free finds this name so: nobody has it or comes before in line, or the claim's own
+    /// holder has it, and no thief waits for it.
+    fn can_have(&mut self, now: Micros, claim: &Claim, id: &SlotId, asked: Micros) -> bool {
+        let claimed = self.claimant(id, now).is_some();
+        let overtakes = self.queue.overtakes(now, claim, std::slice::from_ref(id));
+        let Some(account) = self.account(id) else { return !overtakes };
+        match account.state {
+            State::Ready => !overtakes,
+            State::Leased if matches!(account.mode, Mode::Enabled | Mode::Passing) => {
+                let own = account.holder == claim.holder && account.since <= asked;
+                if own && !claimed {
+                    account.revert();
+                }
+                own && !claimed
+            }
+            _ => false,
+        }
+    }
+
+    fn chosen(&mut self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Result<Vec<SlotId>, Reply> {
         let refused = |why, earliest| Err(Reply::Refused { why, earliest });
         let timed = |account: &&Account| account.is_timed();
         let ready = |account: &&Account| account.state == State::Ready;
@@ -173,6 +209,21 @@ impl Model {
                 chosen.truncate(*most as usize);
                 if chosen.len() < *least as usize {
                     return refused(Refusal::Exhausted, ends.into_iter().min());
+                }
+                Ok(chosen)
+            }
+            Choice::Free { slots, least, most, asked } => {
+                let mut chosen: Vec<SlotId> = Vec::new();
+                for id in slots {
+                    if chosen.len() < *most as usize
+                        && !chosen.contains(id)
+                        && self.can_have(now, claim, id, *asked)
+                    {
+                        chosen.push(id.clone());
+                    }
+                }
+                if chosen.len() < *least as usize {
+                    return refused(Refusal::Exhausted, self.earliest(&claim.choice));
                 }
                 Ok(chosen)
             }
@@ -236,7 +287,7 @@ fn in_order_of_grants(hint: Option<&Reply>, mut slots: Vec<SlotId>) -> Vec<SlotI
 
 fn grant_of(hint: Option<&Reply>, at: usize) -> Option<&Grant> {
     match hint {
-        Some(Reply::Granted(grants)) => grants.get(at),
+        Some(Reply::Granted(grants) | Reply::Partly { grants, .. }) => grants.get(at),
         _ => None,
     }
 }

@@ -194,6 +194,13 @@ impl Words {
             Choice::Named { slots } => {
                 self.text("named").ids(slots);
             }
+            Choice::Free { slots, least, most, asked } => {
+                self.text("free")
+                    .number(u64::from(*least))
+                    .number(u64::from(*most))
+                    .number(*asked)
+                    .ids(slots);
+            }
         }
     }
 
@@ -238,7 +245,7 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn slot(&mut self) -> Option<SlotId> {
-        SlotId::name(self.word()?).ok()
+        SlotId::told(self.word()?).ok()
     }
 
     #[inline(never)]
@@ -291,6 +298,10 @@ impl<'a> Reader<'a> {
     fn reply(&mut self) -> Option<Reply> {
         Some(match self.word()? {
             "granted" => Reply::Granted(self.many(Self::grant)?),
+            "partly" => {
+                let earliest = self.optional()?;
+                Reply::Partly { grants: self.many(Self::grant)?, earliest }
+            }
             "refused" => {
                 let why = match self.word()? {
                     "exhausted" => Refusal::Exhausted,

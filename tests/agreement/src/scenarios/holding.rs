@@ -89,6 +89,36 @@ pub fn names() -> Scenario {
     told
 }
 
+pub fn free_names() -> Scenario {
+    let free = |names: &[&str], holder: &str, least: &str, most: &str| {
+        json!({
+            "request": "claim", "free": names, "least": least, "most": most, "holder": holder, "ttl": TTL,
+            "asked": "1700000001000000",
+        })
+    };
+    let mut told = Scenario::of(
+        "free-names",
+        "Of names as many as can be had, and when the first of the others may come free; a holder takes the place of its own lease.",
+        &["relayer"],
+    );
+    told.ask(free(&["t1", "t2", "t2", "relayer"], "1", "1", "9"));
+    told.pass(1).ask(free(&["t1", "t3", "t4"], "2", "1", "9"));
+    told.ask(free(&["t3", "t1"], "3", "1", "2"));
+    told.ask(free(&["t1", "t5", "t6"], "3", "1", "1"));
+    told.ask(free(&["t5", "t7", "t8"], "3", "3", "3"));
+    told.ask(free(&["t5", "t7", "t8"], "4", "3", "3"));
+    told.look(&["t1", "t2", "t3", "t5", "t6", "t7", "relayer"]);
+    let again = told.pass(5).ask(free(&["t1", "t2", "t9", "t3"], "1", "2", "9"));
+    let fence = |at: usize| again["grants"][at]["fence"].clone();
+    let (first, second) = (fence(0), fence(1));
+    told.ask(renew("t1", &json!("1700000000000000")));
+    told.send(json!({ "requests": [
+        release("t1", &first, "unused"), release("t2", &second, "unused"), free(&["t1", "t2"], "5", "2", "2"),
+    ] }));
+    told.pass(40).ask(free(&["t1", "t2", "t3"], "6", "1", "9"));
+    told
+}
+
 pub fn choices() -> Scenario {
     let mut told = Scenario::new(
         "choices",

@@ -17,6 +17,7 @@ pub fn all() -> Vec<Scenario> {
         holding::refusals(),
         holding::waiting(),
         holding::names(),
+        holding::free_names(),
         line::line(),
         line::lines_of_names(),
         line::stealing(),

@@ -43,3 +43,4 @@ mod refusals;
 mod restarts;
 mod secrets;
 mod stealing;
+mod tokens;

@@ -12,7 +12,7 @@
         cursor = at + 13
         least, most = tonumber(args[at + 12]), tonumber(args[at + 13])
       else
-        cursor = at + 13 + args[at + 13]
+        cursor = way == 'free' and at + 14 + args[at + 14] or at + 13 + args[at + 13]
         least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
@@ -67,6 +67,53 @@
         why = 'exhausted'
       else
         answer = grant(holder, #found, found)
+      end
+    elseif way == 'free' then
+      local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 15, cursor)), {}, {}, 0, nil
+      for i = at + 15, cursor do
+        local id = args[i]
+        if #found == ask[MOST] then break end
+        if not seen[id] then
+          seen[id], distinct = true, distinct + 1
+          local s = load(id, packed[i - at - 14])
+          local can = not s or s[STATE] == 'r'
+          if can then
+            if not s then
+              room = room or MAX_SLOTS - total()
+              can = room > 0
+            end
+            can = can and not (pool[WAITING] > 0 and line('precedes')(id, holder))
+            if can and not s then room = room - 1 end
+          elseif s[STATE] == 'l' and s[HOLDER] == holder and (s[MODE] == 'e' or s[MODE] == 'p') then
+            -- What it was granted since it asked was granted to a later claim of its.
+            can = s[SINCE] <= tonumber(args[at + 13]) and (s[CLAIMANT] == '' or not stealing('heed')(s))
+          end
+          if can then
+            found[#found + 1] = s or id
+          elseif s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then
+            earliest = math.min(earliest or s[ENDS], s[ENDS])
+          end
+        end
+      end
+      local others = #found < ask[MOST] and distinct > #found
+      local missing = #found < ask[LEAST]
+      for i = 1, #found do
+        local s = found[i]
+        if missing then
+          -- What could have been had comes due too, if it is this holder's.
+          if s[STATE] == 'l' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
+        elseif type(s) == 'string' then
+          found[i] = load(s, false, 'p')
+        elseif s[STATE] == 'l' and s[KIND] ~= 'u' then
+          s[KIND] = 'd'
+        end
+      end
+      if missing then
+        why = 'exhausted'
+      else
+        answer = grant(holder, #found, found)
+        if others then answer = 'partly ' .. (earliest and format('%d', earliest) or '-') .. string.sub(answer, 8) end
+        earliest = nil
       end
     else
       local found, free, new = {}, true, 0

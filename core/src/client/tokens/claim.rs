@@ -1,0 +1,162 @@
+//! Claims of tokens, and who has them.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use super::LockedToken;
+use crate::client::acquisition::mix;
+use crate::client::courier::unavailable;
+use crate::client::lease::unexpected;
+use crate::client::pool::PoolCore;
+use crate::client::{Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::id::SlotId;
+use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, State};
+use crate::store::{Store, StorePool};
+use crate::tokens::slot_of;
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The longest pause of a claim that a store refuses because it may have lost its memory.
+const QUIET: Micros = SECOND;
+
+/// What came of a claim.
+pub(super) struct Claiming {
+    /// Their deadlines are those of this process, on its clock of leases.
+    pub grants: Vec<Grant>,
+    /// When the first of the others comes free at the latest, on the local clock.
+    pub earliest: Option<Micros>,
+}
+
+impl<S: Store, R: Runtime> PoolCore<S, R> {
+    /// Claims as many of these tokens as can be had.
+    pub(super) async fn claim_free(
+        &self,
+        slots: &[SlotId],
+        holder: u128,
+        ttl: Micros,
+        limit: Micros,
+        patient: bool,
+    ) -> Result<Claiming> {
+        loop {
+            let (reply, now, sent) = self.ask_to_claim(slots, holder, ttl, limit).await?;
+            let earliest = |at: Option<Micros>| at.map(|at| self.runtime.now() + at.saturating_sub(now));
+            let (mut grants, earliest) = match reply {
+                Reply::Granted(grants) => (grants, None),
+                Reply::Partly { grants, earliest: at } => (grants, earliest(at)),
+                Reply::Refused { why: Refusal::Quiet, earliest: at } => {
+                    let until = earliest(at).unwrap_or_else(|| self.runtime.now());
+                    self.wait_out(until, limit, patient).await?;
+                    continue;
+                }
+                Reply::Refused { earliest: at, .. } => (Vec::new(), earliest(at)),
+                other => return Err(unexpected(&other)),
+            };
+            if !self.answers_at_once() {
+                let here = self.runtime.now();
+                for grant in &mut grants {
+                    grant.deadline = self.local_deadline(sent, now, grant.deadline);
+                }
+                // What arrives with little left would be lost before it is used.
+                if grants.iter().any(|grant| grant.deadline < here + ttl / 4) {
+                    grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+                    grants = Vec::new();
+                }
+            }
+            return Ok(Claiming { grants, earliest });
+        }
+    }
+
+    /// Who has which of these tokens.
+    pub(super) async fn locks_of(&self, ids: &[&str]) -> Result<Vec<LockedToken>> {
+        if ids.len() > MAX_PER_REQUEST {
+            return Err(Error::invalid(
+                "ids",
+                format_args!("{} ids; at most {MAX_PER_REQUEST} are allowed", ids.len()),
+            ));
+        }
+        let ids: Vec<Arc<str>> = ids.iter().map(|&id| id.into()).collect();
+        let slots: Vec<_> =
+            ids.iter().map(slot_of).collect::<Result<_>>().map_err(|error| error.within("ids"))?;
+        let (reply, now, _) = self.ask_defined(Request::Inspect { slots: slots.clone() }).await?;
+        let Reply::Inspected { slots: views, .. } = reply else { return Err(unexpected(&reply)) };
+        let id_of = |slot: &SlotId| {
+            ids.iter().zip(&slots).find(|(_, known)| *known == slot).map(|(id, _)| id.clone())
+        };
+        let locked = views.into_iter().filter(|view| view.state == State::Leased && view.until > now);
+        Ok(locked
+            .filter_map(|view| Some(LockedToken { id: id_of(&view.slot)?, left: view.until - now, view }))
+            .collect())
+    }
+
+    pub(super) async fn count_locked(&self) -> Result<u32> {
+        match self.ask_defined(Request::Inspect { slots: Vec::new() }).await?.0 {
+            Reply::Inspected { due, .. } => Ok(due),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// As [`Self::ask`], of a pool that need not be there.
+    async fn ask_defined(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
+        let answer = self.ask(request.clone()).await?;
+        if !matches!(answer.0, Reply::Undefined) {
+            return Ok(answer);
+        }
+        self.define(self.courier.definition()).await?;
+        self.ask(request).await
+    }
+
+    async fn ask_to_claim(
+        &self,
+        slots: &[SlotId],
+        holder: u128,
+        ttl: Micros,
+        limit: Micros,
+    ) -> Result<(Reply, Micros, Micros)> {
+        let seed = mix(self.secret ^ holder as u64) as u32;
+        let request = |asked| {
+            let choice = Choice::Free { slots: slots.to_vec(), least: 1, most: slots.len() as u32, asked };
+            Request::Claim(Claim::new(choice, holder, ttl))
+        };
+        if self.answers_at_once() {
+            let request = request(self.lease_clock());
+            while let Some((now, reply)) = self.courier.pool().perform_now(seed, &request) {
+                if !matches!(reply, Reply::Undefined) {
+                    return Ok((reply, now, now));
+                }
+                for definition in self.courier.definition() {
+                    self.courier.pool().perform_now(0, definition);
+                }
+            }
+        }
+        // A holder with a name may have leases of its own there: to take their place it has to know what time it is.
+        let own = (holder >> 64) as u64 == self.secret;
+        if !own && self.courier.store_time().is_none() {
+            self.ask_defined(Request::Inspect { slots: Vec::new() }).await?;
+        }
+        let request = request(if own { 0 } else { self.courier.store_time().unwrap_or(0) });
+        match runtime::by(&self.runtime, limit, pin!(self.courier.submit(request, limit))).await {
+            Some(delivered) => {
+                let delivered = delivered?;
+                let (now, sent) = (delivered.now, delivered.sent);
+                Ok((delivered.take(), now, sent))
+            }
+            None => Err(unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))),
+        }
+    }
+
+    /// Until a store that may have lost its memory grants again.
+    async fn wait_out(&self, until: Micros, limit: Micros, patient: bool) -> Result<()> {
+        let here = self.runtime.now();
+        if !patient || until > limit {
+            return Err(Error::new(
+                Code::LockedUntil,
+                format!(
+                    "the store may have lost locks (it restarted, or its memory was lost); nothing is granted until they must have ended, in {} ms",
+                    until.saturating_sub(here) / MILLISECOND
+                ),
+            ));
+        }
+        self.runtime.sleep((until.saturating_sub(here) + 1).min(QUIET)).await;
+        Ok(())
+    }
+}

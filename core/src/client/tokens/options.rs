@@ -1,0 +1,182 @@
+//! How tokens are selected and held, as options of all languages.
+
+use std::sync::Arc;
+
+use crate::client::options::{keepalive, rest, set, time, ttl};
+use crate::client::{Keepalive, Unit};
+use crate::error::{Error, Result};
+use crate::tokens::{Bounds, FirstFitRandom, Spender, Strategy, named};
+use crate::value::{Options, Value};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// How a wallet's tokens are selected. The same in every process that selects from the wallet.
+///
+/// | option | default | |
+/// |---|---|---|
+/// | `ttl` | 60 s | time to live of a selection without a renewal |
+/// | `keepalive` | at a third of `ttl` | or so often, or not |
+/// | `settle` | 60 s | how long tokens stay locked after they were spent; at least `max_age` |
+/// | `max_age` | 30 s | how long after a source listed it a token is offered; 1 s at least |
+/// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt |
+/// | `strategy` | `first_fit_random` | how tokens are chosen |
+/// | `max_inputs` | 1,000 | the most tokens of a selection |
+/// | `max_attempts` | 50,000 | the most tokens that one selection asks the store for |
+/// | `max_rounds` | 100 | how often it gives up what it has and begins anew |
+/// | `page` | 10,000 | how many tokens the source is asked for at a time: the more a process knows, the less it meets others |
+/// | `verify` | no | whether the source is asked of every token that was had whether it is unspent |
+#[derive(Clone, Debug)]
+pub struct TokensOptions {
+    /// Time to live of a selection without a renewal: 1 ms to 7 days, 60 s by default.
+    pub ttl: Micros,
+    /// Whether selections are renewed while they are held: yes, at a third of their time to live.
+    pub keepalive: Keepalive,
+    /// How long tokens stay locked after they were spent: until then every process has noticed that.
+    pub settle: Micros,
+    /// How long after a source listed it a token is offered, unless the source tells of changes.
+    pub max_age: Micros,
+    /// How long a selection waits for what others have; 0 for one attempt.
+    pub timeout: Micros,
+    /// How tokens are chosen.
+    pub strategy: Arc<dyn Strategy>,
+    /// What a selection may use up, and whether it verifies what it has.
+    pub bounds: Bounds,
+    /// How many tokens the source is asked for at a time.
+    pub page: usize,
+}
+
+impl Default for TokensOptions {
+    fn default() -> Self {
+        TokensOptions {
+            ttl: 60 * SECOND,
+            keepalive: Keepalive::Third,
+            settle: 60 * SECOND,
+            max_age: 30 * SECOND,
+            timeout: 5 * SECOND,
+            strategy: Arc::new(FirstFitRandom),
+            bounds: Bounds::default(),
+            page: 10_000,
+        }
+    }
+}
+
+impl TokensOptions {
+    /// Reads options over `self`, the defaults.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
+        set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
+        set(&mut self.settle, time(&mut options, "settle", unit, ttl)?);
+        set(&mut self.max_age, time(&mut options, "max_age", unit, rest)?);
+        set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
+        set(&mut self.strategy, options.take("strategy", |value| named(value.as_text()?))?);
+        set(&mut self.bounds.inputs, options.take("max_inputs", count)?);
+        set(&mut self.bounds.attempts, options.take("max_attempts", count)?);
+        set(&mut self.bounds.rounds, options.take("max_rounds", count)?.map(|count| count as u32));
+        set(&mut self.page, options.take("page", count)?);
+        set(&mut self.bounds.verify, options.take("verify", Value::as_bool)?);
+        options.end()?;
+        self.check()?;
+        Ok(self)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.max_age < SECOND {
+            return Err(Error::invalid("max_age", "is too short; 1 s or more are allowed"));
+        }
+        if self.settle < self.max_age {
+            return Err(Error::invalid(
+                "settle",
+                "is shorter than max_age: a process may know a spent token so long",
+            ));
+        }
+        if self.ttl < MILLISECOND {
+            return Err(Error::invalid("ttl", "is out of range; 1 ms to 7 days are allowed"));
+        }
+        let zero =
+            [("max_inputs", self.bounds.inputs), ("max_attempts", self.bounds.attempts), ("page", self.page)];
+        match zero.into_iter().find(|(_, count)| *count == 0) {
+            Some((name, _)) => Err(Error::invalid(name, "must be 1 or more")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What one selection wants, where it differs from the wallet's options.
+#[derive(Clone, Debug, Default)]
+pub struct SelectOptions {
+    /// Of which currency: the empty text by default.
+    pub currency: Arc<str>,
+    /// Who spends, as listings show it; by default nobody else's name, new for each selection. Whoever selects again
+    /// under a name takes the place of what that name held before in another process, which is told that it lost it.
+    pub spender: Option<Spender>,
+    /// How long to wait for what others have; 0 for one attempt.
+    pub timeout: Option<Micros>,
+    /// How tokens are chosen.
+    pub strategy: Option<Arc<dyn Strategy>>,
+    /// The most tokens.
+    pub max_inputs: Option<usize>,
+}
+
+impl SelectOptions {
+    /// Reads options.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let read = SelectOptions {
+            currency: options.take("currency", |value| value.as_text().map(Arc::from))?.unwrap_or_default(),
+            spender: options.take("spender", |value| value.as_text().map(Spender::new))?,
+            timeout: time(&mut options, "timeout", unit, rest)?,
+            strategy: options.take("strategy", |value| named(value.as_text()?))?,
+            max_inputs: options.take("max_inputs", count)?,
+        };
+        options.end()?;
+        Ok(read)
+    }
+}
+
+fn count(value: &Value) -> Result<usize> {
+    match value.as_u64()? {
+        count @ 1..=1_000_000 => Ok(count as usize),
+        _ => Err(Error::invalid("", "is out of range; 1 to 1,000,000 are allowed")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_read_and_no_other() {
+        let read = |key: &str, value: Value| {
+            TokensOptions::default().read(&Value::map([(key, value)]), Unit::Seconds)
+        };
+        assert_eq!(read("ttl", Value::Number(5.0)).unwrap().ttl, 5 * SECOND);
+        assert!(read("verify", Value::Bool(true)).unwrap().bounds.verify);
+        assert_eq!(format!("{:?}", read("strategy", "best_fit".into()).unwrap().strategy), "BestFit");
+        for (key, value) in [
+            ("ttl", Value::Number(0.0)),
+            ("settle", Value::Number(29.0)),
+            ("max_age", Value::Number(0.5)),
+            ("timeout", Value::Number(-1.0)),
+            ("strategy", "greedy".into()),
+            ("max_inputs", Value::Number(0.0)),
+            ("page", Value::Number(1.5)),
+            ("source", Value::Null),
+        ] {
+            assert_eq!(read(key, value).unwrap_err().field(), Some(key));
+        }
+        let read = |key: &str, value: Value| SelectOptions::read(&Value::map([(key, value)]), Unit::Seconds);
+        assert_eq!(&*read("currency", "EUR".into()).unwrap().currency, "EUR");
+        assert_eq!(read("spender", "tx1".into()).unwrap().spender, Some(Spender::new("tx1")));
+        for (key, value) in [("currency", Value::Null), ("spender", Value::Number(1.0)), ("ttl", Value::Null)]
+        {
+            let error = read(key, value).err();
+            assert!(error.is_none_or(|error| error.field() == Some(key)), "{key}");
+        }
+    }
+}

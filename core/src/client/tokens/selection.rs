@@ -1,0 +1,206 @@
+//! Tokens that a caller has.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+
+use super::{Purse, Wallet};
+use crate::Micros;
+use crate::client::holding::{first, release};
+use crate::client::{BoxedFuture, Lease, Runtime};
+use crate::error::{Code, Error, Result};
+use crate::store::Store;
+use crate::tokens::{Amount, Token};
+
+/// Tokens that are this caller's alone until the deadline, and worth at least what was asked for. Dropped, they are given
+/// back.
+pub struct Selection<S: Store, R: Runtime> {
+    wallet: Arc<Wallet<S, R>>,
+    purse: Arc<Purse>,
+    tokens: Vec<Token>,
+    fences: Vec<u64>,
+    sum: Amount,
+    change: Amount,
+    /// Nothing once it was given back, or spent.
+    held: Mutex<Option<Arc<Held<S, R>>>>,
+}
+
+/// Leases, and the places of their tokens.
+type Held<S, R> = Vec<(u32, Lease<S, R>)>;
+
+impl<S: Store, R: Runtime> Selection<S, R> {
+    pub(super) fn new(
+        wallet: Arc<Wallet<S, R>>,
+        purse: Arc<Purse>,
+        leases: Vec<(u32, Lease<S, R>)>,
+        (sum, change): (Amount, Amount),
+    ) -> Self {
+        let tokens = {
+            let pool = purse.pool();
+            leases.iter().filter_map(|(place, _)| pool.get(*place).map(|(token, _)| token.clone())).collect()
+        };
+        let fences = leases.iter().map(|(_, lease)| lease.fence()).collect();
+        Selection { wallet, purse, tokens, fences, sum, change, held: Mutex::new(Some(Arc::new(leases))) }
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    /// The fence of each token, in the order of the tokens: larger than that of any lock of the token before.
+    pub fn fences(&self) -> &[u64] {
+        &self.fences
+    }
+
+    /// The largest of the fences; 0 if there is no token.
+    pub fn fence(&self) -> u64 {
+        self.fences.iter().copied().max().unwrap_or_default()
+    }
+
+    /// What the tokens are worth.
+    pub fn sum(&self) -> Amount {
+        self.sum
+    }
+
+    /// What they are worth above the target.
+    pub fn change(&self) -> Amount {
+        self.change
+    }
+
+    /// How long all of them can still be relied on; 0 when one cannot. For ever if there is none.
+    pub fn remaining(&self) -> Micros {
+        if self.tokens.is_empty() {
+            return Micros::MAX;
+        }
+        let held = self.held();
+        let left = held.iter().flat_map(|held| held.iter()).map(|(_, lease)| lease.remaining());
+        left.min().unwrap_or_default()
+    }
+
+    /// Whether all of them can still be relied on.
+    pub fn is_held(&self) -> bool {
+        self.remaining() > 0
+    }
+
+    /// Ends when one of the tokens can no longer be relied on, with the reason; with nothing if they were given back or
+    /// spent in time. See [`Lease::lost`].
+    pub fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
+        let held = self.held();
+        let words: Vec<BoxedFuture<'static, Option<Error>>> =
+            held.iter().flat_map(|held| held.iter()).map(|(_, lease)| Box::pin(lease.lost()) as _).collect();
+        if words.is_empty() {
+            return Box::pin(std::future::ready(None));
+        }
+        Box::pin(first(words))
+    }
+
+    /// Prolongs all of them to the wallet's time to live from now.
+    ///
+    /// # Errors
+    /// `lost` if one of them is; `store_unavailable` if the store did not answer in time.
+    pub async fn renew(&self) -> Result<()> {
+        let held = self.held().clone();
+        match held {
+            Some(held) => renew(&held, self.wallet.options.ttl).await,
+            None => Err(Error::new(Code::Lost, "the selection was given back or spent already; select anew")),
+        }
+    }
+
+    /// Gives all of them back. A second call does nothing.
+    ///
+    /// # Errors
+    /// `lost` if one of them had been lost before; `store_unavailable` if the store did not answer in time, which goes
+    /// on trying.
+    pub async fn release(&self) -> Result<()> {
+        let Some(held) = self.held().take() else { return Ok(()) };
+        let given = Given { selection: self, held };
+        release(given.held.iter().map(|(_, lease)| lease)).await
+    }
+
+    /// Says that the tokens are spent. They stay locked for the wallet's `settle`, until the spend is visible to all,
+    /// and are not offered here again unless the source still lists them then. A second call does nothing.
+    ///
+    /// # Errors
+    /// `lost` if one of them was lost before: others may have spent it; `store_unavailable` if the store did not answer
+    /// in time: they stay locked for what is left of their time to live.
+    pub async fn spent(&self) -> Result<()> {
+        let Some(held) = self.held().take() else { return Ok(()) };
+        let settle = self.wallet.options.settle;
+        let until = self.wallet.core.runtime.now() + settle;
+        {
+            let mut pool = self.purse.pool();
+            held.iter().for_each(|(place, _)| pool.spent(*place, until));
+        }
+        // Whatever becomes of this future, they are not given back.
+        let held = Lapsing(held);
+        let kept = renew(&held.0, settle).await;
+        let ids = self.tokens.iter().map(|token| token.id.clone());
+        let leases = held.0.iter().filter_map(|(_, lease)| lease.lease_ref().ok());
+        self.wallet.keep_until_settled(ids.zip(leases));
+        kept
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Arc<Held<S, R>>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Free for others of this process.
+    fn put_back(&self, places: &[u32]) {
+        let now = self.wallet.core.runtime.now();
+        self.purse.pool().put_back(now, places);
+        self.purse.ring();
+    }
+}
+
+/// Leases that are given back, whether or not the future that does it comes to its end.
+struct Given<'a, S: Store, R: Runtime> {
+    selection: &'a Selection<S, R>,
+    held: Arc<Held<S, R>>,
+}
+
+impl<S: Store, R: Runtime> Drop for Given<'_, S, R> {
+    fn drop(&mut self) {
+        self.held.iter().for_each(|(_, lease)| lease.abandon());
+        let places: Vec<u32> = self.held.iter().map(|(place, _)| *place).collect();
+        self.selection.put_back(&places);
+    }
+}
+
+/// Leases that end by themselves.
+struct Lapsing<S: Store, R: Runtime>(Arc<Held<S, R>>);
+
+impl<S: Store, R: Runtime> Drop for Lapsing<S, R> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(_, lease)| lease.leave());
+    }
+}
+
+async fn renew<S: Store, R: Runtime>(held: &[(u32, Lease<S, R>)], ttl: Micros) -> Result<()> {
+    let renewals = join_all(held.iter().map(|(_, lease)| lease.renew(Some(ttl)))).await;
+    let mut outcome = Ok(());
+    for renewal in renewals {
+        // That one was lost outweighs that the store could not be asked of another.
+        let lost = outcome.as_ref().is_err_and(|error: &Error| error.code() == Code::Lost);
+        if !lost && renewal.is_err() {
+            outcome = renewal;
+        }
+    }
+    outcome
+}
+
+impl<S: Store, R: Runtime> Drop for Selection<S, R> {
+    fn drop(&mut self) {
+        if let Some(held) = self.held().take() {
+            drop(Given { selection: self, held });
+        }
+    }
+}
+
+impl<S: Store, R: Runtime> fmt::Debug for Selection<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Selection { tokens, sum, change, .. } = self;
+        f.debug_struct("Selection").field("tokens", tokens).field("sum", sum).field("change", change).finish()
+    }
+}

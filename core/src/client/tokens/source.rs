@@ -1,0 +1,204 @@
+//! Where tokens come from: the host's own table, chain or ledger.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::client::{BoxedFuture, MaybeSend, MaybeSync};
+use crate::tokens::{Amount, Draw, Page, Token};
+
+/// Which page of a wallet's tokens is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageAsk {
+    /// Whose.
+    pub wallet: Arc<str>,
+    /// Of which currency.
+    pub currency: Arc<str>,
+    /// Where it begins: what the page before said. Nothing for the first.
+    pub after: Option<String>,
+    /// How many tokens it has at most; a longer one is taken too.
+    pub limit: usize,
+    /// Another one in each process. A source that can begins its walk at a place that depends on it, and goes round, so
+    /// that processes do not all begin with the same tokens.
+    pub seed: u64,
+}
+
+/// Lists unspent tokens. What it says is never taken for a lock, nor for the want of one: it may be late.
+pub trait TokenSource: MaybeSend + MaybeSync {
+    /// Some of the unspent tokens of a wallet and currency; or what went wrong, in words. A wallet that is not known has
+    /// none.
+    fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>>;
+
+    /// Which of these tokens are spent. Asked before a selection is returned, where [`super::TokensOptions::verify`] is
+    /// set; a source that cannot say says none.
+    fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
+        let _ = (wallet, ids);
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+/// A function is a source that does not verify.
+impl<F, A> TokenSource for F
+where
+    F: Fn(PageAsk) -> A + MaybeSend + MaybeSync,
+    A: Future<Output = Result<Page, String>> + MaybeSend + 'static,
+{
+    fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
+        Box::pin(self(ask))
+    }
+}
+
+/// A source that handles share.
+#[cfg(not(target_arch = "wasm32"))]
+pub type SharedSource = Arc<dyn TokenSource + Send + Sync>;
+/// A source that handles share.
+#[cfg(target_arch = "wasm32")]
+pub type SharedSource = Arc<dyn TokenSource>;
+
+/// What a source tells of, where it can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A token is there.
+    Added(Token),
+    /// A token of this id is spent.
+    Spent(Arc<str>),
+    /// Every change is told of from now on.
+    Listening,
+    /// Changes may have been missed: everything is looked at once more.
+    Gap,
+}
+
+/// Tokens in this process's memory.
+#[derive(Clone, Debug, Default)]
+pub struct TokensInMemory(Arc<Mutex<Wallets>>);
+
+/// By wallet and currency.
+type Wallets = FxHashMap<(Arc<str>, Arc<str>), Kept>;
+
+/// The tokens of one wallet and currency, in the order in which they were added.
+#[derive(Debug, Default)]
+struct Kept {
+    tokens: BTreeMap<u64, Token>,
+    numbers: FxHashMap<Arc<str>, u64>,
+    next: u64,
+}
+
+impl TokensInMemory {
+    /// Adds a token; one of the same id is replaced.
+    pub fn add(&self, wallet: &str, currency: &str, token: Token) {
+        let mut all = self.lock();
+        let kept = all.entry((wallet.into(), currency.into())).or_default();
+        let number = *kept.numbers.entry(token.id.clone()).or_insert(kept.next);
+        kept.next = kept.next.max(number + 1);
+        kept.tokens.insert(number, token);
+    }
+
+    /// A token is spent.
+    pub fn spend(&self, wallet: &str, id: &str) {
+        for (_, kept) in self.lock().iter_mut().filter(|((of, _), _)| **of == *wallet) {
+            if let Some(number) = kept.numbers.remove(id) {
+                kept.tokens.remove(&number);
+            }
+        }
+    }
+
+    /// What a wallet has of a currency.
+    pub fn sum(&self, wallet: &str, currency: &str) -> Amount {
+        let all = self.lock();
+        let kept = all.get(&(wallet.into(), currency.into()));
+        kept.into_iter().flat_map(|kept| kept.tokens.values()).map(|token| token.amount).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Wallets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// A page of a walk that begins at a place of its own and goes round; where it stands is written `first-next`.
+    fn page(&self, after: Option<&str>, limit: usize, seed: u64) -> Option<Page> {
+        let (first, next) = match after {
+            Some(place) => {
+                let (first, next) = place.split_once('-')?;
+                (first.parse().ok()?, next.parse().ok()?)
+            }
+            None => {
+                let first = Draw::new(seed).below(self.next);
+                (first, first)
+            }
+        };
+        let ahead: Box<dyn Iterator<Item = (&u64, &Token)>> = if next >= first {
+            Box::new(self.tokens.range(next..).chain(self.tokens.range(..first)))
+        } else {
+            Box::new(self.tokens.range(next..first))
+        };
+        let mut ahead = ahead.peekable();
+        let tokens = ahead.by_ref().take(limit.max(1)).map(|(_, token)| token.clone()).collect();
+        let next = ahead.peek().map(|(number, _)| format!("{first}-{number}"));
+        Some(Page { tokens, next })
+    }
+}
+
+impl TokenSource for TokensInMemory {
+    fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
+        let page = match self.lock().get(&(ask.wallet, ask.currency)) {
+            Some(kept) => kept.page(ask.after.as_deref(), ask.limit, ask.seed),
+            None => Some(Page::default()),
+        };
+        Box::pin(std::future::ready(page.ok_or_else(|| "this is no place in the list".to_owned())))
+    }
+
+    fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
+        let all = self.lock();
+        let there =
+            |id: &Arc<str>| all.iter().any(|((of, _), kept)| *of == wallet && kept.numbers.contains_key(id));
+        let spent = ids.iter().filter(|id| !there(id)).cloned().collect();
+        Box::pin(std::future::ready(Ok(spent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(source: &TokensInMemory, wallet: &str, seed: u64, limit: usize) -> Vec<String> {
+        let kept = source.lock();
+        let Some(kept) = kept.get(&(wallet.into(), "EUR".into())) else { return Vec::new() };
+        let (mut ids, mut after) = (Vec::new(), None);
+        loop {
+            let page = kept.page(after.as_deref(), limit, seed).expect("a page");
+            assert!(page.tokens.len() <= limit);
+            ids.extend(page.tokens.into_iter().map(|token| token.id.to_string()));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return ids,
+            }
+        }
+    }
+
+    #[test]
+    fn every_walk_sees_every_token_once_from_a_place_of_its_own() {
+        let source = TokensInMemory::default();
+        for number in 0..25u64 {
+            source.add("w", "EUR", Token::new(number.to_string(), number));
+        }
+        source.spend("w", "3");
+        source.spend("other", "4");
+        source.add("w", "EUR", Token::new("5", 50u64));
+        let mut firsts = std::collections::BTreeSet::new();
+        for seed in 0..50 {
+            for limit in [1, 7, 24, 100] {
+                let mut ids = walk(&source, "w", seed, limit);
+                firsts.insert(ids.first().cloned());
+                ids.sort_unstable();
+                ids.dedup();
+                assert_eq!(ids.len(), 24, "seed {seed}, limit {limit}");
+            }
+        }
+        assert!(firsts.len() > 10);
+        assert_eq!(source.sum("w", "EUR"), (300u64 - 3 - 5 + 50).into());
+        assert_eq!(source.sum("w", "USD"), Amount::ZERO);
+        assert!(source.lock().values().all(|kept| kept.page(Some("x"), 1, 1).is_none()));
+    }
+}

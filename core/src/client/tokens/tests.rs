@@ -1,0 +1,282 @@
+//! Selections in memory, through the client.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::SECOND;
+use crate::client::native::{NativeLeasehold, connect};
+use crate::tokens::{FewestInputs, Page, Spender, Token};
+
+type NativeTokens = Tokens<crate::client::native::NativeStore, crate::client::TokioRuntime>;
+
+fn opened(store: &str) -> NativeLeasehold {
+    connect(&format!("memory:tokens-{store}"), "test").unwrap()
+}
+
+fn wallet_of(tokens: &[(&str, u64)]) -> TokensInMemory {
+    let source = TokensInMemory::default();
+    tokens.iter().for_each(|&(id, amount)| source.add("w", "EUR", Token::new(id, amount)));
+    source
+}
+
+fn tokens(handle: &NativeLeasehold, source: &TokensInMemory) -> NativeTokens {
+    handle.tokens("w", Arc::new(source.clone()), TokensOptions::default()).unwrap()
+}
+
+fn euros() -> SelectOptions {
+    SelectOptions { currency: "EUR".into(), timeout: Some(0), ..SelectOptions::default() }
+}
+
+fn code(outcome: Result<impl fmt::Debug>) -> Code {
+    outcome.unwrap_err().code()
+}
+
+#[tokio::test]
+async fn a_selection_is_one_callers_until_it_is_given_back() {
+    let (handle, other) = (opened("one"), opened("one"));
+    let source = wallet_of(&[("a", 5), ("b", 3)]);
+    let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
+    let selection = here.select(6u64, euros()).await.unwrap();
+    assert_eq!((selection.sum(), selection.change()), (8u64.into(), 2u64.into()));
+    assert_eq!(selection.tokens().len(), 2);
+    assert!(selection.is_held() && selection.fence() > 0 && selection.fences().len() == 2);
+    for wallet in [&here, &there] {
+        assert_eq!(code(wallet.select(1u64, euros()).await), Code::LockedUntil);
+        assert_eq!(code(wallet.select(9u64, euros()).await), Code::Insufficient);
+        assert_eq!(wallet.count_locked().await.unwrap(), 2);
+    }
+    selection.renew().await.unwrap();
+    selection.release().await.unwrap();
+    selection.release().await.unwrap();
+    assert!(!selection.is_held() && selection.lost().await.is_none());
+    assert_eq!(code(selection.renew().await), Code::Lost);
+    let next = there.select(8u64, euros()).await.unwrap();
+    assert!(next.fence() > selection.fence());
+    drop(next);
+    assert_eq!(here.count_locked().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_selected_for_nothing() {
+    let handle = opened("nothing");
+    let selection = tokens(&handle, &wallet_of(&[])).select(0u64, euros()).await.unwrap();
+    assert!(selection.tokens().is_empty() && selection.sum().is_zero() && selection.is_held());
+    selection.spent().await.unwrap();
+}
+
+#[tokio::test]
+async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
+    let handle = opened("apart");
+    let source = TokensInMemory::default();
+    for (wallet, currency) in [("a", "b.c"), ("a.b", "c"), ("", "b.c"), ("a", "")] {
+        source.add(wallet, currency, Token::new(format!("{wallet}|{currency}"), 7u64));
+    }
+    for (wallet, currency) in [("a", "b.c"), ("a.b", "c"), ("", "b.c"), ("a", "")] {
+        let tokens = handle.tokens(wallet, Arc::new(source.clone()), TokensOptions::default()).unwrap();
+        let of = |currency: &str| SelectOptions { currency: currency.into(), ..euros() };
+        let selection = tokens.select(7u64, of(currency)).await.unwrap();
+        assert_eq!(*selection.tokens()[0].id, format!("{wallet}|{currency}"));
+        assert_eq!(code(tokens.select(8u64, of(currency)).await), Code::Insufficient);
+        // One that nobody has heard of has nothing, and that is all.
+        assert_eq!(code(tokens.select(1u64, of("unseen")).await), Code::Insufficient);
+    }
+}
+
+#[tokio::test]
+async fn odd_ids_are_locked_and_listed() {
+    let handle = opened("odd");
+    let ids = ["", "a.b", "é{}:%~ ", "0xAB", "0xab", &"x".repeat(256)];
+    let source = wallet_of(&ids.map(|id| (id, 1)));
+    let wallet = tokens(&handle, &source);
+    let spender = Spender::new("tx 1");
+    let selection = wallet.select(6u64, SelectOptions { spender: Some(spender), ..euros() }).await.unwrap();
+    let locks = wallet.locks(&ids).await.unwrap();
+    assert_eq!(locks.len(), 6);
+    for (lock, id) in locks.iter().zip(ids) {
+        assert_eq!((&*lock.id, lock.view.holder), (id, spender.0));
+        assert!(lock.left > 50 * SECOND && lock.view.since > 0);
+    }
+    selection.release().await.unwrap();
+    assert!(wallet.locks(&ids).await.unwrap().is_empty());
+    assert_eq!(wallet.locks(&[&"x".repeat(257)]).await.unwrap_err().field(), Some("ids"));
+}
+
+#[tokio::test]
+async fn f14_u5_a_cancelled_selection_leaves_nothing_locked() {
+    let (handle, other) = (opened("cancelled"), opened("cancelled"));
+    let source = wallet_of(&[("a", 5), ("b", 5)]);
+    let held = tokens(&other, &source).select(5u64, euros()).await.unwrap();
+    let wallet = tokens(&handle, &source);
+    let waiting = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    let select = wallet.select(10u64, waiting);
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(50), select).await.is_err());
+    assert_eq!(wallet.count_locked().await.unwrap(), 1, "only the other's");
+    held.release().await.unwrap();
+    assert!(wallet.select(10u64, euros()).await.is_ok());
+}
+
+#[tokio::test]
+async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
+    let handle = opened("served");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let held = wallet.select(5u64, euros()).await.unwrap();
+    let waits = {
+        let wallet = wallet.clone();
+        let options = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+        tokio::spawn(async move { wallet.select(5u64, options).await })
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    held.release().await.unwrap();
+    let served = tokio::time::timeout(std::time::Duration::from_secs(20), waits).await.expect("served");
+    assert!(served.unwrap().unwrap().is_held());
+}
+
+#[tokio::test]
+async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
+    let (handle, other) = (opened("spent"), opened("spent"));
+    let source = wallet_of(&[("a", 5), ("b", 5)]);
+    let options = || TokensOptions { settle: SECOND, max_age: SECOND, ..TokensOptions::default() };
+    let here = handle.tokens("w", Arc::new(source.clone()), options()).unwrap();
+    let there = other.tokens("w", Arc::new(source.clone()), options()).unwrap();
+    let selection = here.select(5u64, euros()).await.unwrap();
+    let id = selection.tokens()[0].id.clone();
+    selection.spent().await.unwrap();
+    selection.spent().await.unwrap();
+    selection.release().await.unwrap();
+    drop(selection);
+    // The source lists it still: nobody is given it.
+    assert_eq!(code(here.select(10u64, euros()).await), Code::Insufficient);
+    assert_eq!(code(there.select(10u64, euros()).await), Code::LockedUntil);
+    assert_eq!(there.locks(&[&id]).await.unwrap().len(), 1);
+    source.spend("w", &id);
+    assert_eq!(code(there.select(10u64, euros()).await), Code::Insufficient);
+    assert!(there.select(5u64, euros()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_spend_that_is_visible_frees_its_lock_where_everybody_verifies() {
+    let handle = opened("visible");
+    let source = wallet_of(&[("a", 5)]);
+    for verify in [false, true] {
+        let mut options = TokensOptions::default();
+        options.bounds.verify = verify;
+        let wallet = handle.tokens("w", Arc::new(source.clone()), options).unwrap();
+        wallet.hear("EUR", Change::Listening).unwrap();
+        let selection = wallet.select(5u64, euros()).await.unwrap();
+        selection.spent().await.unwrap();
+        wallet.hear("EUR", Change::Spent("a".into())).unwrap();
+        assert_eq!(wallet.count_locked().await.unwrap(), u32::from(!verify));
+        assert_eq!(code(wallet.select(1u64, euros()).await), Code::Insufficient);
+        wallet
+            .wallet
+            .core
+            .ask(crate::slots::Request::Change {
+                slot: crate::id::SlotId::name("a").unwrap(),
+                change: crate::slots::SlotChange::Break,
+            })
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_spender_goes_on_with_what_it_had_and_is_told_where_it_was_before() {
+    let (handle, other) = (opened("spender"), opened("spender"));
+    let source = wallet_of(&[("a", 5)]);
+    let (before, after) = (tokens(&handle, &source), tokens(&other, &source));
+    let named = |name: &str| SelectOptions { spender: Some(Spender::new(name)), ..euros() };
+    let first = before.select(5u64, named("tx1")).await.unwrap();
+    assert_eq!(code(after.select(5u64, named("tx2")).await), Code::LockedUntil);
+    let second = after.select(5u64, named("tx1")).await.unwrap();
+    assert!(second.fence() > first.fence());
+    assert_eq!(code(first.renew().await), Code::Lost);
+    drop(first);
+    assert!(second.is_held());
+    second.renew().await.unwrap();
+    assert_eq!(before.count_locked().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
+    let handle = opened("slow");
+    let source = wallet_of(&[("a", 5), ("b", 5)]);
+    let brief =
+        TokensOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..TokensOptions::default() };
+    let wallet = handle.tokens("w", Arc::new(source.clone()), brief).unwrap();
+    let selection = wallet.select(10u64, euros()).await.unwrap();
+    assert_eq!(selection.lost().await.expect("lost").code(), Code::Lost);
+    assert!(!selection.is_held());
+    // Others have them now; here they are this selection's until it is given back.
+    let other = handle.tokens("w", Arc::new(source), TokensOptions::default()).unwrap();
+    // (Here it was told a little before the store ends it.)
+    let soon = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    assert!(other.select(10u64, soon).await.unwrap().is_held());
+    assert_eq!(code(selection.spent().await), Code::Lost);
+}
+
+#[tokio::test]
+async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
+    let handle = opened("kept");
+    let wallet_options = TokensOptions { ttl: 300 * MILLISECOND, ..TokensOptions::default() };
+    let source = wallet_of(&[("a", 5), ("b", 5)]);
+    let wallet = handle.tokens("w", Arc::new(source), wallet_options).unwrap();
+    let selection = wallet.select(10u64, euros()).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    assert!(selection.is_held());
+    selection.renew().await.unwrap();
+}
+
+#[tokio::test]
+async fn u6_failures_of_source_and_arguments_are_their_own() {
+    let handle = opened("failing");
+    let failing = |_: PageAsk| async { Err::<Page, _>("the table is gone".to_owned()) };
+    let wallet = handle.tokens("w", Arc::new(failing), TokensOptions::default()).unwrap();
+    let error = wallet.select(1u64, euros()).await.unwrap_err();
+    assert_eq!(error.code(), Code::SourceUnavailable);
+    assert!(error.message().contains("the table is gone"), "{error}");
+    let silent = |_: PageAsk| std::future::pending::<Result<Page, String>>();
+    let wallet = handle.tokens("w", Arc::new(silent), TokensOptions::default()).unwrap();
+    let patient = SelectOptions { timeout: Some(20 * MILLISECOND), ..euros() };
+    assert_eq!(code(wallet.select(1u64, patient).await), Code::TimedOut);
+    let long = "x".repeat(257);
+    assert_eq!(
+        handle.tokens(&long, Arc::new(silent), TokensOptions::default()).unwrap_err().field(),
+        Some("wallet")
+    );
+    let currency = SelectOptions { currency: long.into(), ..euros() };
+    assert_eq!(wallet.select(1u64, currency).await.unwrap_err().field(), Some("currency"));
+}
+
+#[tokio::test]
+async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
+    let handle = opened("pages");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let source = {
+        let asked = asked.clone();
+        move |_: PageAsk| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            async {
+                tokio::task::yield_now().await;
+                let tokens = (0..100u64).map(|id| Token::new(id.to_string(), 1u64)).collect();
+                Ok(Page { tokens, next: None })
+            }
+        }
+    };
+    let wallet = handle.tokens("w", Arc::new(source), TokensOptions::default()).unwrap();
+    let selections = futures_util::future::join_all((0..10).map(|_| wallet.select(10u64, euros()))).await;
+    assert!(selections.iter().all(Result::is_ok));
+    assert_eq!((asked.load(Ordering::SeqCst), wallet.count_locked().await.unwrap()), (1, 100));
+    assert_eq!(wallet.counts(), TokenCounts { pages: 1, claims: 10, asked: 100, missed: 0 });
+}
+
+#[tokio::test]
+async fn amounts_near_the_top_are_selected() {
+    let handle = opened("top");
+    let source = TokensInMemory::default();
+    source.add("w", "EUR", Token::new("top", Amount::MAX));
+    let wallet = tokens(&handle, &source);
+    let options = SelectOptions { strategy: Some(Arc::new(FewestInputs)), ..euros() };
+    let selection = wallet.select(Amount::MAX, options).await.unwrap();
+    assert_eq!((selection.sum(), selection.change()), (Amount::MAX, Amount::ZERO));
+}

@@ -1,0 +1,489 @@
+//! What a process knows of a wallet's tokens of one currency.
+//!
+//! A queue of tokens that may be asked for, filled by pages of the source and by its events; what an earlier selection
+//! left is in it for the next. Each process walks through them in an order of its own ([`Stretches`]), so that processes
+//! that share a wallet do not all begin at one head. Nothing that a selection does takes time in proportion to the wallet: tokens are in the queue once, and those that
+//! are not free any more are passed over as they come up; orders by amount and by age are kept from when a strategy
+//! first asks for them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::shelves::{Order, Shelves};
+use super::stretches::Stretches;
+use super::token::slot_of;
+use super::total::Total;
+use super::{Amount, Draw, Page, Token};
+use crate::error::{Error, Result};
+use crate::id::SlotId;
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// How long a token that another has is not asked for: at first, and twice as long after each time, up to the longest.
+const REST: (Micros, Micros) = (10 * MILLISECOND, SECOND / 4);
+
+/// The tokens of one wallet and currency, as one process knows them.
+#[derive(Debug)]
+pub struct Candidates {
+    entries: Vec<Entry>,
+    /// Places that are free.
+    vacant: Vec<u32>,
+    index: FxHashMap<Arc<str>, u32>,
+    queue: Stretches,
+    /// Those that others have, by when they may be asked for again.
+    resting: BinaryHeap<Reverse<(Micros, u32)>>,
+    shelves: Shelves,
+    /// Of all that are unspent, whoever has them.
+    total: Total,
+    /// Of those that are free.
+    free: Total,
+    cycle: Cycle,
+    /// How long a token may be offered since the source listed it.
+    max_age: Micros,
+    /// Whether the source tells of every change.
+    live: bool,
+}
+
+/// One walk through all pages.
+#[derive(Debug, Default)]
+struct Cycle {
+    number: u32,
+    /// When it began; nothing if none is under way.
+    began: Option<Micros>,
+    cursor: Option<String>,
+    /// When the last one began that came to its end.
+    complete: Option<Micros>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: Token,
+    slot: SlotId,
+    /// Where it comes in the walk.
+    turn: u64,
+    state: State,
+    queued: bool,
+    /// When the source last listed it, and in which cycle.
+    seen: Micros,
+    cycle: u32,
+    /// How often others had it since it was had last.
+    misses: u8,
+    /// While it is taken or spent: until when.
+    until: Micros,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// A selection of this process has it, or asks for it.
+    Taken,
+    /// Another has it.
+    Resting,
+    /// Listed too long ago.
+    Stale,
+    /// Said to be spent, and perhaps listed still.
+    Spent,
+    /// Not there: its place waits for the queue to pass over it.
+    Gone,
+}
+
+impl Candidates {
+    /// Nothing is known yet. `seed` makes the order of this process its own; a token is offered for `max_age` after the
+    /// source listed it.
+    pub fn new(seed: u64, max_age: Micros) -> Self {
+        Candidates {
+            entries: Vec::new(),
+            vacant: Vec::new(),
+            index: FxHashMap::default(),
+            queue: Stretches::new(seed),
+            resting: BinaryHeap::new(),
+            shelves: Shelves::default(),
+            total: Total::default(),
+            free: Total::default(),
+            cycle: Cycle::default(),
+            max_age,
+            live: false,
+        }
+    }
+
+    /// Where the next page begins; a walk that is not under way begins.
+    pub fn next_page(&mut self, now: Micros) -> Option<String> {
+        if self.cycle.began.is_none() {
+            self.cycle.number = self.cycle.number.wrapping_add(1);
+            self.cycle.began = Some(now);
+            self.cycle.cursor = None;
+        }
+        self.cycle.cursor.clone()
+    }
+
+    /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the id of a token is too long, or the next page is this one again; nothing of the page is
+    /// taken in then.
+    pub fn absorb(&mut self, now: Micros, after: Option<&str>, page: Page) -> Result<()> {
+        if page.next.is_some() && page.next.as_deref() == after {
+            return Err(Error::invalid("next", "is where this page began; a walk must come to an end"));
+        }
+        let slots = page.tokens.iter().map(|token| slot_of(&token.id)).collect::<Result<Vec<_>>>()?;
+        let mut new = Vec::with_capacity(page.tokens.len());
+        for (token, slot) in page.tokens.into_iter().zip(slots) {
+            new.extend(self.learn(now, token, slot));
+        }
+        new.sort_unstable_by_key(|&place| self.turn(place));
+        for place in new {
+            self.queue.push_last(place, self.turn(place));
+        }
+        let Some(began) = self.cycle.began.filter(|_| self.cycle.cursor.as_deref() == after) else {
+            return Ok(());
+        };
+        self.cycle.cursor = page.next;
+        if self.cycle.cursor.is_none() {
+            self.cycle.began = None;
+            self.cycle.complete = Some(began);
+            self.sweep(now, began);
+        }
+        Ok(())
+    }
+
+    /// The source tells of a token that it has now.
+    ///
+    /// # Errors
+    /// `invalid_argument` if its id is too long.
+    pub fn added(&mut self, now: Micros, token: Token) -> Result<()> {
+        let slot = slot_of(&token.id)?;
+        if let Some(place) = self.learn(now, token, slot) {
+            self.queue.push_last(place, self.turn(place));
+        }
+        Ok(())
+    }
+
+    /// The source tells that a token is spent. One that a selection has stays its own.
+    pub fn removed(&mut self, id: &str) {
+        if let Some(&place) = self.index.get(id)
+            && self.state(place) != Some(State::Taken)
+        {
+            self.forget(place);
+        }
+    }
+
+    /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
+    /// comes first after a gap.
+    pub fn set_live(&mut self, live: bool) {
+        self.live = live;
+        if !live {
+            self.cycle.complete = None;
+        }
+    }
+
+    /// Whether everything that the source had at `since` is known.
+    pub fn knows_all(&self, since: Micros) -> bool {
+        self.cycle.complete.is_some_and(|began| self.live || began >= since)
+    }
+
+    /// Whether everything was known not too long ago, as orders by amount need it.
+    pub fn is_recent(&self, now: Micros) -> bool {
+        self.knows_all(now.saturating_sub(self.max_age))
+    }
+
+    /// The sum of all that is unspent as far as is known here, whoever has it.
+    pub fn total(&self) -> Total {
+        self.total
+    }
+
+    /// The sum of what can be asked for now.
+    pub fn free(&mut self, now: Micros) -> Total {
+        self.wake(now, now);
+        self.free
+    }
+
+    /// How many tokens are known.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// When the first of what this process's selections have ends, as far as is known. Looks at every token: for
+    /// verdicts only.
+    pub fn first_end(&self, now: Micros) -> Option<Micros> {
+        let taken = self.entries.iter().filter(|entry| entry.state == State::Taken);
+        taken.map(|entry| entry.until).filter(|&until| until > now).min()
+    }
+
+    /// Takes tokens in this order until they cover `enough` and are at least `least`, but at most `most`, and none of
+    /// `without`. What is not asked for must be put back.
+    pub fn take(
+        &mut self,
+        now: Micros,
+        order: Order,
+        enough: Amount,
+        (least, most): (usize, usize),
+        without: &FxHashSet<u32>,
+        draw: &mut Draw,
+    ) -> Vec<u32> {
+        self.wake(now, now);
+        let mut taken = Vec::new();
+        let (mut sum, mut passed) = (Amount::ZERO, Vec::new());
+        if order == Order::Spread {
+            while taken.len() < most && (sum < enough || taken.len() < least) {
+                let Some(place) = self.next_free(now) else { break };
+                if without.contains(&place) {
+                    passed.push(place);
+                    continue;
+                }
+                sum = sum.saturating_add(self.amount(place));
+                taken.push(place);
+            }
+            for place in passed.into_iter().rev() {
+                self.enqueue_first(place);
+            }
+        } else {
+            self.shelves.fill(&self.entries, order);
+            taken = self.shelves.pick(&self.entries, order, enough, (least, most), without, draw);
+        }
+        for &place in &taken {
+            self.leave(place, State::Taken);
+        }
+        taken
+    }
+
+    /// Gives tokens back that nobody has now, to be offered first.
+    pub fn put_back(&mut self, now: Micros, places: &[u32]) {
+        for &place in places.iter().rev() {
+            if self.state(place) == Some(State::Taken) {
+                self.set_free(now, place, true);
+            }
+        }
+    }
+
+    /// A claim of a token was granted, until then.
+    pub fn had(&mut self, place: u32, until: Micros) {
+        if let Some(entry) = self.entry(place) {
+            (entry.misses, entry.until) = (0, until);
+        }
+    }
+
+    /// Another has a token that was asked for.
+    pub fn missed(&mut self, now: Micros, place: u32) {
+        let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
+        let rest = REST.1.min(REST.0 << entry.misses.min(16));
+        entry.misses = entry.misses.saturating_add(1);
+        entry.state = State::Resting;
+        let turn = entry.turn;
+        self.queue.meet(turn);
+        self.resting.push(Reverse((now + rest, place)));
+    }
+
+    /// A token was spent by its selection. Until `until` it is not offered, even if the source lists it still.
+    pub fn spent(&mut self, place: u32, until: Micros) {
+        let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
+        (entry.state, entry.until) = (State::Spent, until);
+        let amount = entry.token.amount;
+        self.total.take(amount);
+    }
+
+    /// A token that is not there (any more), whatever the source listed.
+    pub fn gone(&mut self, place: u32) {
+        self.forget(place);
+    }
+
+    /// Those that others had may be asked for at once; whether there are any.
+    pub fn rouse(&mut self, now: Micros) -> bool {
+        self.wake(Micros::MAX, now)
+    }
+
+    /// A token and its slot.
+    pub fn get(&self, place: u32) -> Option<(&Token, &SlotId)> {
+        self.entries.get(place as usize).map(|entry| (&entry.token, &entry.slot))
+    }
+
+    /// What a token is worth; 0 if there is none.
+    pub fn amount(&self, place: u32) -> Amount {
+        self.entries.get(place as usize).map_or(Amount::ZERO, |entry| entry.token.amount)
+    }
+
+    /// What the source lists. The place of a token that is new in the queue.
+    fn learn(&mut self, now: Micros, token: Token, slot: SlotId) -> Option<u32> {
+        let cycle = self.cycle.number;
+        if let Some(&place) = self.index.get(&*token.id) {
+            let entry = self.entry(place)?;
+            (entry.seen, entry.cycle) = (now, cycle);
+            let (state, until) = (entry.state, entry.until);
+            if entry.token.amount == token.amount {
+                match state {
+                    State::Stale => self.set_free(now, place, false),
+                    // It was not spent after all.
+                    State::Spent if until <= now => {
+                        self.total.add(token.amount);
+                        self.set_free(now, place, false);
+                    }
+                    _ => {}
+                }
+                return None;
+            }
+            // Another worth under the same id: what was known of it is void, unless a selection has it.
+            if matches!(state, State::Taken | State::Spent) {
+                return None;
+            }
+            self.forget(place);
+        }
+        let (id, amount) = (token.id.clone(), token.amount);
+        let turn = Stretches::turn_of(&id);
+        let (state, queued) = (State::Free, true);
+        let entry = Entry { token, slot, turn, state, queued, seen: now, cycle, misses: 0, until: 0 };
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                if let Some(vacant) = self.entries.get_mut(place as usize) {
+                    *vacant = entry;
+                }
+                place
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        self.index.insert(id, place);
+        self.total.add(amount);
+        self.free.add(amount);
+        self.shelves.put(place, &self.entries);
+        Some(place)
+    }
+
+    /// Forgets what a walk through all pages did not list, unless it was listed or told of since.
+    fn sweep(&mut self, now: Micros, began: Micros) {
+        let number = self.cycle.number;
+        let unlisted = |(entry, place): (&Entry, u32)| {
+            let out = entry.cycle != number && entry.seen < began;
+            let keeps = match entry.state {
+                State::Taken | State::Gone => true,
+                State::Spent => entry.until > now,
+                _ => false,
+            };
+            (out && !keeps).then_some(place)
+        };
+        let unlisted: Vec<u32> = self.entries.iter().zip(0..).filter_map(unlisted).collect();
+        unlisted.into_iter().for_each(|place| self.forget(place));
+    }
+
+    fn next_free(&mut self, now: Micros) -> Option<u32> {
+        let oldest = if self.live { 0 } else { now.saturating_sub(self.max_age) };
+        while let Some(place) = self.queue.pop() {
+            let Some(entry) = self.entry(place) else { continue };
+            entry.queued = false;
+            match entry.state {
+                State::Free if entry.seen >= oldest => return Some(place),
+                State::Free => self.leave(place, State::Stale),
+                State::Gone => self.vacant.push(place),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Those that others had may be asked for again.
+    fn wake(&mut self, until: Micros, now: Micros) -> bool {
+        let mut any = false;
+        while let Some(&Reverse((at, place))) = self.resting.peek() {
+            if at > until {
+                break;
+            }
+            self.resting.pop();
+            if self.state(place) == Some(State::Resting) {
+                self.set_free(now, place, false);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn set_free(&mut self, now: Micros, place: u32, first: bool) {
+        let oldest = if self.live { 0 } else { now.saturating_sub(self.max_age) };
+        let Some(entry) = self.entry(place) else { return };
+        if entry.seen < oldest {
+            entry.state = State::Stale;
+            return;
+        }
+        entry.state = State::Free;
+        let amount = entry.token.amount;
+        self.free.add(amount);
+        self.shelves.put(place, &self.entries);
+        if first {
+            self.enqueue_first(place);
+        } else if let Some(entry) = self.entry(place)
+            && !std::mem::replace(&mut entry.queued, true)
+        {
+            let turn = entry.turn;
+            self.queue.push_last(place, turn);
+        }
+    }
+
+    fn enqueue_first(&mut self, place: u32) {
+        if let Some(entry) = self.entry(place)
+            && !std::mem::replace(&mut entry.queued, true)
+        {
+            let turn = entry.turn;
+            self.queue.push_first(place, turn);
+        }
+    }
+
+    /// A token that is free is so no more.
+    fn leave(&mut self, place: u32, state: State) {
+        let Some(entry) = self.entry(place) else { return };
+        if entry.state == State::Free {
+            let amount = entry.token.amount;
+            entry.state = state;
+            self.free.take(amount);
+            self.shelves.remove(place, &self.entries);
+        }
+    }
+
+    fn forget(&mut self, place: u32) {
+        self.leave(place, State::Gone);
+        let Some(entry) = self.entry(place) else { return };
+        let (amount, counted) = (entry.token.amount, entry.state != State::Spent);
+        entry.state = State::Gone;
+        let (id, queued) = (entry.token.id.clone(), entry.queued);
+        if self.index.remove(&id).is_none() {
+            return;
+        }
+        if counted {
+            self.total.take(amount);
+        }
+        if !queued {
+            self.vacant.push(place);
+        }
+    }
+
+    fn turn(&self, place: u32) -> u64 {
+        self.entries.get(place as usize).map_or(0, |entry| entry.turn)
+    }
+
+    fn state(&self, place: u32) -> Option<State> {
+        self.entries.get(place as usize).map(|entry| entry.state)
+    }
+
+    fn entry(&mut self, place: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(place as usize)
+    }
+}
+
+impl super::shelves::Priced for Entry {
+    fn amount(&self) -> Amount {
+        self.token.amount
+    }
+
+    fn since(&self) -> u64 {
+        self.token.since
+    }
+
+    fn is_free(&self) -> bool {
+        self.state == State::Free
+    }
+}

@@ -1,0 +1,234 @@
+//! Tokens by amount and by age, from when somebody first asks for that order.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+
+use super::{Amount, Draw};
+
+/// In which order tokens are offered to a strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// That of the process: scattered, and another one in each.
+    Spread,
+    /// The largest first.
+    Largest,
+    /// The largest as far as they are needed, then the smallest.
+    Ends,
+    /// Those that fit the target: the one, or the two, that are exactly it; the smallest that suffice; then the largest of
+    /// the others.
+    Around,
+    /// The oldest first.
+    Oldest,
+}
+
+/// What a shelf needs to know of a token.
+pub(super) trait Priced {
+    fn amount(&self) -> Amount;
+    fn since(&self) -> u64;
+    fn is_free(&self) -> bool;
+}
+
+/// The orders that are kept. Tokens of one amount, or age, lie together: a wallet of a million equal ones is one board.
+#[derive(Debug, Default)]
+pub(super) struct Shelves {
+    amounts: Option<Shelf<Amount>>,
+    ages: Option<Shelf<u64>>,
+}
+
+#[derive(Debug)]
+struct Shelf<K> {
+    boards: BTreeMap<K, Vec<u32>>,
+    /// Where each place lies on its board.
+    spots: Vec<u32>,
+}
+
+/// How many amounts are looked at for a pair that is exactly the target.
+const PROBES: usize = 1_024;
+/// How many of those that suffice by themselves are offered.
+const SUFFICIENT: usize = 8;
+
+impl Shelves {
+    /// Keeps this order from now on.
+    pub fn fill(&mut self, entries: &[impl Priced], order: Order) {
+        match order {
+            Order::Spread => {}
+            Order::Oldest if self.ages.is_none() => self.ages = Some(Shelf::of(entries, Priced::since)),
+            Order::Largest | Order::Ends | Order::Around if self.amounts.is_none() => {
+                self.amounts = Some(Shelf::of(entries, Priced::amount));
+            }
+            _ => {}
+        }
+    }
+
+    /// A token became free.
+    pub fn put(&mut self, place: u32, entries: &[impl Priced]) {
+        let Some(entry) = entries.get(place as usize) else { return };
+        if let Some(shelf) = &mut self.amounts {
+            shelf.put(entry.amount(), place);
+        }
+        if let Some(shelf) = &mut self.ages {
+            shelf.put(entry.since(), place);
+        }
+    }
+
+    /// A token is free no more.
+    pub fn remove(&mut self, place: u32, entries: &[impl Priced]) {
+        let Some(entry) = entries.get(place as usize) else { return };
+        if let Some(shelf) = &mut self.amounts {
+            shelf.remove(entry.amount(), place);
+        }
+        if let Some(shelf) = &mut self.ages {
+            shelf.remove(entry.since(), place);
+        }
+    }
+
+    /// Tokens in this order, as [`super::Candidates::take`] says.
+    pub fn pick(
+        &self,
+        entries: &[impl Priced],
+        order: Order,
+        enough: Amount,
+        (least, most): (usize, usize),
+        without: &FxHashSet<u32>,
+        draw: &mut Draw,
+    ) -> Vec<u32> {
+        let (places, before) = (Vec::new(), FxHashSet::default());
+        let mut picked = Picked { places, before, sum: Amount::ZERO, enough, least, most, without };
+        match (order, &self.amounts, &self.ages) {
+            (Order::Oldest, _, Some(ages)) => {
+                let amount = |place: u32| entries.get(place as usize).map_or(Amount::ZERO, Priced::amount);
+                ages.boards.iter().try_for_each(|(_, board)| picked.places(board, amount, draw));
+            }
+            (Order::Largest, Some(amounts), _) => {
+                let boards = amounts.boards.iter().rev();
+                boards.into_iter().try_for_each(|(amount, board)| picked.board(board, *amount, draw));
+            }
+            (Order::Ends, Some(amounts), _) => {
+                picked.least = 0;
+                let boards = amounts.boards.iter().rev();
+                boards.into_iter().try_for_each(|(amount, board)| picked.board(board, *amount, draw));
+                picked.least = picked.places.len() + least;
+                picked.before = picked.places.iter().copied().collect();
+                amounts.boards.iter().try_for_each(|(amount, board)| picked.board(board, *amount, draw));
+            }
+            (Order::Around, Some(amounts), _) => amounts.around(&mut picked, draw),
+            _ => {}
+        }
+        picked.places
+    }
+}
+
+impl<K: Ord + Copy> Shelf<K> {
+    fn of<E: Priced>(entries: &[E], key: impl Fn(&E) -> K) -> Self {
+        let mut shelf = Shelf { boards: BTreeMap::new(), spots: Vec::new() };
+        for (entry, place) in entries.iter().zip(0..) {
+            if entry.is_free() {
+                shelf.put(key(entry), place);
+            }
+        }
+        shelf
+    }
+
+    fn put(&mut self, key: K, place: u32) {
+        let board = self.boards.entry(key).or_default();
+        if self.spots.len() <= place as usize {
+            self.spots.resize(place as usize + 1, 0);
+        }
+        if let Some(spot) = self.spots.get_mut(place as usize) {
+            *spot = board.len() as u32;
+        }
+        board.push(place);
+    }
+
+    fn remove(&mut self, key: K, place: u32) {
+        let (Some(board), Some(&spot)) = (self.boards.get_mut(&key), self.spots.get(place as usize)) else {
+            return;
+        };
+        if board.get(spot as usize) != Some(&place) {
+            return;
+        }
+        board.swap_remove(spot as usize);
+        if let Some(&moved) = board.get(spot as usize)
+            && let Some(kept) = self.spots.get_mut(moved as usize)
+        {
+            *kept = spot;
+        }
+        if board.is_empty() {
+            self.boards.remove(&key);
+        }
+    }
+}
+
+impl Shelf<Amount> {
+    fn around(&self, picked: &mut Picked<'_>, draw: &mut Draw) {
+        let target = picked.enough;
+        let (least, most) = (picked.least, picked.most);
+        // Each of the parts may offer all that there is of it.
+        (picked.enough, picked.least) = (Amount::MAX, most);
+        if let Some(board) = self.boards.get(&target) {
+            picked.most = 1;
+            picked.board(board, target, draw);
+            picked.most = most;
+        }
+        for (&amount, board) in self.boards.range(..target).rev().take(PROBES) {
+            let other = target.saturating_sub(amount);
+            if other > amount {
+                break;
+            }
+            if let Some(others) = self.boards.get(&other) {
+                let before = picked.places.len();
+                picked.most = before + 1;
+                picked.board(board, amount, draw);
+                picked.most = before + 2;
+                picked.before = picked.places.iter().copied().collect();
+                picked.board(others, other, draw);
+                picked.most = most;
+                break;
+            }
+        }
+        picked.most = most.min(picked.places.len() + SUFFICIENT);
+        let above = self.boards.range(target..).filter(|(amount, _)| **amount > target);
+        above.into_iter().try_for_each(|(amount, board)| picked.board(board, *amount, draw));
+        picked.most = most;
+        picked.before = picked.places.iter().copied().collect();
+        (picked.enough, picked.least, picked.sum) = (target, picked.places.len() + least, Amount::ZERO);
+        let below = self.boards.range(..target).rev();
+        below.into_iter().try_for_each(|(amount, board)| picked.board(board, *amount, draw));
+    }
+}
+
+/// What was picked so far, and what for.
+struct Picked<'a> {
+    places: Vec<u32>,
+    /// What may come up again.
+    before: FxHashSet<u32>,
+    sum: Amount,
+    enough: Amount,
+    least: usize,
+    most: usize,
+    without: &'a FxHashSet<u32>,
+}
+
+impl Picked<'_> {
+    /// Picks from a board, from a place at random on: so do not all go for the same one of equal tokens. Nothing if there
+    /// is enough.
+    fn board(&mut self, board: &[u32], amount: Amount, draw: &mut Draw) -> Option<()> {
+        self.places(board, |_| amount, draw)
+    }
+
+    fn places(&mut self, board: &[u32], amount: impl Fn(u32) -> Amount, draw: &mut Draw) -> Option<()> {
+        let (before, after) = board.split_at_checked(draw.below(board.len() as u64) as usize)?;
+        for &place in after.iter().chain(before) {
+            let covered = self.sum >= self.enough && self.places.len() >= self.least;
+            if covered || self.places.len() >= self.most {
+                return None;
+            }
+            if !self.without.contains(&place) && !self.before.contains(&place) {
+                self.places.push(place);
+                self.sum = self.sum.saturating_add(amount(place));
+            }
+        }
+        Some(())
+    }
+}

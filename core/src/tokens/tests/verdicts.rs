@@ -1,0 +1,358 @@
+//! What a selection says, and what it asks for before it does.
+
+use std::sync::Arc;
+
+use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
+use crate::tokens::{Amount, Bounds, Exact, FewestInputs, FirstFitRandom, Verdict, named};
+use crate::{MILLISECOND, SECOND};
+
+fn selected(sum: u64, change: u64) -> Option<Verdict> {
+    Some(Verdict::Selected { sum: sum.into(), change: change.into() })
+}
+
+fn of_one(count: u64) -> Scene {
+    let ids: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
+    Scene::of(&ids.iter().map(|id| (id.as_str(), 1)).collect::<Vec<_>>())
+}
+
+/// What a selection that does not wait comes to.
+fn verdict(scene: &mut Scene, target: u64) -> Option<Verdict> {
+    let mut process = Process::new(1);
+    let attempt = process.attempt(target, 0, scene.now);
+    scene.select(&mut process, attempt).verdict
+}
+
+#[test]
+fn uncontended_it_is_one_page_and_one_claim_for_5_and_for_50() {
+    for count in [5, 50] {
+        let mut scene = of_one(300);
+        assert_eq!(verdict(&mut scene, count), selected(count, 0));
+        let tokens = count as usize;
+        assert_eq!(scene.counts, Counts { pages: 1, claims: 1, tokens, missed: 0 });
+    }
+}
+
+#[test]
+fn a_target_of_nothing_selects_nothing_and_asks_nobody() {
+    let mut scene = Scene::of(&[]);
+    assert_eq!(verdict(&mut scene, 0), selected(0, 0));
+    assert_eq!(scene.counts, Counts::default());
+}
+
+// (have, foreign-locked, ask) -> verdict and pages.
+#[test]
+fn f13_f17_the_verdict_is_the_truth_and_costs_one_walk() {
+    let locked = Some(Verdict::Locked { until: Some(START + TTL) });
+    let insufficient = |held: u64| Some(Verdict::Insufficient { held: held.into() });
+    for (have, foreign, ask, expected) in [
+        (0, 0, 1, insufficient(0)),
+        (6, 0, 7, insufficient(6)),
+        (6, 1, 50, insufficient(6)),
+        (6, 6, 50, insufficient(6)),
+        (6, 6, 7, insufficient(6)),
+        (6, 6, 1, locked),
+        (6, 1, 6, locked),
+        (6, 1, 5, selected(5, 0)),
+        (6, 0, 6, selected(6, 0)),
+    ] {
+        let mut scene = of_one(have);
+        let ids: Vec<String> = (0..foreign).map(|number| format!("t{number}")).collect();
+        if foreign > 0 {
+            scene.lock(&ids.iter().map(String::as_str).collect::<Vec<_>>(), TTL);
+        }
+        assert_eq!(verdict(&mut scene, ask), expected, "{have} {foreign} {ask}");
+        assert_eq!(scene.counts.pages, 1, "{have} {foreign} {ask}");
+        let held = if matches!(expected, Some(Verdict::Selected { .. })) { ask } else { 0 };
+        assert_eq!(u64::from(scene.locked()), foreign + held, "nothing else stays locked");
+    }
+}
+
+#[test]
+fn u4_what_a_peer_has_locked_is_not_missing_and_does_not_cost_a_pause_where_it_is() {
+    // A wallet of 6 asked for 50 with one foreign lock: upstream 1.5 s of pauses.
+    let mut scene = of_one(6);
+    scene.lock(&["t3"], TTL);
+    let mut process = Process::new(1);
+    let attempt = process.attempt(50, 10 * SECOND, scene.now);
+    let attempt = scene.select(&mut process, attempt);
+    assert_eq!((attempt.verdict, scene.now), (Some(Verdict::Insufficient { held: 6u64.into() }), START));
+}
+
+#[test]
+fn f18_who_waits_goes_on_when_the_locks_of_a_crash_have_ended() {
+    let mut scene = of_one(4);
+    scene.lock(&["t1", "t2"], TTL);
+    let mut process = Process::new(1);
+    let short = process.attempt(3, 5 * SECOND, scene.now);
+    let short = scene.select(&mut process, short);
+    assert_eq!(short.verdict, Some(Verdict::Locked { until: Some(START + TTL) }), "and says until when");
+    assert!(scene.now >= START + 5 * SECOND && scene.now < START + 6 * SECOND);
+    let bounds = Bounds { rounds: 1_000, ..Bounds::default() };
+    let long = process.attempt_by(3u64.into(), Arc::new(FirstFitRandom), bounds, 2 * TTL, scene.now);
+    let long = scene.select(&mut process, long);
+    assert_eq!(long.verdict, selected(3, 0));
+    assert!(scene.now >= START + TTL && scene.now < START + TTL + SECOND);
+}
+
+#[test]
+fn the_rounds_are_bounded() {
+    let mut scene = of_one(2);
+    scene.lock(&["t1"], 600 * SECOND);
+    let mut process = Process::new(1);
+    let bounds = Bounds { rounds: 5, ..Bounds::default() };
+    let attempt = process.attempt_by(2u64.into(), Arc::new(FirstFitRandom), bounds, 600 * SECOND, scene.now);
+    assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::Contended));
+    assert!(scene.now < START + 5 * SECOND / 4);
+    assert_eq!(scene.locked(), 1);
+}
+
+#[test]
+fn limits_of_a_call_are_told_from_an_empty_wallet() {
+    let mut scene = Scene::of(&[("a", 5), ("b", 4), ("c", 3)]);
+    let mut process = Process::new(1);
+    let mut ask = |scene: &mut Scene, target: u64, strategy: &str, inputs, attempts| {
+        let bounds = Bounds { inputs, attempts, ..Bounds::default() };
+        let attempt = process.attempt_by(target.into(), named(strategy).unwrap(), bounds, 0, scene.now);
+        let mut attempt = scene.select(&mut process, attempt);
+        attempt.abandon(scene, &mut process);
+        attempt.verdict
+    };
+    for strategy in
+        ["first_fit_random", "fewest_inputs", "oldest_first", "random_improve", "boltzmann", "best_fit"]
+    {
+        assert_eq!(ask(&mut scene, 10, strategy, 2, 99), Some(Verdict::NoFit), "{strategy}");
+        let two = ask(&mut scene, 9, strategy, 2, 99);
+        assert_eq!(two, selected(9, 0), "{strategy}: the fewest where its own choice is too many");
+        assert_eq!(ask(&mut scene, 13, strategy, 2, 99), Some(Verdict::Insufficient { held: 12u64.into() }));
+    }
+    assert_eq!(ask(&mut scene, 6, "exact", 9, 99), Some(Verdict::NoFit), "no change");
+    assert_eq!(ask(&mut scene, 7, "exact", 9, 99), selected(7, 0));
+    assert_eq!(ask(&mut scene, 1, "fewest_inputs", 9, 0), Some(Verdict::NoFit), "no attempt is left");
+    assert_eq!(scene.locked(), 0);
+}
+
+#[test]
+fn f4_what_is_lost_on_the_way_does_not_restart_it() {
+    for stolen in 0..10 {
+        let mut scene = of_one(10);
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(9, 0, scene.now);
+        // The page is there; now somebody takes one.
+        attempt.step(&mut scene, &mut process);
+        let id = format!("t{stolen}");
+        scene.lock(&[&id], TTL);
+        let attempt = scene.select(&mut process, attempt);
+        assert_eq!(attempt.verdict, selected(9, 0));
+        assert!(!attempt.ids(&process).contains(&id));
+        assert!(scene.counts.tokens <= 11 && scene.counts.claims <= 2, "{:?}", scene.counts);
+    }
+}
+
+#[test]
+fn f1_f3_what_was_added_since_is_seen_before_anybody_is_told_that_it_is_missing() {
+    let mut scene = Scene::of(&[]);
+    let mut process = Process::new(1);
+    let first = process.attempt(1, 0, scene.now);
+    assert_eq!(scene.select(&mut process, first).verdict, Some(Verdict::Insufficient { held: Amount::ZERO }));
+    scene.source.insert("new".into(), 5u64.into());
+    let second = process.attempt(5, 0, scene.now + 1);
+    scene.now += 1;
+    assert_eq!(scene.select(&mut process, second).verdict, selected(5, 0));
+}
+
+#[test]
+fn f2_what_another_spent_is_not_handed_out_from_what_was_known_before() {
+    // The lock is gone already, and the page is old: it is listed anew first.
+    let mut scene = Scene::of(&[("spent", 5), ("other", 5)]);
+    let mut process = Process::new(1);
+    let first = process.attempt(10, 0, scene.now);
+    let mut first = scene.select(&mut process, first);
+    first.abandon(&mut scene, &mut process);
+    scene.source.remove("spent");
+    scene.now += MAX_AGE + 1;
+    let second = process.attempt(5, 0, scene.now);
+    let second = scene.select(&mut process, second);
+    assert_eq!((second.verdict, second.ids(&process)), (selected(5, 0), vec!["other".to_owned()]));
+
+    // Or the source is asked, whatever the page's age.
+    let mut scene = Scene::of(&[("spent", 5), ("other", 5)]);
+    let mut process = Process::new(1);
+    let verify = Bounds { verify: true, ..Bounds::default() };
+    let fewest = Arc::new(FewestInputs);
+    let first = process.attempt_by(10u64.into(), fewest.clone(), verify, 0, scene.now);
+    let mut first = scene.select(&mut process, first);
+    first.abandon(&mut scene, &mut process);
+    scene.source.remove("spent");
+    for _ in 0..10 {
+        scene.now += 1;
+        let next = process.attempt_by(5u64.into(), fewest.clone(), verify, 0, scene.now);
+        let mut next = scene.select(&mut process, next);
+        assert_eq!((next.verdict, next.ids(&process)), (selected(5, 0), vec!["other".to_owned()]));
+        next.abandon(&mut scene, &mut process);
+    }
+    assert_eq!(scene.locked(), 0);
+}
+
+#[test]
+fn f11_u1_a_queue_that_is_left_half_full_serves_the_next_without_a_page() {
+    let mut scene = of_one(20);
+    let mut process = Process::new(1);
+    for round in 0..4 {
+        let attempt = process.attempt(5, 0, scene.now);
+        assert_eq!(scene.select(&mut process, attempt).verdict, selected(5, 0), "{round}");
+        scene.now += 1;
+    }
+    assert_eq!(scene.counts, Counts { pages: 1, claims: 4, tokens: 20, missed: 0 });
+    let attempt = process.attempt(1, 0, scene.now);
+    // F13: what this process has itself is not missing either.
+    assert_eq!(
+        scene.select(&mut process, attempt).verdict,
+        Some(Verdict::Locked { until: Some(START + TTL) })
+    );
+}
+
+#[test]
+fn f21_u2_what_this_process_has_is_never_asked_for() {
+    let mut scene = of_one(10);
+    let mut process = Process::new(1);
+    let held = process.attempt(6, 0, scene.now);
+    let mut held = scene.select(&mut process, held);
+    scene.counts = Counts::default();
+    scene.now += 1;
+    let more = process.attempt(5, 0, scene.now);
+    let more = scene.select(&mut process, more);
+    assert!(matches!(more.verdict, Some(Verdict::Locked { .. })));
+    assert_eq!((scene.counts.pages, scene.counts.missed, scene.locked()), (1, 0, 6));
+    // What is given back is there at once.
+    held.abandon(&mut scene, &mut process);
+    scene.now += 1;
+    let again = process.attempt(10, 0, scene.now);
+    assert_eq!(scene.select(&mut process, again).verdict, selected(10, 0));
+    assert_eq!(scene.counts.missed, 0);
+}
+
+#[test]
+fn f12_amounts_near_the_top_are_added_exactly_or_not_at_all() {
+    let mut scene = Scene::of(&[("one", 1), ("five", 5)]);
+    scene.source.insert("top".into(), Amount::MAX);
+    for seed in 0..20 {
+        let mut process = Process::new(seed);
+        let attempt =
+            process.attempt_by(Amount::MAX, Arc::new(FirstFitRandom), Bounds::default(), 0, scene.now);
+        let mut attempt = scene.select(&mut process, attempt);
+        let whole = Verdict::Selected { sum: Amount::MAX, change: Amount::ZERO };
+        assert_eq!((attempt.verdict, attempt.ids(&process)), (Some(whole), vec!["top".to_owned()]));
+        attempt.abandon(&mut scene, &mut process);
+        scene.now += SECOND;
+    }
+    // Only together they would do, and that sum cannot be said.
+    let below = Amount::MAX.saturating_sub(1u64.into());
+    scene.source = [("a".to_owned(), below), ("b".to_owned(), below)].into();
+    let mut process = Process::new(1);
+    let attempt = process.attempt_by(Amount::MAX, Arc::new(FirstFitRandom), Bounds::default(), 0, scene.now);
+    assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::NoFit));
+    assert_eq!(scene.locked(), 0);
+}
+
+#[test]
+fn f14_u5_who_gives_up_at_any_step_leaves_nothing_locked() {
+    for steps in 0..12 {
+        let mut scene = of_one(10);
+        scene.lock(&["t1"], TTL);
+        scene.limit = 4;
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(10, SECOND, scene.now);
+        for _ in 0..steps {
+            attempt.step(&mut scene, &mut process);
+            scene.now = scene.now.max(attempt.until);
+        }
+        attempt.abandon(&mut scene, &mut process);
+        assert_eq!(scene.locked(), 1, "after {steps} steps");
+        let next = process.attempt(9, 0, scene.now);
+        assert_eq!(scene.select(&mut process, next).verdict, selected(9, 0), "and what it had is free here");
+    }
+}
+
+#[test]
+fn f16_of_two_spenders_of_4_and_two_tokens_of_3_one_wins_in_each_of_1000_runs() {
+    let mut longest = 0;
+    for seed in 0..1_000 {
+        let mut scene = Scene::of(&[("a", 3), ("b", 3)]);
+        // Each knows one of the two at first: the worst beginning.
+        scene.limit = 1;
+        let mut processes = [Process::new(2 * seed), Process::new(2 * seed + 1)];
+        let mut attempts: Vec<_> =
+            processes.iter_mut().map(|process| process.attempt(4, 2 * SECOND, START)).collect();
+        for (at, id) in ["a", "b"].into_iter().enumerate() {
+            let token = crate::tokens::Token::new(id, 3u64);
+            processes[at].pool.added(START, token).unwrap();
+        }
+        let mut won_at = None;
+        let mut draw = crate::tokens::Draw::new(seed);
+        while attempts.iter().any(|attempt| attempt.verdict.is_none()) {
+            let at = draw.below(2) as usize;
+            attempts[at].step(&mut scene, &mut processes[at]);
+            let wins = attempts.iter().filter(|attempt| attempt.verdict == selected(6, 2)).count();
+            assert!(wins < 2, "seed {seed}");
+            if wins == 1 {
+                won_at.get_or_insert(scene.now - START);
+            }
+            scene.now += draw.below(MILLISECOND);
+        }
+        let won_at = won_at.unwrap_or_else(|| panic!("seed {seed}: nobody won"));
+        longest = longest.max(won_at);
+        let lost = attempts.iter().filter(|attempt| matches!(attempt.verdict, Some(Verdict::Locked { .. })));
+        assert_eq!(lost.count(), 1, "seed {seed}: the other is told that it is locked");
+        assert_eq!(scene.locked(), 2);
+    }
+    assert!(longest < SECOND, "{longest} us");
+}
+
+#[test]
+fn f5_f10_u11_any_number_of_processes_share_a_wallet_and_never_a_token() {
+    for seed in 0..40 {
+        let mut scene = of_one(30);
+        let mut processes: Vec<_> = (0..6).map(|number| Process::new(seed * 10 + number)).collect();
+        let mut attempts: Vec<_> =
+            processes.iter_mut().map(|process| process.attempt(5, 5 * SECOND, START)).collect();
+        race(&mut scene, &mut processes, &mut attempts, seed);
+        let mut ids: Vec<String> = Vec::new();
+        for (attempt, process) in attempts.iter().zip(&processes) {
+            assert_eq!(attempt.verdict, selected(5, 0), "seed {seed}: all can have enough");
+            ids.extend(attempt.ids(process));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 30, "seed {seed}: a token is in one selection");
+    }
+}
+
+#[test]
+fn u11_a_token_that_was_lost_is_not_asked_for_again_in_the_same_round() {
+    let mut scene = of_one(50);
+    scene.lock(&["t1", "t2", "t3", "t4"], TTL);
+    let mut process = Process::new(1);
+    let attempt = process.attempt(46, 0, scene.now);
+    assert_eq!(scene.select(&mut process, attempt).verdict, selected(46, 0));
+    assert!(scene.counts.missed <= 4, "each once at most: {:?}", scene.counts);
+}
+
+#[test]
+fn exact_goes_on_exactly_with_what_it_has() {
+    let mut scene = Scene::of(&[("a", 7), ("b", 5), ("c", 4), ("d", 3), ("e", 2)]);
+    let mut process = Process::new(1);
+    let mut attempt =
+        process.attempt_by(9u64.into(), Arc::new(Exact::default()), Bounds::default(), 0, scene.now);
+    attempt.step(&mut scene, &mut process);
+    // 7 and 2, or 5 and 4: whichever it wants, one of it is gone.
+    scene.lock(&["a", "c"], TTL);
+    let attempt = scene.select(&mut process, attempt);
+    assert_eq!(attempt.verdict, Some(Verdict::Locked { until: Some(START + TTL) }), "5, 3 and 2 make no 9");
+    let mut scene = Scene::of(&[("a", 7), ("b", 5), ("c", 4), ("d", 3), ("e", 2)]);
+    let mut process = Process::new(1);
+    let mut attempt =
+        process.attempt_by(9u64.into(), Arc::new(Exact::default()), Bounds::default(), 0, scene.now);
+    attempt.step(&mut scene, &mut process);
+    scene.lock(&["a"], TTL);
+    assert_eq!(scene.select(&mut process, attempt).verdict, selected(9, 0));
+}

@@ -1,0 +1,200 @@
+//! What a process knows of a wallet, and that nothing of it is lost or made.
+
+use proptest::prelude::*;
+use rustc_hash::FxHashSet;
+
+use super::scene::{MAX_AGE, Process, START, Scene};
+use crate::SECOND;
+use crate::tokens::{Amount, Candidates, Draw, Order, Page, Token, Verdict, named};
+
+fn page(ids: std::ops::Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
+    Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
+}
+
+fn take(pool: &mut Candidates, order: Order, enough: u64, span: (usize, usize)) -> Vec<u64> {
+    let places = pool.take(START, order, enough.into(), span, &FxHashSet::default(), &mut Draw::new(7));
+    let amounts = places.iter().map(|&place| pool.amount(place).shifted(0)).collect();
+    pool.put_back(START, &places);
+    amounts
+}
+
+#[test]
+fn orders_are_what_they_say() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.next_page(START);
+    pool.absorb(START, None, page(0..10, |id| (id * 7) % 10)).unwrap();
+    assert_eq!(take(&mut pool, Order::Largest, 20, (0, 99)), [9, 8, 7]);
+    assert_eq!(take(&mut pool, Order::Largest, 99, (0, 4)), [9, 8, 7, 6]);
+    assert_eq!(take(&mut pool, Order::Ends, 16, (3, 99)), [9, 8, 0, 1, 2]);
+    assert_eq!(take(&mut pool, Order::Around, 6, (0, 99))[..3], [6, 5, 1], "the one, then the two");
+    assert_eq!(take(&mut pool, Order::Around, 11, (0, 2)), [9, 2]);
+    let mut spread = take(&mut pool, Order::Spread, 99, (0, 99));
+    spread.sort_unstable();
+    assert_eq!(spread, (0..10).collect::<Vec<_>>());
+    let aged = (0..5).map(|id| Token { since: 9 - id, ..Token::new(format!("o{id}"), id) });
+    for token in aged {
+        pool.added(START, token).unwrap();
+    }
+    assert_eq!(take(&mut pool, Order::Oldest, 99, (0, 99)).len(), 15);
+    let mut pool = Candidates::new(1, MAX_AGE);
+    for id in 0..5 {
+        pool.added(START, Token { since: 9 - id, ..Token::new(format!("o{id}"), id) }).unwrap();
+    }
+    assert_eq!(take(&mut pool, Order::Oldest, 7, (0, 99)), [4, 3]);
+}
+
+#[test]
+fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
+    let mut scene = Scene::of(&[("a", 5)]);
+    let mut process = Process::new(1);
+    let first = process.attempt(5, 0, START);
+    scene.select(&mut process, first).abandon(&mut scene, &mut process);
+    process.pool.set_live(true);
+    // What is told of needs no page, however old it is.
+    process.pool.removed("a");
+    process.pool.added(START, Token::new("b", 7u64)).unwrap();
+    scene.source = [("b".to_owned(), 7u64.into())].into();
+    scene.now += 10 * MAX_AGE;
+    let second = process.attempt(7, 0, scene.now);
+    let mut second = scene.select(&mut process, second);
+    assert_eq!((second.ids(&process), scene.counts.pages), (vec!["b".to_owned()], 1));
+    second.abandon(&mut scene, &mut process);
+    let third = process.attempt(8, 0, scene.now);
+    let verdict = scene.select(&mut process, third).verdict;
+    assert_eq!((verdict, scene.counts.pages), (Some(Verdict::Insufficient { held: 7u64.into() }), 1));
+    // Cut off, it misses an addition: everything is looked at once more.
+    process.pool.set_live(false);
+    scene.source.insert("c".into(), 1u64.into());
+    let fourth = process.attempt(8, 0, scene.now);
+    assert!(matches!(scene.select(&mut process, fourth).verdict, Some(Verdict::Selected { .. })));
+    assert_eq!(scene.counts.pages, 2);
+    assert_eq!(process.pool.total().exact(), Some(8u64.into()), "equal to the source");
+}
+
+#[test]
+fn f15_a_spent_token_is_not_offered_while_the_source_lists_it_still() {
+    let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+    let mut process = Process::new(1);
+    let first = process.attempt(5, 0, START);
+    let first = scene.select(&mut process, first);
+    for &place in first.selector.held() {
+        process.pool.spent(place, START + 60 * SECOND);
+    }
+    let second = process.attempt(10, 0, scene.now + 1);
+    scene.now += 1;
+    assert_eq!(scene.select(&mut process, second).verdict, Some(Verdict::Insufficient { held: 5u64.into() }));
+    // It was not spent after all.
+    scene.now += 61 * SECOND;
+    let third = process.attempt(10, 0, scene.now);
+    assert!(matches!(scene.select(&mut process, third).verdict, Some(Verdict::Selected { .. })));
+}
+
+#[test]
+fn a_walk_through_all_pages_forgets_what_is_not_listed() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    for round in 0..3u64 {
+        let now = START + round;
+        assert_eq!(pool.next_page(now), None);
+        let (first, last) = (round * 5, round * 5 + 20);
+        let half = Page { next: Some("more".into()), ..page(first..first + 10, |_| 1) };
+        pool.absorb(now, None, half).unwrap();
+        assert_eq!(pool.next_page(now).as_deref(), Some("more"));
+        assert!(!pool.knows_all(now));
+        pool.absorb(now, Some("more"), page(first + 10..last, |_| 1)).unwrap();
+        assert!(pool.knows_all(now));
+        assert_eq!((pool.len(), pool.total().exact()), (20, Some(20u64.into())), "{round}");
+        assert_eq!(pool.free(now), pool.total());
+    }
+}
+
+#[test]
+fn odd_ids_and_another_worth_under_the_same_id() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    for id in ["", "a.b", "é", "{}", "~"] {
+        pool.added(START, Token::new(id, 1u64)).unwrap();
+        pool.added(START, Token::new(id, 1u64)).unwrap();
+    }
+    assert_eq!((pool.len(), pool.total().exact()), (5, Some(5u64.into())));
+    pool.added(START, Token::new("", 3u64)).unwrap();
+    assert_eq!((pool.len(), pool.total().exact()), (5, Some(7u64.into())));
+    assert!(pool.added(START, Token::new("x".repeat(257), 1u64)).is_err());
+    let mut places =
+        pool.take(START, Order::Spread, Amount::MAX, (0, 99), &FxHashSet::default(), &mut Draw::new(1));
+    assert_eq!(places.len(), 5);
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 5);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is selected, given back, spent and added: remaining and spent is what was issued, and sums and change are
+    /// what the tokens say.
+    #[test]
+    fn i4_nothing_is_lost_or_made(
+        amounts in prop::collection::vec(1u64..50, 1..40),
+        asks in prop::collection::vec((1u64..120, 0..9usize, 0..3u8, 1u64..9), 1..25),
+        seed in any::<u64>(),
+    ) {
+        const NAMES: [&str; 9] = [
+            "first_fit_random", "fewest_inputs", "exact", "smallest_sufficient", "best_fit", "random_improve",
+            "boltzmann", "consolidate", "oldest_first",
+        ];
+        let mut scene = Scene::of(&[]);
+        scene.limit = 7;
+        for (number, amount) in amounts.iter().enumerate() {
+            scene.source.insert(format!("t{number}"), (*amount).into());
+        }
+        let mut issued: u64 = amounts.iter().sum();
+        let mut spent = 0u64;
+        let mut processes = [Process::new(seed), Process::new(!seed)];
+        let mut held = Vec::new();
+        for (number, (target, strategy, fate, new)) in asks.into_iter().enumerate() {
+            let at = number % 2;
+            let strategy = named(NAMES[strategy]).unwrap();
+            let attempt = processes[at].attempt_by(target.into(), strategy.clone(), Default::default(), 0, scene.now);
+            let mut attempt = scene.select(&mut processes[at], attempt);
+            let total: u64 = scene.source.values().map(|amount| amount.shifted(0)).sum();
+            match attempt.verdict {
+                Some(Verdict::Selected { sum, change }) => {
+                    let ids = attempt.ids(&processes[at]);
+                    let worth: Amount = ids.iter().map(|id| scene.source[id]).sum();
+                    prop_assert_eq!(sum, worth);
+                    prop_assert_eq!(sum.checked_sub(target.into()), Some(change));
+                    if strategy.is_strict() {
+                        prop_assert_eq!(change, Amount::ZERO);
+                    }
+                    match fate {
+                        0 => attempt.abandon(&mut scene, &mut processes[at]),
+                        1 => {
+                            scene.source.retain(|id, _| !ids.contains(id));
+                            spent += worth.shifted(0);
+                            let until = scene.now + 60 * SECOND;
+                            attempt.selector.held().iter().for_each(|&place| processes[at].pool.spent(place, until));
+                        }
+                        _ => held.push((at, attempt)),
+                    }
+                }
+                Some(Verdict::Insufficient { held }) => {
+                    prop_assert!(total < target, "{} of {}", target, total);
+                    prop_assert_eq!(held, total.into());
+                }
+                Some(Verdict::Locked { .. } | Verdict::NoFit) => prop_assert!(total >= target),
+                other => panic!("{other:?}"),
+            }
+            scene.source.insert(format!("n{number}"), new.into());
+            issued += new;
+            scene.now += SECOND;
+        }
+        let left: u64 = scene.source.values().map(|amount| amount.shifted(0)).sum();
+        prop_assert_eq!(left + spent, issued);
+        for (at, mut attempt) in held {
+            attempt.abandon(&mut scene, &mut processes[at]);
+        }
+        scene.now += 2 * MAX_AGE;
+        let all = processes[0].attempt_by(left.into(), named("fewest_inputs").unwrap(), Default::default(), 0, scene.now);
+        let all = scene.select(&mut processes[0], all).verdict;
+        prop_assert!(matches!(all, Some(Verdict::Selected { .. } | Verdict::Locked { .. })), "{:?}", all);
+    }
+}

@@ -1,0 +1,176 @@
+//! Tokens, and how what their hosts call them becomes slots and holders.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Amount;
+use super::digest::sha256;
+use crate::error::{Error, Result};
+use crate::id::{Name, SlotId};
+
+/// The longest id of a token, name of a wallet or of a currency, in bytes.
+pub const MAX_TOKEN_BYTES: usize = 256;
+
+/// A token that its source lists as unspent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Any text up to 256 bytes, the empty one too. No two spellings are the same token.
+    pub id: Arc<str>,
+    /// What it is worth.
+    pub amount: Amount,
+    /// Its age, in whatever the source counts: the lower ones are older.
+    pub since: u64,
+}
+
+impl Token {
+    /// A token whose age does not matter.
+    pub fn new(id: impl Into<Arc<str>>, amount: impl Into<Amount>) -> Self {
+        Token { id: id.into(), amount: amount.into(), since: 0 }
+    }
+}
+
+/// What a source lists of a wallet's unspent tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Some of them.
+    pub tokens: Vec<Token>,
+    /// Where the next page begins, in the source's own words; nothing if this was the last.
+    pub next: Option<String>,
+}
+
+/// Who spends tokens: what a listing shows as their holder. Whoever claims again under the same name takes the place of
+/// its own earlier claim, in any process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Spender(pub u128);
+
+impl Spender {
+    /// The spender of this name: 32 hexadecimal digits are themselves, of any other text (a transaction's id) the first
+    /// half of its SHA-256.
+    pub fn new(name: &str) -> Self {
+        let digits = name.len() == 32 && name.bytes().all(|digit| digit.is_ascii_hexdigit());
+        match u128::from_str_radix(name, 16) {
+            Ok(number) if digits => Spender(number),
+            _ => Spender(
+                sha256(name.as_bytes()).iter().take(16).fold(0, |sum, &byte| (sum << 8) | u128::from(byte)),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Spender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Spender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The slot of a token. No two ids give the same.
+///
+/// # Errors
+/// `invalid_argument` if the id is too long.
+pub(crate) fn slot_of(id: &Arc<str>) -> Result<SlotId> {
+    check(id)?;
+    // Mostly nothing has to be written otherwise, and then it is the same piece of memory.
+    let plain = !id.is_empty() && id.bytes().all(is_plain);
+    Ok(SlotId::of_token(if plain { id.clone() } else { written(id).into() }))
+}
+
+/// The name of the pool of a wallet's tokens. No two wallets give the same, and no pool of a user's has it.
+///
+/// # Errors
+/// `invalid_argument` if the wallet's name is too long.
+pub(crate) fn wallet_pool(wallet: &str) -> Result<Name> {
+    check(wallet)?;
+    Ok(Name::of_tokens(&written(wallet)))
+}
+
+pub(super) fn check(text: &str) -> Result<()> {
+    if text.len() > MAX_TOKEN_BYTES {
+        let message = format_args!("{} bytes long, at most {MAX_TOKEN_BYTES} are allowed", text.len());
+        return Err(Error::invalid("", message));
+    }
+    Ok(())
+}
+
+/// Whether a byte stands for itself in a key.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"{}%~".contains(&byte)
+}
+
+/// Text of which every byte that could not stand in a key is `~` and its two digits; the empty text is a `~` alone.
+fn written(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("~{byte:02x}"));
+        }
+    }
+    if written.is_empty() { "~".to_owned() } else { written }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn slot(id: &str) -> SlotId {
+        slot_of(&id.into()).unwrap()
+    }
+
+    #[test]
+    fn odd_ids_are_slots_that_a_key_can_hold() {
+        for (id, expected) in [
+            ("a.b", "a.b"),
+            ("", "~"),
+            ("~", "~7e"),
+            ("7e", "7e"),
+            ("a b", "a~20b"),
+            ("{x}:%", "~7bx~7d:~25"),
+            ("é", "~c3~a9"),
+            ("0xAB", "0xAB"),
+            ("a\0\n", "a~00~0a"),
+        ] {
+            assert_eq!(slot(id).as_str(), expected);
+        }
+        assert_eq!(slot(&"é".repeat(128)).as_str().len(), 768);
+        assert!(slot_of(&"x".repeat(257).into()).is_err());
+        let id: Arc<str> = "plain".into();
+        assert!(std::ptr::eq(slot_of(&id).unwrap().as_str(), &*id), "not copied");
+    }
+
+    #[test]
+    fn a_wallets_pool_is_no_other_pool() {
+        let name = |wallet: &str| wallet_pool(wallet).unwrap();
+        assert_ne!(name("a.b"), name("a"));
+        assert_ne!(name(""), name("~"));
+        assert!(Name::new(name("a").as_str()).is_err(), "no user can give it");
+        assert_ne!(name("locks").as_str(), "%locks");
+    }
+
+    #[test]
+    fn a_spender_is_its_digits_or_the_digest_of_its_name() {
+        assert_eq!(Spender::new("000000000000000000000000000000Ff").0, 255);
+        assert_eq!(Spender::new("abc").to_string(), "ba7816bf8f01cfea414140de5dae2223");
+        // A sign is no digit.
+        assert_ne!(Spender::new("+00000000000000000000000000000ff").0, 255);
+        assert_ne!(Spender::new("ff").0, 255);
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_texts_are_written_the_same(one in "\\PC{0,6}|[~0-9a-f]{0,6}", other in "\\PC{0,6}|[~0-9a-f]{0,6}") {
+            prop_assert_eq!(slot(&one) == slot(&other), one == other);
+            prop_assert_eq!(wallet_pool(&one).unwrap() == wallet_pool(&other).unwrap(), one == other);
+            let fits = slot(&one).as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"{}%".contains(&byte));
+            prop_assert!(fits);
+        }
+    }
+}
