@@ -38,7 +38,8 @@ impl Default for Bounds {
         Bounds {
             inputs: MAX_PER_REQUEST,
             attempts: 50_000,
-            rounds: 100,
+            // The time bounds it first; even so long a wait as a lease lives takes hundreds.
+            rounds: 10_000,
             pause: (10 * MILLISECOND, SECOND / 4),
             verify: false,
         }

@@ -87,8 +87,7 @@ fn f18_who_waits_goes_on_when_the_locks_of_a_crash_have_ended() {
     let short = scene.select(&mut process, short);
     assert_eq!(short.verdict, Some(Verdict::Locked { until: Some(START + TTL) }), "and says until when");
     assert!(scene.now >= START + 5 * SECOND && scene.now < START + 6 * SECOND);
-    let bounds = Bounds { rounds: 1_000, ..Bounds::default() };
-    let long = process.attempt_by(3u64.into(), Arc::new(FirstFitRandom), bounds, 2 * TTL, scene.now);
+    let long = process.attempt(3, 2 * TTL, scene.now);
     let long = scene.select(&mut process, long);
     assert_eq!(long.verdict, selected(3, 0));
     assert!(scene.now >= START + TTL && scene.now < START + TTL + SECOND);
