@@ -11,8 +11,10 @@ use crate::error::{Error, Result};
 
 /// The longest name, in bytes.
 pub const MAX_BYTES: usize = 128;
+/// The longest id of a token, name of a wallet or of a currency, in bytes.
+pub const MAX_TOKEN_BYTES: usize = 256;
 /// The longest that a store knows: a token's, of which every byte may be written in three.
-const MAX_TOLD: usize = 3 * crate::tokens::MAX_TOKEN_BYTES;
+const MAX_TOLD: usize = 3 * MAX_TOKEN_BYTES;
 
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +40,7 @@ impl SlotId {
     }
 
     /// The slot of a token, written so that it holds no separator.
+    #[cfg(feature = "tokens")]
     pub(crate) fn of_token(written: Arc<str>) -> Self {
         SlotId(written)
     }
@@ -107,6 +110,7 @@ impl Name {
     }
 
     /// The pool of a wallet's tokens, the wallet's name written without separators: a name that no user can give.
+    #[cfg(feature = "tokens")]
     pub(crate) fn of_tokens(wallet: &str) -> Self {
         Name(format!("%tokens-{wallet}").into())
     }

@@ -17,6 +17,7 @@ pub mod id;
 pub mod nonce;
 pub mod slots;
 pub mod store;
+#[cfg(feature = "tokens")]
 pub mod tokens;
 pub mod value;
 

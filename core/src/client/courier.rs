@@ -127,8 +127,11 @@ impl Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        if let Some(Reply::Granted(grants) | Reply::Partly { grants, .. }) = self.reply.take() {
-            self.refund.refund(grants);
+        match self.reply.take() {
+            Some(Reply::Granted(grants)) => self.refund.refund(grants),
+            #[cfg(feature = "tokens")]
+            Some(Reply::Partly { grants, .. }) => self.refund.refund(grants),
+            _ => {}
         }
     }
 }
@@ -156,6 +159,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     /// The store's time, or an earlier one, if it ever answered.
+    #[cfg(feature = "tokens")]
     pub fn store_time(&self) -> Option<Micros> {
         let state = self.lock();
         let passed = self.runtime.now().saturating_sub(state.heard);

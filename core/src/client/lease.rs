@@ -319,12 +319,14 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// Nothing is done for it any more: it lasts as long as the store lets it.
+    #[cfg(feature = "tokens")]
     pub(super) fn leave(&self) {
         self.close(ReleaseOptions::default());
         self.given_back();
     }
 
     /// Gives it back if it was not, and does not ask what came of that.
+    #[cfg(feature = "tokens")]
     pub(super) fn abandon(&self) {
         if let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
             self.core.release_and_forget(&self.at, outcome, cooldown);

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
-use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime, SharedSource, Tokens, TokensOptions};
+use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
+#[cfg(feature = "tokens")]
+use super::{SharedSource, Tokens, TokensOptions};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
 use crate::store::Store;
@@ -135,6 +137,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
+    #[cfg(feature = "tokens")]
     pub fn tokens(&self, wallet: &str, source: SharedSource, options: TokensOptions) -> Result<Tokens<S, R>> {
         let place = (self.options.namespace.clone(), self.options.response_timeout);
         let (tokens, core) = Tokens::new(&self.store, self.runtime.clone(), place, wallet, source, options)?;

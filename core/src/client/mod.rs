@@ -26,6 +26,7 @@ mod runtime;
 mod send;
 mod statistics;
 mod stock;
+#[cfg(feature = "tokens")]
 mod tokens;
 mod vigil;
 mod waiting;
@@ -52,6 +53,7 @@ pub use runtime::Runtime;
 pub use runtime::TokioRuntime;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 pub use statistics::Statistics;
+#[cfg(feature = "tokens")]
 pub use tokens::{
     Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,
     TokensInMemory, TokensOptions,

@@ -1,20 +1,15 @@
 //! Claiming slots.
 
-use rustc_hash::FxHashSet;
-
 use super::draw::Draw;
 use super::pool::{DOUBT, Pool};
-use super::slot::{Mode, Slot, State};
-use super::{Choice, Claim, Grant, INTEREST, MAX_SLOTS, Refusal, Reply, Strategy};
+use super::slot::Slot;
+use super::{Choice, Claim, Grant, INTEREST, MAX_SLOTS, Refusal, Reply, State, Strategy};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
 
 /// How often a weighted draw is repeated; each one fails with a chance below a half.
 const DRAWS: u32 = 32;
-
-/// Names, and where those are that the pool has.
-type Free<'a> = Vec<(&'a SlotId, Option<u32>)>;
 
 impl Pool {
     pub(super) fn claim(&mut self, now: Micros, draw: &mut Draw, claim: &Claim) -> Reply {
@@ -57,17 +52,9 @@ impl Pool {
                 Some(places) => places,
                 None => return self.refuse(now, claim, Refusal::Exhausted),
             },
+            #[cfg(feature = "tokens")]
             Choice::Free { slots, least, most, asked } => {
-                let (free, others) = self.free_of(now, claim, slots, *most, *asked);
-                if free.len() < *least as usize {
-                    return self.refuse(now, claim, Refusal::Exhausted);
-                }
-                let grants = self.grant_free(now, claim, free);
-                if others.is_empty() || grants.len() >= *most as usize {
-                    return Reply::Granted(grants);
-                }
-                let earliest = self.first_due(others);
-                return Reply::Partly { grants, earliest };
+                return self.claim_free(now, claim, slots, (*least, *most), *asked);
             }
         };
         self.line.leave(claim.holder);
@@ -75,7 +62,7 @@ impl Pool {
         Reply::Granted(places.into_iter().filter_map(grant).collect())
     }
 
-    fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {
+    pub(super) fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {
         if claim.wait {
             match (&claim.choice, why) {
                 (Choice::Any { least, .. }, Refusal::Exhausted) if *least > self.obtainable() => {
@@ -95,9 +82,9 @@ impl Pool {
             (Refusal::Quiet, _) => Some(self.quiet_until()),
             (Refusal::NoSlot, _) => None,
             (_, Choice::Any { .. }) => self.due.next(),
-            (_, Choice::These { slots, .. } | Choice::Named { slots } | Choice::Free { slots, .. }) => {
-                self.first_due(slots)
-            }
+            (_, Choice::These { slots, .. } | Choice::Named { slots }) => self.first_due(slots),
+            #[cfg(feature = "tokens")]
+            (_, Choice::Free { slots, .. }) => self.first_due(slots),
         };
         Reply::Refused { why, earliest }
     }
@@ -142,70 +129,13 @@ impl Pool {
         Some(places)
     }
 
-    /// Those of `slots` that this holder can have, at most `most`, in the order given, and where they are (nothing is made
-    /// yet); then those of them that it cannot have.
-    fn free_of<'a>(
-        &mut self,
-        now: Micros,
-        claim: &Claim,
-        slots: &'a [SlotId],
-        most: u32,
-        asked: Micros,
-    ) -> (Free<'a>, Vec<&'a SlotId>) {
-        let mut free = Vec::with_capacity(slots.len().min(most as usize));
-        let mut others = Vec::new();
-        let (mut seen, mut room) = (FxHashSet::default(), MAX_SLOTS.saturating_sub(self.total()));
-        for name in slots {
-            if free.len() >= most as usize {
-                break;
-            }
-            if !seen.insert(name) {
-                continue;
-            }
-            let place = self.find(name);
-            let slot = place.and_then(|place| self.slots.get(place as usize));
-            let can = match slot.map(|slot| (slot.state, slot.mode)) {
-                None => room > 0 && !self.line.precedes(Some(name), now, claim),
-                Some((State::Ready, _)) => !self.line.precedes(Some(name), now, claim),
-                Some((State::Leased, Mode::Enabled | Mode::Passing)) => {
-                    let own = slot.is_some_and(|slot| slot.holder == claim.holder && slot.since <= asked);
-                    own && place.is_some_and(|place| self.heed_claimant(now, place).is_none())
-                }
-                Some(_) => false,
-            };
-            if can {
-                room -= usize::from(place.is_none());
-                free.push((name, place));
-            } else {
-                others.push(name);
-            }
-        }
-        (free, others)
-    }
-
-    /// Grants what is free to a claim of that.
-    fn grant_free(&mut self, now: Micros, claim: &Claim, free: Free<'_>) -> Vec<Grant> {
-        self.line.leave(claim.holder);
-        let mut grants = Vec::with_capacity(free.len());
-        for (name, place) in free {
-            let place = place.unwrap_or_else(|| self.place_of_name(name));
-            if let Some(slot) = self.slots.get_mut(place as usize).filter(|slot| slot.state == State::Leased)
-            {
-                // What became of its nonce under the lease before, nobody says any more.
-                slot.set_nonce(slot.nonce.unsettled(), now);
-            }
-            grants.extend(self.grant(now, place, claim));
-        }
-        grants
-    }
-
     /// The place of a name, which is made if it is not there.
     pub(super) fn place_of_name(&mut self, name: &SlotId) -> u32 {
         self.find(name).unwrap_or_else(|| self.place_of(Slot::passing(name.clone())))
     }
 
     /// When the first of `slots` is due.
-    fn first_due<'a>(&self, slots: impl IntoIterator<Item = &'a SlotId>) -> Option<Micros> {
+    pub(super) fn first_due<'a>(&self, slots: impl IntoIterator<Item = &'a SlotId>) -> Option<Micros> {
         let due = |id: &SlotId| {
             let slot = self.slots.get(self.find(id)? as usize)?;
             matches!(slot.state, State::Leased | State::Offered | State::Cooling).then_some(slot.until)

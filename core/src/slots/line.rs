@@ -124,7 +124,8 @@ impl Line {
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
-            Choice::These { .. } | Choice::Free { .. } => return,
+            // They stand beside the line.
+            _ => return,
         };
         let (names, turn) = (names.into(), turn(now, claim));
         let Claim { priority, steal, .. } = *claim;

@@ -18,6 +18,8 @@ mod claim;
 mod draw;
 mod due;
 mod envelope;
+#[cfg(feature = "tokens")]
+mod free;
 mod lanes;
 mod lease;
 mod line;

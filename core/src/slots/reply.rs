@@ -11,6 +11,7 @@ pub enum Reply {
     /// The claim was granted.
     Granted(Vec<Grant>),
     /// Fewer names than were asked for are free ([`crate::slots::Choice::Free`]); these were granted.
+    #[cfg(feature = "tokens")]
     Partly {
         /// At least as many as were needed.
         grants: Vec<Grant>,
@@ -98,6 +99,7 @@ impl Reply {
     pub fn kind(&self) -> &'static str {
         match self {
             Reply::Granted(_) => "granted",
+            #[cfg(feature = "tokens")]
             Reply::Partly { .. } => "partly",
             Reply::Refused { .. } => "refused",
             Reply::Renewed { .. } => "renewed",

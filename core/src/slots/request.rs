@@ -138,6 +138,7 @@ pub enum Choice {
     /// does not have are free, and made for the time of their lease. So is what this holder was granted before it asked:
     /// the new lease takes the place of the old one. Not so what it was granted since: then this claim is one that was
     /// delayed, and what came of it is given back, while a later one of the same holder stands.
+    #[cfg(feature = "tokens")]
     Free {
         /// The ids; one that is there twice counts once.
         slots: Vec<SlotId>,

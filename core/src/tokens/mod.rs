@@ -29,6 +29,8 @@ pub use strategy::{
     BestFit, Boltzmann, Consolidate, Exact, FewestInputs, FirstFitRandom, OldestFirst, RandomImprove,
     SmallestSufficient, Strategy, named,
 };
-pub use token::{MAX_TOKEN_BYTES, Page, Spender, Token};
+pub use token::{Page, Spender, Token};
+
+pub use crate::id::MAX_TOKEN_BYTES;
 pub(crate) use token::{slot_of, wallet_pool};
 pub use total::Total;

@@ -6,10 +6,7 @@ use std::sync::Arc;
 use super::Amount;
 use super::digest::sha256;
 use crate::error::{Error, Result};
-use crate::id::{Name, SlotId};
-
-/// The longest id of a token, name of a wallet or of a currency, in bytes.
-pub const MAX_TOKEN_BYTES: usize = 256;
+use crate::id::{MAX_TOKEN_BYTES, Name, SlotId};
 
 /// A token that its source lists as unspent.
 #[derive(Clone, Debug, PartialEq, Eq)]

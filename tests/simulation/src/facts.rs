@@ -186,7 +186,8 @@ fn bid_of_memory(claim: &Claim) -> Bid {
         holder: holder(claim.holder),
         wish: match &claim.choice {
             Choice::Any { least, .. } => Wish::Any(u64::from(*least)),
-            Choice::These { .. } => Wish::These,
+            // Nobody here claims what is free, and it stands beside the line.
+            Choice::These { .. } | Choice::Free { .. } => Wish::These,
             Choice::Named { slots } => {
                 Wish::Names(slots.iter().map(|slot| slot.as_str().to_owned()).collect())
             }

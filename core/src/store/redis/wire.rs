@@ -194,6 +194,7 @@ impl Words {
             Choice::Named { slots } => {
                 self.text("named").ids(slots);
             }
+            #[cfg(feature = "tokens")]
             Choice::Free { slots, least, most, asked } => {
                 self.text("free")
                     .number(u64::from(*least))
@@ -298,6 +299,7 @@ impl<'a> Reader<'a> {
     fn reply(&mut self) -> Option<Reply> {
         Some(match self.word()? {
             "granted" => Reply::Granted(self.many(Self::grant)?),
+            #[cfg(feature = "tokens")]
             "partly" => {
                 let earliest = self.optional()?;
                 Reply::Partly { grants: self.many(Self::grant)?, earliest }
