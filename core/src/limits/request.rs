@@ -54,6 +54,13 @@ pub enum Act {
     Reset,
 }
 
+impl Act {
+    /// Whether it makes a reservation or ends one.
+    pub(crate) fn is_of_reservation(self) -> bool {
+        matches!(self, Act::Reserve { .. } | Act::Commit { .. } | Act::GiveBack { .. })
+    }
+}
+
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {

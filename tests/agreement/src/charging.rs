@@ -60,7 +60,13 @@ impl Charging {
             return self.random.of(&self.sent);
         }
         let count = if self.random.once_in(8) { 1 + self.random.below(20) } else { 1 + self.random.below(3) };
-        let requests = (0..count).map(|_| self.request()).collect();
+        let mut requests: Vec<Request> = Vec::new();
+        for _ in 0..count {
+            // What is said once more is said in a word.
+            let repeats = !requests.is_empty() && self.random.once_in(3);
+            let request = if repeats { requests[requests.len() - 1].clone() } else { self.request() };
+            requests.push(request);
+        }
         let lane = (!self.random.once_in(3)).then(|| self.lane());
         let not_after = match self.random.below(10) {
             0 => Some(now.saturating_sub(self.random.below(2 * self.unit))),

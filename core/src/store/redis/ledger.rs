@@ -67,7 +67,16 @@ fn command(keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
         None => keys.of("lane"),
     };
     let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
-    envelope.requests.iter().for_each(|request| words.request(request));
+    let mut last = None;
+    for request in &envelope.requests {
+        // Many callers of one process ask for the same.
+        if last == Some(request) && !request.act.is_of_reservation() {
+            words.words.push("again".to_owned());
+        } else {
+            words.request(request);
+        }
+        last = Some(request);
+    }
     let Words { named, words, .. } = words;
     let mut command = Vec::with_capacity(6 + named.len() + words.len());
     match whole {

@@ -5,6 +5,7 @@
 -- ARGV  schema, sequence | '-', not_after | '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
 --       reserve | commit | return, count, the reservation's key, ttl, charges
+--       again: as the one before it, which is none that has a reservation
 --       where a charge is: key (0 if none), kind, max, period, burst or offset, cost
 --
 -- Times, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot hold;
@@ -62,9 +63,10 @@ local function scale(a, b, c)
 end
 
 local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
-local cursor, words = 4, #args
+local cursor, words, what, count, first = 4, #args, nil, nil, nil
 while cursor <= words do
-  local what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2
+  local again = args[cursor] == 'again'
+  if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
   local charges, gives, ttl, held, parts, answer = what == 'take', what == 'refund', 0, nil, nil, nil
   if what == 'reserve' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
@@ -85,7 +87,7 @@ while cursor <= words do
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000)) }
     end
   end
-  cursor = first + 6 * count
+  cursor = again and cursor + 1 or first + 6 * count
 
   -- Which of the charges binds, and what its limit says.
   local binding, bound_allowed, bound_remaining, bound_retry, bound_reset
