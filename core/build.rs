@@ -1,4 +1,4 @@
-//! Prepares the script of the store in Redis: puts it together, leaves out its comments and indents, writes out its
+//! Prepares the scripts of the store in Redis: puts each together, leaves out its comments and indents, writes out its
 //! constants, and finds the name that Redis gives it.
 
 use std::collections::BTreeMap;
@@ -7,17 +7,27 @@ use std::{env, fs, io};
 
 use sha1_smol::Sha1;
 
-const FOLDER: &str = "src/store/redis/slots";
-/// The parts of the script, each of which knows those before it.
-const PARTS: [&str; 13] = [
-    "pool", "slot", "places", "draw", "grant", "stealing", "line", "due", "envelope", "claim", "lease",
-    "seldom", "reply",
+/// Each script: its folder, and its parts, each of which knows those before it.
+const SCRIPTS: [(&str, &[&str]); 2] = [
+    (
+        "slots",
+        &[
+            "pool", "slot", "places", "draw", "grant", "stealing", "line", "due", "envelope", "claim",
+            "lease", "seldom", "reply",
+        ],
+    ),
+    ("limits", &["ledger", "refill", "gcra", "cells", "sums", "verdict"]),
 ];
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed={FOLDER}");
-    let parts = PARTS.map(|part| fs::read_to_string(format!("{FOLDER}/{part}.lua")));
-    let source = parts.into_iter().collect::<io::Result<String>>()?;
+    SCRIPTS.iter().try_for_each(|(name, parts)| prepare(name, parts))
+}
+
+fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
+    let folder = format!("src/store/redis/{name}");
+    println!("cargo::rerun-if-changed={folder}");
+    let parts = parts.iter().map(|part| fs::read_to_string(format!("{folder}/{part}.lua")));
+    let source = parts.collect::<io::Result<String>>()?;
     let mut constants = BTreeMap::new();
     // Every line stays, if only as an empty one, so that what the server says of a line can be found in the source.
     let lines = source.lines().map(|line| {
@@ -27,8 +37,8 @@ fn main() -> io::Result<()> {
     });
     let script: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
     let folder = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
-    fs::write(folder.join("slots.sha1"), Sha1::from(&script).digest().to_string())?;
-    fs::write(folder.join("slots.lua"), script)
+    fs::write(folder.join(format!("{name}.sha1")), Sha1::from(&script).digest().to_string())?;
+    fs::write(folder.join(format!("{name}.lua")), script)
 }
 
 /// A line with the values of the constants in it; one that only declares constants (`local ONE, TWO = 1, 2`) is left

@@ -115,6 +115,11 @@ impl Name {
         Name(format!("%tokens-{wallet}").into())
     }
 
+    /// What the limits of a scope are kept under: a name that no user can give, for every scope another.
+    pub(crate) fn of_limits(scope: Option<&Name>) -> Self {
+        Name(scope.map_or("%limits".into(), |scope| format!("%limits:{scope}").into()))
+    }
+
     /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::limits::{self, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
@@ -11,7 +12,7 @@ use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 use super::{SharedSource, Tokens, TokensOptions};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
-use crate::store::Store;
+use crate::store::{LimitStore, Store};
 use crate::value::{Options, Value};
 use crate::{Micros, SECOND};
 
@@ -23,8 +24,12 @@ pub struct Leasehold<S: Store, R: Runtime> {
     pools: Mutex<Opened<S, R>>,
     /// The pool of its locks, once there is one. Kept, because it knows the highest fence that was seen.
     locks: Mutex<Option<Arc<PoolCore<S, R>>>>,
+    /// Its limits.
+    scopes: Mutex<Scopes<R>>,
 }
 
+/// The limits that a handle opened, by scope.
+type Scopes<R> = Vec<(Name, Arc<dyn OpenedScope<R>>)>;
 /// The pools that a handle opened; nothing once it is closed.
 type Opened<S, R> = Option<Vec<Weak<PoolCore<S, R>>>>;
 
@@ -87,7 +92,8 @@ fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
 impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
     pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
-        Leasehold { store, runtime, options, pools: Mutex::new(Some(Vec::new())), locks: Mutex::default() }
+        let (pools, locks, scopes) = (Mutex::new(Some(Vec::new())), Mutex::default(), Mutex::default());
+        Leasehold { store, runtime, options, pools, locks, scopes }
     }
 
     /// The defaults of this handle's pools.
@@ -164,23 +170,72 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         Ok(locks.insert(pool.core).clone())
     }
 
+    /// The limits of a scope, made by `make` if there are none yet.
+    pub(super) fn scope(
+        &self,
+        scope: Name,
+        make: impl FnOnce(&PoolName, R, Micros) -> Arc<dyn OpenedScope<R>>,
+    ) -> Result<Arc<Scope<R>>> {
+        if self.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return Err(closed());
+        }
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, opened)) = scopes.iter().find(|(name, _)| *name == scope) {
+            return Ok(opened.clone().scope());
+        }
+        let OpenOptions { namespace, response_timeout, .. } = &self.options;
+        let name = PoolName { namespace: namespace.clone(), pool: scope };
+        let opened = make(&name, self.runtime.clone(), *response_timeout);
+        scopes.push((name.pool, opened.clone()));
+        Ok(opened.scope())
+    }
+
+    pub(super) fn store(&self) -> &S {
+        &self.store
+    }
+
     /// Closes the pool when this handle is closed.
     fn enroll(&self, core: &Arc<PoolCore<S, R>>) -> Result<()> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pools) = &mut *pools else {
-            return Err(Error::new(Code::Cancelled, "this handle was closed; open anew"));
+            return Err(closed());
         };
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(core));
         Ok(())
     }
 
-    /// Opens no more pools, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay
+    /// Opens no more pools and limits, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay
     /// held until they are given back.
     pub fn close(&self) {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
+        let scopes = std::mem::take(&mut *self.scopes.lock().unwrap_or_else(PoisonError::into_inner));
+        scopes.iter().for_each(|(_, scope)| scope.close());
     }
+}
+
+impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
+    /// A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one
+    /// name and kind share what was used, whatever their options are.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
+    pub fn limit(&self, name: &str, options: &LimitOptions) -> Result<Limit<R>> {
+        limits::open(self, name, options)
+    }
+
+    /// Limits of this handle that are charged as one: see [`Limit::group`].
+    ///
+    /// # Errors
+    /// As [`Limit::group`].
+    pub fn limits<'a>(&self, members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Limit<R>> {
+        Limit::group(members)
+    }
+}
+
+fn closed() -> Error {
+    Error::new(Code::Cancelled, "this handle was closed; open anew")
 }
 
 impl<S: Store, R: Runtime> fmt::Debug for Leasehold<S, R> {

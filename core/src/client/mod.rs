@@ -14,6 +14,7 @@ mod holding;
 mod keeper;
 mod lease;
 mod leasehold;
+mod limits;
 mod lock;
 #[cfg(feature = "redis")]
 pub mod native;
@@ -39,6 +40,9 @@ pub use calls::{Begun, Calls, holding, let_go};
 pub use engine::Engine;
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
+pub use limits::{
+    Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions, read_amount,
+};
 pub use lock::{Lock, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
 pub(crate) use options::rest;

@@ -316,7 +316,7 @@ fn count(value: &Value) -> Result<u32> {
     }
 }
 
-fn priority(value: &Value) -> Result<i16> {
+pub(super) fn priority(value: &Value) -> Result<i16> {
     match value.as_number()? {
         priority if priority.fract() == 0.0 && priority.abs() <= f64::from(i16::MAX) => Ok(priority as i16),
         _ => Err(Error::invalid("", "must be a whole number from -32,767 to 32,767")),

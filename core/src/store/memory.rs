@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::ledger::MemoryLedger;
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
 use crate::id::PoolName;
@@ -18,9 +19,11 @@ pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
 #[derive(Clone)]
 pub struct MemoryStore {
     pools: Arc<Mutex<Pools>>,
+    ledgers: Arc<Mutex<Ledgers>>,
     clock: StoreClock,
 }
 
+type Ledgers = Vec<(PoolName, Arc<MemoryLedger>)>;
 type Pools = Vec<(PoolName, Arc<MemoryPool>)>;
 
 /// One pool in memory.
@@ -35,7 +38,7 @@ pub struct MemoryPool {
 impl MemoryStore {
     /// A store of its own, which nobody else can open.
     pub fn new(clock: StoreClock) -> Self {
-        MemoryStore { pools: Arc::default(), clock }
+        MemoryStore { pools: Arc::default(), ledgers: Arc::default(), clock }
     }
 
     /// The store of this name in this process; the clock is that of whoever opened it first.
@@ -48,6 +51,17 @@ impl MemoryStore {
         let store = MemoryStore::new(clock);
         stores.push((name.to_owned(), store.clone()));
         store
+    }
+
+    /// The limits of this scope.
+    pub(super) fn ledger_of(&self, scope: &PoolName) -> Arc<MemoryLedger> {
+        let mut ledgers = unpoisoned(&self.ledgers);
+        if let Some((_, ledger)) = ledgers.iter().find(|(known, _)| known == scope) {
+            return ledger.clone();
+        }
+        let ledger = Arc::new(MemoryLedger::new(self.clock.clone()));
+        ledgers.push((scope.clone(), ledger.clone()));
+        ledger
     }
 }
 

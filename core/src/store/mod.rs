@@ -2,6 +2,7 @@
 //! ready; it holds no rule of its own.
 
 pub mod either;
+pub mod ledger;
 pub mod memory;
 pub mod redis;
 #[cfg(any(test, feature = "suite"))]
@@ -12,6 +13,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use either::EitherStore;
+pub use ledger::{LimitStore, StoreLedger};
 pub use memory::MemoryStore;
 pub use redis::RedisStore;
 

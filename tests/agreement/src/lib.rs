@@ -7,6 +7,7 @@
 //!
 //! The scenarios of [`scenarios`] are kept as transcripts in `tests/vectors`, which every language replays.
 
+mod charging;
 mod json;
 mod ledger;
 mod random;
@@ -15,6 +16,7 @@ mod script;
 mod traffic;
 mod transports;
 
+pub use charging::Charging;
 pub use json::{to_json, to_value};
 pub use random::{Random, seeds};
 pub use script::Script;

@@ -3,6 +3,7 @@
 //! How a command reaches the server is a [`Transport`]: native TCP (feature `redis`), or functions that
 //! the host supplies.
 
+mod ledger;
 #[cfg(feature = "redis")]
 mod native;
 #[cfg(feature = "redis")]
@@ -10,6 +11,7 @@ mod subscriptions;
 mod transport;
 mod wire;
 
+pub use ledger::{LIMITS_SCRIPT, RedisLedger};
 #[cfg(feature = "redis")]
 pub use native::{NativeTransport, RedisUrl};
 pub use transport::{Resp, Transport, TransportError};

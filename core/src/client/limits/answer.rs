@@ -1,0 +1,65 @@
+//! What a limit answers.
+
+use crate::Micros;
+use crate::error::{Code, Error};
+use crate::id::Name;
+use crate::limits::Amount;
+
+/// Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of
+/// those that allow, the one of which least remains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitAnswer {
+    /// Whether all limits allow it, and it was charged.
+    pub allowed: bool,
+    /// The limit that binds; nothing where there is none.
+    pub limit: Option<Name>,
+    /// What can still be taken of that limit.
+    pub remaining: Amount,
+    /// When it would be allowed: 0 if it is, nothing if it never will be. Of what is in flight, when the first that is
+    /// not given back ends by itself.
+    pub retry_after: Option<Micros>,
+    /// When that limit is as if never used; nothing if never.
+    pub reset_after: Option<Micros>,
+    /// Who says so.
+    pub said: Said,
+}
+
+/// Who says whether something is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The store.
+    Store,
+    /// This process, which remembers that the store refused the like a moment ago.
+    Memory,
+    /// This process, while the store cannot be used: the limit is open then.
+    Outage,
+}
+
+impl LimitAnswer {
+    /// What is allowed because nothing forbids it.
+    pub(super) fn unbound(said: Said) -> Self {
+        LimitAnswer {
+            allowed: true,
+            limit: None,
+            remaining: Amount::MAX,
+            retry_after: Some(0),
+            reset_after: Some(0),
+            said,
+        }
+    }
+
+    /// The refusal as an error.
+    #[must_use]
+    pub fn error(&self) -> Error {
+        let name = self.limit.as_ref().map_or("", Name::as_str);
+        let left = self.remaining;
+        let message = match self.retry_after {
+            Some(time) => {
+                let time = time.div_ceil(1_000);
+                format!("the limit {name} has {left} left; try again in {time} ms")
+            }
+            None => format!("the limit {name} has {left} left, and will never allow so much; ask for less"),
+        };
+        Error::new(Code::Limited, message)
+    }
+}

@@ -1,0 +1,331 @@
+//! Carries the requests of one scope's callers to its store.
+//!
+//! As the courier of pools does: requests that wait at the same moment travel in one envelope, and an envelope that got no
+//! answer is sent again under the same number, so that nothing is charged twice.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+
+use super::super::courier::unavailable;
+use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::limits::{Act, Answer, Envelope, Reply, Request};
+use crate::slots::Lane;
+use crate::store::{Certainty, StoreError, StoreLedger};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The most requests of one envelope.
+const BATCH: usize = 64;
+/// The most envelopes under way at once.
+const LANES: usize = 8;
+/// Another envelope sets out while one is under way only when that has taken so long, or so many requests wait. Both
+/// quadruple with every envelope that is under way.
+const PATIENCE: Micros = 300;
+const CROWD: usize = 32;
+/// The most requests that wait.
+const QUEUE: usize = 100_000;
+/// How long after its sending an envelope may still be performed.
+const VALIDITY: Micros = 10 * SECOND;
+/// How long it is tried to end a reservation that nobody waits for.
+const PURSUIT: Micros = 30 * SECOND;
+/// The first and the longest pause before a failed envelope is sent again.
+const BACKOFF: (Micros, Micros) = (20 * MILLISECOND, SECOND / 2);
+
+/// The carrier of one scope in one process.
+pub(super) struct Carrier<R> {
+    ledger: Box<dyn AnyLedger>,
+    runtime: R,
+    client: u128,
+    response_timeout: Micros,
+    state: Mutex<State>,
+}
+
+/// A store's ledger of any type: what is generic over stores is compiled for each of them.
+pub(super) trait AnyLedger: MaybeSend + MaybeSync {
+    fn charge_now(&self, request: &Request) -> Option<Reply>;
+    fn charge<'a>(&'a self, envelope: &'a Envelope) -> BoxedFuture<'a, Result<Answer, StoreError>>;
+}
+
+impl<L: StoreLedger> AnyLedger for L {
+    fn charge_now(&self, request: &Request) -> Option<Reply> {
+        StoreLedger::charge_now(self, request)
+    }
+
+    fn charge<'a>(&'a self, envelope: &'a Envelope) -> BoxedFuture<'a, Result<Answer, StoreError>> {
+        Box::pin(StoreLedger::charge(self, envelope))
+    }
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Parcel>,
+    lanes: Vec<LaneState>,
+    /// The store's time in an answer, and when its envelope was sent.
+    clock: Option<(Micros, Micros)>,
+    /// What the store said, while it does not answer.
+    trouble: Option<String>,
+}
+
+#[derive(Default)]
+struct LaneState {
+    sequence: u64,
+    /// When its envelope was sent; `None` while it rests.
+    since: Option<Micros>,
+}
+
+/// A request and the caller that waits for its reply.
+struct Parcel {
+    request: Request,
+    /// When the caller is told of a failure instead of another attempt.
+    patience: Micros,
+    /// Until when it is sent even if nobody waits for the reply; 0 if it is not.
+    stands: Micros,
+    caller: oneshot::Sender<Result<Reply>>,
+}
+
+impl<R: Runtime> Carrier<R> {
+    pub fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
+        let client = runtime.random_id();
+        Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
+    }
+
+    /// Asks a store that answers at once.
+    pub fn ask_now(&self, request: &Request) -> Option<Reply> {
+        self.ledger.charge_now(request)
+    }
+
+    /// Asks the store. A failure is told when it has not answered for its time.
+    ///
+    /// # Errors
+    /// `store_unavailable` with the cause; `busy` if too many requests wait.
+    pub async fn ask(self: &Arc<Self>, request: Request) -> Result<Reply> {
+        if let Some(reply) = self.ledger.charge_now(&request) {
+            return Ok(reply);
+        }
+        let patience = self.runtime.now() + self.response_timeout;
+        // What ends a reservation is not given up with its caller.
+        let stands =
+            if matches!(request.act, Act::Commit { .. } | Act::GiveBack { .. }) { PURSUIT } else { 0 };
+        let reply = self.enqueue(request, patience, stands)?;
+        match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
+            Some(reply) => {
+                reply.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
+            }
+            None => Err(unavailable(self.lock().trouble.as_deref().unwrap_or("no answer in time"))),
+        }
+    }
+
+    /// Has the store do something that nobody waits for.
+    pub fn tell(self: &Arc<Self>, request: Request) {
+        if self.ledger.charge_now(&request).is_none() {
+            // The queue can be full; a reservation then ends by itself.
+            let _ = self.enqueue(request, self.runtime.now() + PURSUIT, PURSUIT);
+        }
+    }
+
+    fn enqueue(
+        self: &Arc<Self>,
+        request: Request,
+        patience: Micros,
+        stands: Micros,
+    ) -> Result<oneshot::Receiver<Result<Reply>>> {
+        let (caller, reply) = oneshot::channel();
+        let now = self.runtime.now();
+        let stands = if stands > 0 { now + stands } else { 0 };
+        let mut state = self.lock();
+        if state.queue.len() >= QUEUE {
+            return Err(Error::new(
+                Code::Busy,
+                format!("{QUEUE} requests wait for the store already; try again later"),
+            ));
+        }
+        state.queue.push_back(Parcel { request, patience, stands, caller });
+        let lane = state.lane_for_more(now);
+        drop(state);
+        self.start(lane);
+        Ok(reply)
+    }
+
+    fn start(self: &Arc<Self>, lane: Option<usize>) {
+        if let Some(lane) = lane {
+            let carrier = self.clone();
+            self.runtime.spawn(async move { carrier.drive(lane).await });
+        }
+    }
+
+    /// Sends envelope after envelope until nothing waits.
+    async fn drive(self: Arc<Self>, lane: usize) {
+        loop {
+            let (parcels, another) = {
+                let mut state = self.lock();
+                let now = self.runtime.now();
+                let parcels = state.take_batch(now);
+                if let Some(lane) = state.lanes.get_mut(lane) {
+                    lane.since = (!parcels.is_empty()).then_some(now);
+                }
+                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
+                (parcels, another)
+            };
+            if parcels.is_empty() {
+                return;
+            }
+            self.start(another);
+            self.deliver(lane, parcels).await;
+        }
+    }
+
+    async fn deliver(self: &Arc<Self>, lane: usize, mut parcels: Vec<Parcel>) {
+        let mut envelope = self.envelope(lane, &parcels);
+        let (first, mut attempts, mut uncertain) = (self.runtime.now(), 0, false);
+        loop {
+            attempts += 1;
+            let sent = self.runtime.now();
+            let failure = match self.attempt(&envelope).await {
+                Ok(Answer::Performed(performed)) => {
+                    // Nobody knows to which sending a repeated answer belongs.
+                    self.learn(performed.now, (attempts == 1).then_some(sent));
+                    return self.hand_out(parcels, performed.replies);
+                }
+                // Too late by the store's clock: it was not performed before, or its answer would have come.
+                Ok(Answer::Stale { now }) => {
+                    self.learn(now, Some(sent));
+                    uncertain = false;
+                    StoreError::new(Certainty::NotPerformed, "the store's clock jumps")
+                }
+                Err(error) => error,
+            };
+            uncertain |= failure.certainty == Certainty::Unknown;
+            let now = self.runtime.now();
+            if failure.certainty == Certainty::Refused || now > first + PURSUIT {
+                parcels.into_iter().for_each(|parcel| parcel.tell(&failure.cause));
+                self.lock().trouble = Some(failure.cause);
+                return;
+            }
+            // The envelope has to be sent again as it was, unless it surely was not performed.
+            for parcel in parcels.iter_mut().filter(|parcel| parcel.patience <= now) {
+                parcel.give_up(&failure.cause);
+            }
+            self.lock().trouble_is(failure.cause, now);
+            if !uncertain {
+                parcels.retain(|parcel| parcel.is_wanted(now));
+                envelope = self.envelope(lane, &parcels);
+            }
+            if !parcels.iter().any(|parcel| parcel.is_wanted(now)) {
+                return;
+            }
+            let (least, most) = BACKOFF;
+            self.runtime.sleep(self.runtime.jitter(most.min(least << attempts.min(10)))).await;
+        }
+    }
+
+    async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let deadline = self.runtime.now() + self.response_timeout;
+        let answer = runtime::by(&self.runtime, deadline, pin!(self.ledger.charge(envelope))).await;
+        answer.unwrap_or_else(|| {
+            let time = self.response_timeout / MILLISECOND;
+            Err(StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms")))
+        })
+    }
+
+    fn envelope(&self, number: usize, parcels: &[Parcel]) -> Envelope {
+        let now = self.runtime.now();
+        let mut state = self.lock();
+        let sequence = state.lanes.get_mut(number).map_or(0, |lane| {
+            lane.sequence += 1;
+            lane.sequence
+        });
+        Envelope {
+            lane: Some(Lane { client: self.client, number: number as u16, sequence }),
+            not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
+            requests: parcels.iter().map(|parcel| parcel.request.clone()).collect(),
+        }
+    }
+
+    /// Learns what time it is there.
+    fn learn(&self, now: Micros, sent: Option<Micros>) {
+        let mut state = self.lock();
+        state.trouble = None;
+        if let Some(sent) = sent {
+            state.clock = Some((now, sent));
+        }
+    }
+
+    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, replies: Vec<Reply>) {
+        for (parcel, reply) in parcels.into_iter().zip(replies) {
+            let gone = parcel.caller.send(Ok(reply)).is_err();
+            // What was reserved for a caller that left is given back.
+            if gone
+                && let Act::Reserve { id, .. } = parcel.request.act
+                && matches!(reply, Reply::Judged(verdict) if verdict.allowed)
+            {
+                self.tell(Request { act: Act::GiveBack { id }, charges: parcel.request.charges });
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A resting lane, if the waiting requests should not wait for one that is under way.
+    fn lane_for_more(&mut self, now: Micros) -> Option<usize> {
+        let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
+        let others = self.lanes.iter().filter(|lane| lane.since.is_some()).count().saturating_sub(1);
+        let crowded = self.queue.len() >= CROWD << (2 * others);
+        let waits = youngest.is_some_and(|since| now < since + (PATIENCE << (2 * others)) && !crowded);
+        if waits || (youngest.is_some() && self.trouble.is_some()) {
+            return None;
+        }
+        let at = self.lanes.iter().position(|lane| lane.since.is_none()).unwrap_or(self.lanes.len());
+        if at == self.lanes.len() {
+            if at == LANES {
+                return None;
+            }
+            self.lanes.push(LaneState::default());
+        }
+        self.lanes.get_mut(at)?.since = Some(now);
+        Some(at)
+    }
+
+    fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
+        let mut batch = Vec::new();
+        while batch.len() < BATCH
+            && let Some(parcel) = self.queue.pop_front()
+        {
+            if parcel.is_wanted(now) {
+                batch.push(parcel);
+            }
+        }
+        batch
+    }
+
+    /// Tells those who wait for their envelope, and have no patience left, what the store said.
+    fn trouble_is(&mut self, cause: String, now: Micros) {
+        for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
+            parcel.give_up(&cause);
+        }
+        self.trouble = Some(cause);
+    }
+}
+
+impl Parcel {
+    fn is_wanted(&self, now: Micros) -> bool {
+        self.stands > now || !self.caller.is_canceled()
+    }
+
+    /// Tells the caller of a failure; the request stays.
+    fn give_up(&mut self, cause: &str) {
+        let (gone, _) = oneshot::channel();
+        let caller = std::mem::replace(&mut self.caller, gone);
+        let _ = caller.send(Err(unavailable(cause)));
+    }
+
+    fn tell(mut self, cause: &str) {
+        self.give_up(cause);
+    }
+}

@@ -1,0 +1,343 @@
+//! A limit, or several that are charged as one.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::select;
+
+use super::answer::{LimitAnswer, Said};
+use super::scope::Scope;
+use super::{Outage, Reservation, WaitOptions};
+use crate::client::{Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::id::Name;
+use crate::limits::{Act, Amount, Charge, MAX_CHARGES, MAX_RESERVATION, Rule};
+use crate::{MILLISECOND, Micros};
+
+/// How often is looked for what is given back in flight elsewhere: at first, and at most.
+const LOOK: (Micros, Micros) = (10 * MILLISECOND, 250 * MILLISECOND);
+
+/// A limit, or several that are charged as one: all of them or none.
+pub struct Limit<R: Runtime> {
+    /// Nothing where there is nothing to ask.
+    scope: Option<Arc<Scope<R>>>,
+    parts: Arc<[Part]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    name: Name,
+    rule: Rule,
+    outage: Outage,
+    /// What a take charges of it, whatever its own cost is.
+    cost: Option<Amount>,
+}
+
+impl<R: Runtime> Limit<R> {
+    pub(super) fn new(scope: Arc<Scope<R>>, name: Name, rule: Rule, outage: Outage) -> Self {
+        Limit { scope: Some(scope), parts: [Part { name, rule, outage, cost: None }].into() }
+    }
+
+    /// The limits as one. What is `None` is left out, and one of none allows everything; groups can be members of
+    /// groups, and a limit that is there twice is charged once.
+    ///
+    /// # Errors
+    /// `invalid_argument` if they are of different handles or scopes, if they are more than 64, or if one name stands for
+    /// different limits.
+    pub fn group<'a>(members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Self> {
+        let (mut scope, mut parts): (Option<Arc<Scope<R>>>, Vec<Part>) = (None, Vec::new());
+        for member in members.into_iter().flatten() {
+            if let (Some(one), Some(other)) = (&scope, &member.scope)
+                && !Arc::ptr_eq(one, other)
+            {
+                return Err(Error::invalid(
+                    "limits",
+                    "must be of one handle and one scope to be charged as one",
+                ));
+            }
+            scope = scope.or_else(|| member.scope.clone());
+            for part in member.parts.iter() {
+                match parts.iter().find(|known| known.name == part.name) {
+                    None => parts.push(part.clone()),
+                    Some(known) if known == part => {}
+                    Some(_) => {
+                        let message =
+                            format_args!("\"{}\" is there twice, with different options", part.name);
+                        return Err(Error::invalid("limits", message));
+                    }
+                }
+            }
+        }
+        if parts.len() > MAX_CHARGES {
+            return Err(Error::invalid(
+                "limits",
+                format_args!("{} limits; at most {MAX_CHARGES}", parts.len()),
+            ));
+        }
+        Ok(Limit { scope, parts: parts.into() })
+    }
+
+    /// The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one
+    /// and costs its gas.
+    #[must_use]
+    pub fn at_cost(&self, cost: impl Into<Amount>) -> Self {
+        let cost = Some(cost.into());
+        let parts = self.parts.iter().map(|part| Part { cost, ..part.clone() });
+        Limit { scope: self.scope.clone(), parts: parts.collect() }
+    }
+
+    /// Charges a cost, if all limits allow it. A refused attempt is not charged. A cost of 0 is allowed and brings the
+    /// limit up to this time, before its options change.
+    ///
+    /// # Errors
+    /// `store_unavailable` where the limit is closed then; `invalid_argument` for limits of what is in flight, of which is
+    /// taken by [`Self::reserve`].
+    pub async fn take(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
+        self.check_takes()?;
+        self.judge(Act::Take, cost.into()).await
+    }
+
+    /// The same as a truth value.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub async fn increment(&self, cost: impl Into<Amount>) -> Result<bool> {
+        Ok(self.take(cost).await?.allowed)
+    }
+
+    /// The same, where a refusal is an error.
+    ///
+    /// # Errors
+    /// `limited`, and as [`Self::take`].
+    pub async fn increment_or_fail(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
+        let answer = self.take(cost).await?;
+        if answer.allowed { Ok(answer) } else { Err(answer.error()) }
+    }
+
+    /// Whether a cost would be allowed, when, and what remains. Nothing is charged.
+    ///
+    /// # Errors
+    /// `store_unavailable` where the limit is closed then.
+    pub async fn peek(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
+        self.judge(Act::Peek, cost.into()).await
+    }
+
+    /// Whether a cost would be refused.
+    ///
+    /// # Errors
+    /// As [`Self::peek`].
+    pub async fn exceeded(&self, cost: impl Into<Amount>) -> Result<bool> {
+        Ok(!self.peek(cost).await?.allowed)
+    }
+
+    /// The limit that refuses a cost, if one does.
+    ///
+    /// # Errors
+    /// As [`Self::peek`].
+    pub async fn limit_exceeded(&self, cost: impl Into<Amount>) -> Result<Option<Name>> {
+        let answer = self.peek(cost).await?;
+        Ok(if answer.allowed { None } else { answer.limit })
+    }
+
+    /// What can still be taken; of several limits, of that of which least remains.
+    ///
+    /// # Errors
+    /// As [`Self::peek`].
+    pub async fn remaining(&self) -> Result<Amount> {
+        Ok(self.look().await?.remaining)
+    }
+
+    /// What is used of the limit of which least remains.
+    ///
+    /// # Errors
+    /// As [`Self::peek`].
+    pub async fn used(&self) -> Result<Amount> {
+        let answer = self.look().await?;
+        let binding = self.parts.iter().find(|part| Some(&part.name) == answer.limit.as_ref());
+        Ok(binding.map_or(Amount::ZERO, |part| part.rule.effective().most().saturating_sub(answer.remaining)))
+    }
+
+    /// Gives back what was taken. Meant to be done soon: what has been refilled since is there already. To give back
+    /// later, and once, reserve it.
+    ///
+    /// # Errors
+    /// `store_unavailable`; `invalid_argument` for what is in flight, which its reservation gives back.
+    pub async fn refund(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
+        self.check_takes()?;
+        self.restore(Act::Refund, cost.into()).await
+    }
+
+    /// The same under the name that other libraries have for it.
+    ///
+    /// # Errors
+    /// As [`Self::refund`].
+    pub async fn decrement(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
+        self.refund(cost).await
+    }
+
+    /// Makes the limit as if it was never used.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn reset(&self) -> Result<()> {
+        self.restore(Act::Reset, Amount::ZERO).await.map(drop)
+    }
+
+    /// Takes a cost for the time being: at most for `ttl`, in which it can be given back, once; if nobody does so, it
+    /// stays charged. What is in flight is so until the reservation ends.
+    ///
+    /// # Errors
+    /// `store_unavailable`, also where the limit is open then; `invalid_argument` for a `ttl` that is not 1 µs to 7 days.
+    pub async fn reserve(
+        &self,
+        cost: impl Into<Amount>,
+        ttl: Micros,
+    ) -> Result<Result<Reservation<R>, LimitAnswer>> {
+        if ttl == 0 || ttl > MAX_RESERVATION {
+            return Err(Error::invalid("ttl", "is out of range; 1 µs to 7 days are allowed"));
+        }
+        let charges = self.charges(cost.into());
+        let Some(scope) = &self.scope else {
+            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store))));
+        };
+        let id = scope.runtime().random_id();
+        let answer = scope.judge(Act::Reserve { id, ttl }, charges.clone(), false).await?;
+        Ok(match answer.allowed {
+            true => Ok(Reservation::new(Some(scope.clone()), id, charges, answer)),
+            false => Err(answer),
+        })
+    }
+
+    /// Waits until a cost is allowed, and charges it. Dropping the future gives it up.
+    ///
+    /// # Errors
+    /// `timed_out`; `limited` if it will never be allowed; `cancelled` if the handle is closed; as [`Self::take`].
+    pub async fn wait(&self, cost: impl Into<Amount>, options: WaitOptions) -> Result<LimitAnswer> {
+        self.check_takes()?;
+        Ok(self.pursue(cost.into(), None, options).await?.answer().clone())
+    }
+
+    /// Waits until a cost can be reserved.
+    ///
+    /// # Errors
+    /// As [`Self::wait`] and [`Self::reserve`].
+    pub async fn wait_to_reserve(
+        &self,
+        cost: impl Into<Amount>,
+        ttl: Micros,
+        options: WaitOptions,
+    ) -> Result<Reservation<R>> {
+        self.pursue(cost.into(), Some(ttl), options).await
+    }
+
+    /// Tries again at the times that refusals tell, one of those who wait after the other.
+    async fn pursue(
+        &self,
+        cost: Amount,
+        ttl: Option<Micros>,
+        options: WaitOptions,
+    ) -> Result<Reservation<R>> {
+        let Some(scope) = &self.scope else {
+            return self.attempt(cost, ttl).await?.map_err(|answer| answer.error());
+        };
+        let deadline = scope.runtime().now() + options.timeout;
+        let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
+        let work = async {
+            let mut look = LOOK.0;
+            loop {
+                place.turn().await;
+                scope.check_open()?;
+                // Before it is asked: what changes meanwhile is heard.
+                let called = place.called();
+                let refused = match self.attempt(cost, ttl).await? {
+                    Ok(output) => return Ok(output),
+                    Err(refused) => refused,
+                };
+                let Some(mut pause) = refused.retry_after else { return Err(refused.error()) };
+                if self.is_in_flight(refused.limit.as_ref()) {
+                    pause = pause.min(scope.runtime().jitter(look));
+                    look = (look * 2).min(LOOK.1);
+                }
+                select(pin!(scope.runtime().sleep(pause)), called).await;
+            }
+        };
+        let timed_out =
+            || Error::new(Code::TimedOut, "the limit allowed it at no time until the timeout; wait longer");
+        let outcome = runtime::by(scope.runtime(), deadline, pin!(work)).await;
+        outcome.unwrap_or_else(|| Err(timed_out()))
+    }
+
+    /// Takes a cost, or reserves it. What is taken is a reservation that has ended.
+    async fn attempt(
+        &self,
+        cost: Amount,
+        ttl: Option<Micros>,
+    ) -> Result<Result<Reservation<R>, LimitAnswer>> {
+        if let Some(ttl) = ttl {
+            return self.reserve(cost, ttl).await;
+        }
+        let answer = self.judge(Act::Take, cost).await?;
+        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer)) } else { Err(answer) })
+    }
+
+    async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
+        match &self.scope {
+            Some(scope) => scope.judge(act, self.charges(cost), self.is_open()).await,
+            None => Ok(LimitAnswer::unbound(Said::Store)),
+        }
+    }
+
+    /// How it stands.
+    async fn look(&self) -> Result<LimitAnswer> {
+        self.at_cost(Amount::ZERO).judge(Act::Peek, Amount::ZERO).await
+    }
+
+    async fn restore(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
+        match &self.scope {
+            Some(scope) => scope.restore(act, self.charges(cost)).await,
+            None => Ok(LimitAnswer::unbound(Said::Store)),
+        }
+    }
+
+    fn charges(&self, cost: Amount) -> Vec<Charge> {
+        let charge = |part: &Part| Charge {
+            limit: part.name.clone(),
+            rule: part.rule,
+            cost: part.cost.unwrap_or(cost),
+        };
+        self.parts.iter().map(charge).collect()
+    }
+
+    /// Whether an outage closes none of them.
+    fn is_open(&self) -> bool {
+        self.parts.iter().all(|part| part.outage == Outage::Open)
+    }
+
+    fn is_in_flight(&self, limit: Option<&Name>) -> bool {
+        let of = |part: &&Part| Some(&part.name) == limit;
+        self.parts.iter().find(of).is_some_and(|part| matches!(part.rule, Rule::InFlight { .. }))
+    }
+
+    fn check_takes(&self) -> Result<()> {
+        match self.parts.iter().find(|part| matches!(part.rule, Rule::InFlight { .. })) {
+            Some(part) => Err(Error::invalid(
+                "limit",
+                format_args!("\"{}\" limits what is in flight; reserve of it", part.name),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<R: Runtime> Clone for Limit<R> {
+    fn clone(&self) -> Self {
+        Limit { scope: self.scope.clone(), parts: self.parts.clone() }
+    }
+}
+
+impl<R: Runtime> fmt::Debug for Limit<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Limit").field(&self.parts).finish()
+    }
+}

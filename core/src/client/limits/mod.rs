@@ -1,0 +1,19 @@
+//! Limits as callers have them: rates, budgets and what is in flight, alone or charged as one.
+
+mod answer;
+mod carrier;
+mod limit;
+mod line;
+mod options;
+mod refusals;
+mod reservation;
+mod scope;
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod tests;
+
+pub use answer::{LimitAnswer, Said};
+pub use limit::Limit;
+pub use options::{LimitKind, LimitOptions, Outage, WaitOptions, read_amount};
+pub use reservation::Reservation;
+pub(super) use scope::{OpenedScope, Scope, open};

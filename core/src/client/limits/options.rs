@@ -1,0 +1,222 @@
+//! How a limit is kept, and how it is waited for, as options of all languages.
+
+use super::super::Unit;
+use super::super::options::{priority, rest};
+use crate::error::{Error, Result};
+use crate::id::Name;
+use crate::limits::{Amount, MAX_PERIOD, Rule};
+use crate::value::{Options, Value};
+use crate::{Micros, SECOND};
+
+/// What a limit allows, and how.
+///
+/// | option | default | |
+/// |---|---|---|
+/// | `max` | | the most at once and in a period |
+/// | `period` | | its length; 0 limits each request by itself |
+/// | `kind` | refill | see [`LimitKind`] |
+/// | `burst` | `max` | of GCRA: the most at once |
+/// | `offset` | 0 | of a budget: when its periods begin, after midnight UTC |
+/// | `outage` | closed | what is allowed while the store cannot be used |
+/// | `scope` | one for all | limits of one scope can be charged as one; a cluster spreads scopes over its servers |
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitOptions {
+    /// How it is counted.
+    pub kind: LimitKind,
+    /// The most: up to 10^15 of what refills, 1,000 of what is in flight, 2^256 - 1 of the others.
+    pub max: Amount,
+    /// How long a full refill takes, or a window or a budget lasts: up to 366 days. 0 limits each request by itself.
+    pub period: Micros,
+    /// Of GCRA, the most at once: `max` by default.
+    pub burst: Option<u64>,
+    /// Of a budget, when its periods begin, after midnight UTC.
+    pub offset: Micros,
+    /// What is allowed while the store cannot be used: nothing by default.
+    pub outage: Outage,
+    /// Limits of one scope can be charged as one. All of a namespace are in one by default.
+    pub scope: Option<Name>,
+}
+
+/// How a limit is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Continuous refill: remaining = floor(min(max, max - used + max * elapsed / period)).
+    #[default]
+    Refill,
+    /// The generic cell rate algorithm: one every `period / max`, and a burst ahead of that.
+    Gcra,
+    /// At most `max` in any window of a period's length.
+    Rolling,
+    /// So much, ever.
+    Lifetime,
+    /// So much in each period of the calendar, such as a day.
+    Budget,
+    /// So much at a time, by reservations that end.
+    InFlight,
+}
+
+/// What is allowed while the store cannot be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outage {
+    /// Nothing: takes fail with `store_unavailable`.
+    #[default]
+    Closed,
+    /// What this process would be allowed if it were alone.
+    Open,
+}
+
+impl LimitOptions {
+    /// So much in a period, by continuous refill.
+    pub fn new(max: impl Into<Amount>, period: Micros) -> Self {
+        LimitOptions {
+            kind: LimitKind::Refill,
+            max: max.into(),
+            period,
+            burst: None,
+            offset: 0,
+            outage: Outage::Closed,
+            scope: None,
+        }
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn kind(self, kind: LimitKind) -> Self {
+        LimitOptions { kind, ..self }
+    }
+
+    /// The same with another policy for outages.
+    #[must_use]
+    pub fn outage(self, outage: Outage) -> Self {
+        LimitOptions { outage, ..self }
+    }
+
+    /// Reads options.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let kind = options.take("kind", kind)?.unwrap_or_default();
+        let Some(max) = options.take("max", read_amount)? else {
+            return Err(Error::invalid("max", "is missing"));
+        };
+        let length = options.take("period", |value| period(value, unit))?;
+        let burst = options.take("burst", Value::as_u64)?;
+        let offset = options.take("offset", |value| rest(value, unit))?.unwrap_or(0);
+        let outage = options.take("outage", outage)?.unwrap_or_default();
+        let scope = options.take("scope", |value| Name::new(value.as_text()?))?;
+        options.end()?;
+        let timeless = matches!(kind, LimitKind::Lifetime | LimitKind::InFlight);
+        let period = match length {
+            Some(period) => period,
+            None if timeless => 0,
+            None => return Err(Error::invalid("period", "is missing")),
+        };
+        let options = LimitOptions { kind, max, period, burst, offset, outage, scope };
+        options.rule().map(|_| options)
+    }
+
+    /// The rule that it is.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option that is out of its range.
+    pub fn rule(&self) -> Result<Rule> {
+        let LimitOptions { kind, max, period, burst, offset, .. } = *self;
+        let small = max.saturating_u64();
+        if burst.is_some() && kind != LimitKind::Gcra {
+            return Err(Error::invalid("burst", "has a meaning for the kind gcra only"));
+        }
+        if offset > 0 && (kind != LimitKind::Budget || offset >= period) {
+            return Err(Error::invalid("offset", "has a meaning for budgets only, below their period"));
+        }
+        let rule = match kind {
+            LimitKind::Refill => Rule::Refill { max: small, period },
+            LimitKind::Gcra => Rule::Gcra { max: small, period, burst: burst.unwrap_or(small) },
+            LimitKind::Rolling => Rule::Rolling { max: small, period },
+            LimitKind::Lifetime => Rule::Lifetime { max },
+            LimitKind::Budget => Rule::Budget { max, period, offset },
+            LimitKind::InFlight => Rule::InFlight { max: small },
+        };
+        rule.check().map(|()| rule)
+    }
+}
+
+/// How long something is waited for, and who goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitOptions {
+    /// How long: 5 s by default.
+    pub timeout: Micros,
+    /// Of those who wait in this process, the higher go before the lower, and equal ones in the order in which they came.
+    pub priority: i16,
+}
+
+impl Default for WaitOptions {
+    fn default() -> Self {
+        WaitOptions { timeout: 5 * SECOND, priority: 0 }
+    }
+}
+
+impl WaitOptions {
+    /// Reads options over `self`, the defaults.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        if let Some(timeout) = options.take("timeout", |value| rest(value, unit))? {
+            self.timeout = timeout;
+        }
+        if let Some(priority) = options.take("priority", priority)? {
+            self.priority = priority;
+        }
+        options.end().map(|()| self)
+    }
+}
+
+/// Reads an amount: a whole number, or decimal digits.
+///
+/// # Errors
+/// `invalid_argument` for anything else.
+pub fn read_amount(value: &Value) -> Result<Amount> {
+    match value {
+        Value::Text(digits) => digits.parse(),
+        Value::Integer(number) => u128::try_from(*number)
+            .map(Amount::from)
+            .map_err(|_| Error::invalid("", "must be a whole number, 0 or more")),
+        other => other.as_u64().map(Amount::from),
+    }
+}
+
+/// A period; one that is not nothing is never rounded to nothing, which would limit each request by itself.
+fn period(value: &Value, unit: Unit) -> Result<Micros> {
+    let micros = value.as_number()? * unit.micros();
+    let rounded = micros.round();
+    if !(0.0..=MAX_PERIOD as f64).contains(&rounded) || (micros != 0.0 && rounded < 1.0) {
+        return Err(Error::invalid("", "is out of range; 1 µs to 366 days, or 0, are allowed"));
+    }
+    Ok(rounded as Micros)
+}
+
+fn kind(value: &Value) -> Result<LimitKind> {
+    match value.as_text()? {
+        "refill" => Ok(LimitKind::Refill),
+        "gcra" => Ok(LimitKind::Gcra),
+        "rolling" => Ok(LimitKind::Rolling),
+        "lifetime" => Ok(LimitKind::Lifetime),
+        "budget" => Ok(LimitKind::Budget),
+        "in_flight" => Ok(LimitKind::InFlight),
+        other => Err(Error::invalid(
+            "",
+            format_args!("\"{other}\" is none of refill, gcra, rolling, lifetime, budget, in_flight"),
+        )),
+    }
+}
+
+fn outage(value: &Value) -> Result<Outage> {
+    match value.as_text()? {
+        "closed" => Ok(Outage::Closed),
+        "open" => Ok(Outage::Open),
+        other => Err(Error::invalid("", format_args!("\"{other}\" is neither closed nor open"))),
+    }
+}

@@ -1,0 +1,83 @@
+//! What was taken for the time being.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::LimitAnswer;
+use super::scope::Scope;
+use crate::client::Runtime;
+use crate::error::{Code, Error, Result};
+use crate::limits::{Act, Charge, Rule, Settlement};
+
+/// What was taken of limits and can be given back once, until its time has passed. Dropped, it is as committed: what it
+/// charged stays charged, because what it was for may have happened; what it has in flight lands.
+#[must_use = "what is in flight lands when this is dropped"]
+pub struct Reservation<R: Runtime> {
+    /// Nothing once it has ended, or where nothing was charged.
+    scope: Option<Arc<Scope<R>>>,
+    id: u128,
+    charges: Vec<Charge>,
+    answer: LimitAnswer,
+}
+
+impl<R: Runtime> Reservation<R> {
+    pub(super) fn new(
+        scope: Option<Arc<Scope<R>>>,
+        id: u128,
+        charges: Vec<Charge>,
+        answer: LimitAnswer,
+    ) -> Self {
+        Reservation { scope, id, charges, answer }
+    }
+
+    /// What the limits said.
+    pub fn answer(&self) -> &LimitAnswer {
+        &self.answer
+    }
+
+    /// Ends it: what it charged stays charged.
+    ///
+    /// # Errors
+    /// `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.
+    pub async fn commit(mut self) -> Result<()> {
+        self.settle(Act::Commit { id: self.id }).await.map(drop)
+    }
+
+    /// Ends it: what it charged is given back, as far as it still counts.
+    ///
+    /// # Errors
+    /// `lost` if its time has passed: then it stays charged. `store_unavailable`: it is tried on for half a minute.
+    pub async fn refund(mut self) -> Result<()> {
+        match self.settle(Act::GiveBack { id: self.id }).await? {
+            Settlement::Done | Settlement::Before { given_back: true } => Ok(()),
+            Settlement::Before { given_back: false } | Settlement::Gone => Err(Error::new(
+                Code::Lost,
+                "the reservation's time has passed, and what it charged stays charged; reserve for longer",
+            )),
+        }
+    }
+
+    async fn settle(&mut self, act: Act) -> Result<Settlement> {
+        match self.scope.take() {
+            Some(scope) => scope.settle(act, self.charges.clone()).await,
+            None => Ok(Settlement::Done),
+        }
+    }
+}
+
+impl<R: Runtime> Drop for Reservation<R> {
+    fn drop(&mut self) {
+        let flies = self.charges.iter().any(|charge| matches!(charge.rule, Rule::InFlight { .. }));
+        if let Some(scope) = self.scope.take()
+            && flies
+        {
+            scope.settle_and_forget(Act::Commit { id: self.id }, std::mem::take(&mut self.charges));
+        }
+    }
+}
+
+impl<R: Runtime> fmt::Debug for Reservation<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation").field("charges", &self.charges).field("answer", &self.answer).finish()
+    }
+}

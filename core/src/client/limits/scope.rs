@@ -1,0 +1,217 @@
+//! What the limits of one scope share in one process.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::answer::{LimitAnswer, Said};
+use super::carrier::Carrier;
+use super::line::Line;
+use super::refusals::Refusals;
+use super::{Limit, LimitOptions};
+use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
+use crate::error::{Code, Error, Result};
+use crate::id::Name;
+use crate::limits::{Act, Charge, Ledger, Reply, Request, Settlement, Verdict};
+use crate::store::LimitStore;
+use crate::{Micros, SECOND};
+
+/// What the limits of one scope share.
+pub(in crate::client) struct Scope<R> {
+    carrier: Arc<Carrier<R>>,
+    runtime: R,
+    refusals: Mutex<Refusals>,
+    lines: Mutex<HashMap<String, Weak<Line>>>,
+    /// What this process alone has taken while the store could not be used.
+    alone: Mutex<Ledger>,
+    /// Until when open limits do not ask the store, on the local clock.
+    outage: AtomicU64,
+    closed: AtomicBool,
+}
+
+/// For how long open limits leave a store in peace that did not answer: each of their takes would wait for it.
+const OUTAGE: Micros = SECOND;
+
+/// A scope as its handle keeps it. In this form the handles of programs without limits do not carry what limits need.
+pub(in crate::client) trait OpenedScope<R>: MaybeSend + MaybeSync {
+    /// The scope itself.
+    fn scope(self: Arc<Self>) -> Arc<Scope<R>>;
+
+    /// Ends what waits.
+    fn close(&self);
+}
+
+impl<R: Runtime> OpenedScope<R> for Scope<R> {
+    fn scope(self: Arc<Self>) -> Arc<Scope<R>> {
+        self
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Relaxed);
+        self.nudge();
+    }
+}
+
+/// A limit of this handle.
+pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
+    handle: &Leasehold<S, R>,
+    name: &str,
+    options: &LimitOptions,
+) -> Result<Limit<R>> {
+    let name = Name::new(name).map_err(|error| error.within("name"))?;
+    let rule = options.rule()?;
+    let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
+        let ledger = Box::new(handle.store().ledger(name));
+        Arc::new(Scope {
+            carrier: Carrier::new(ledger, runtime.clone(), timeout),
+            runtime,
+            refusals: Mutex::default(),
+            lines: Mutex::default(),
+            alone: Mutex::default(),
+            outage: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })
+    })?;
+    Ok(Limit::new(scope, name, rule, options.outage))
+}
+
+impl<R: Runtime> Scope<R> {
+    pub fn runtime(&self) -> &R {
+        &self.runtime
+    }
+
+    /// Whether something is allowed; it is charged if the act says so. `open` if the store's outage closes nothing.
+    pub async fn judge(&self, act: Act, charges: Vec<Charge>, open: bool) -> Result<LimitAnswer> {
+        let request = Request { act, charges };
+        if let Some(reply) = self.carrier.ask_now(&request) {
+            return judged(reply, &request.charges);
+        }
+        let sent = self.runtime.now();
+        if open && sent < self.outage.load(Relaxed) {
+            return Ok(self.judge_alone(&request));
+        }
+        let changes = {
+            let refusals = self.refusals();
+            if matches!(act, Act::Take | Act::Peek)
+                && let Some(answer) = refusals.recall(&request.charges, sent)
+            {
+                return Ok(answer);
+            }
+            refusals.changes()
+        };
+        let reply = self.carrier.ask(request.clone()).await;
+        let Request { charges, .. } = request;
+        match reply {
+            Ok(Reply::Judged(verdict)) => {
+                let answer = told(verdict, &charges, Said::Store);
+                if let Some(charge) = charges.get(verdict.binding)
+                    && !verdict.allowed
+                {
+                    self.refusals().keep(charge, &answer, sent, changes);
+                }
+                Ok(answer)
+            }
+            Ok(Reply::Settled(_)) => Err(senseless()),
+            Err(error) if open && error.code() == Code::StoreUnavailable => {
+                self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
+                Ok(self.judge_alone(&Request { act, charges }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives back or resets; those who wait look again.
+    pub async fn restore(&self, act: Act, charges: Vec<Charge>) -> Result<LimitAnswer> {
+        self.refusals().forget(&charges);
+        let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
+        self.has_changed(&charges);
+        judged(reply?, &charges)
+    }
+
+    /// Ends a reservation; those who wait look again.
+    pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
+        self.refusals().forget(&charges);
+        let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
+        self.has_changed(&charges);
+        match reply? {
+            Reply::Settled(settlement) => Ok(settlement),
+            Reply::Judged(_) => Err(senseless()),
+        }
+    }
+
+    /// Ends a reservation whose holder has gone.
+    pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
+        self.has_changed(&charges);
+        self.carrier.tell(Request { act, charges });
+        self.nudge();
+    }
+
+    /// The line of those who wait for the same limits.
+    pub(super) fn line(&self, charges: &[Charge]) -> Arc<Line> {
+        let names: Vec<&str> = charges.iter().map(|charge| charge.limit.as_str()).collect();
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = names.join(" ");
+        if let Some(line) = lines.get(&names).and_then(Weak::upgrade) {
+            return line;
+        }
+        lines.retain(|_, line| line.strong_count() > 0);
+        let line = Arc::new(Line::default());
+        lines.insert(names, Arc::downgrade(&line));
+        line
+    }
+
+    /// # Errors
+    /// `cancelled` once the handle is closed.
+    pub fn check_open(&self) -> Result<()> {
+        match self.closed.load(Relaxed) {
+            true => Err(Error::new(Code::Cancelled, "this handle was closed; open anew")),
+            false => Ok(()),
+        }
+    }
+
+    fn has_changed(&self, charges: &[Charge]) {
+        self.refusals().forget(charges);
+        self.nudge();
+    }
+
+    fn nudge(&self) {
+        let lines: Vec<_> = {
+            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.values().filter_map(Weak::upgrade).collect()
+        };
+        lines.iter().for_each(|line| line.nudge());
+    }
+
+    /// What this process would be allowed if it were alone: an outage does not lift the limit.
+    fn judge_alone(&self, request: &Request) -> LimitAnswer {
+        let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        match alone.apply_one(self.runtime.now(), request) {
+            Reply::Judged(verdict) => told(verdict, &request.charges, Said::Outage),
+            Reply::Settled(_) => LimitAnswer::unbound(Said::Outage),
+        }
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn judged(reply: Reply, charges: &[Charge]) -> Result<LimitAnswer> {
+    match reply {
+        Reply::Judged(verdict) => Ok(told(verdict, charges, Said::Store)),
+        Reply::Settled(_) => Err(senseless()),
+    }
+}
+
+fn told(verdict: Verdict, charges: &[Charge], said: Said) -> LimitAnswer {
+    let Verdict { allowed, binding, remaining, retry_after, reset_after } = verdict;
+    let limit = charges.get(binding).map(|charge| charge.limit.clone());
+    LimitAnswer { allowed, limit, remaining, retry_after, reset_after, said }
+}
+
+fn senseless() -> Error {
+    Error::new(
+        Code::Internal,
+        "the store's reply is not of the kind that was asked for; report this as a bug",
+    )
+}

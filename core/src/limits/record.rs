@@ -1,0 +1,231 @@
+//! What is kept of one limit.
+
+use super::budget::{Budget, Calendar};
+use super::clock::Clock;
+use super::gcra::{Gcra, Pace};
+use super::in_flight::InFlight;
+use super::lifetime::Lifetime;
+use super::refill::{Rate, Refill};
+use super::rolling::{Rolling, Window};
+use super::{Amount, Rule};
+use crate::Micros;
+
+/// What is kept of one limit: how much is used, and when that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    clock: Clock,
+    usage: Usage,
+    /// After which millisecond of the wall clock it is as if never written.
+    gone: Option<u64>,
+}
+
+/// A record at some time, not written yet.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    rule: Rule,
+    clock: Clock,
+    now: Micros,
+    usage: Usage,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Usage {
+    /// Of a rule that remembers nothing.
+    None,
+    Refill(Refill),
+    Gcra(Gcra),
+    Rolling(Rolling),
+    Lifetime(Lifetime),
+    Budget(Budget),
+    InFlight(InFlight),
+}
+
+/// What a limit says to a cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub allowed: bool,
+    pub remaining: Amount,
+    /// 0 if it is allowed, nothing if it never will be.
+    pub retry: Option<Micros>,
+    pub reset: Option<Micros>,
+}
+
+/// How long a record is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasts {
+    /// So long; 0 if it says nothing.
+    After(Micros),
+    /// It does not end by itself.
+    Never,
+}
+
+impl Record {
+    /// Whether it is as if never written.
+    pub fn is_gone(&self, wall: Micros) -> bool {
+        self.gone.is_some_and(|gone| gone < wall / 1_000)
+    }
+
+    /// Goes on from where it was, if the wall clock was set back. Whatever else becomes of the request: a limit that
+    /// refuses everything is not written otherwise, and its time would stand still until the wall clock has caught up.
+    pub fn keep_time(&mut self, wall: Micros) {
+        if self.clock.is_ahead(wall) {
+            self.clock = self.clock.written(wall);
+        }
+    }
+
+    /// After which millisecond of the wall clock that is so.
+    pub fn gone(&self) -> Option<u64> {
+        self.gone
+    }
+}
+
+impl Draft {
+    /// The record as it is now, by this rule.
+    pub fn new(record: Option<&Record>, rule: Rule, wall: Micros) -> Self {
+        let clock = record.map_or(Clock::new(wall), |record| record.clock);
+        let now = clock.now(wall);
+        let usage = record.map_or(Usage::None, |record| record.usage.clone());
+        Draft { rule, clock, now, usage: usage.at(rule, now, clock.elapsed(wall)) }
+    }
+
+    pub fn judge(&self, cost: Amount) -> Judged {
+        let small = cost.saturating_u64();
+        match (self.rule, &self.usage) {
+            (Rule::Refill { max, period }, Usage::Refill(refill)) => {
+                refill.judge(Rate { max, period }, small)
+            }
+            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
+                gcra.judge(Pace { max, period, burst }, small)
+            }
+            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
+                rolling.judge(Window { max, period }, self.now, small)
+            }
+            (Rule::Lifetime { max }, Usage::Lifetime(lifetime)) => lifetime.judge(max, cost),
+            (Rule::Budget { max, .. }, Usage::Budget(budget)) => budget.judge(max, self.now, cost),
+            (Rule::InFlight { max }, Usage::InFlight(flights)) => flights.judge(max, self.now, small),
+            (rule, _) => {
+                let allowed = cost <= rule.most();
+                Judged { allowed, remaining: rule.most(), retry: allowed.then_some(0), reset: Some(0) }
+            }
+        }
+    }
+
+    /// Charges a cost that is allowed; what is in flight is so for `ttl`.
+    pub fn charge(&mut self, cost: Amount, ttl: Micros) {
+        let small = cost.saturating_u64();
+        match (self.rule, &mut self.usage) {
+            (_, Usage::Refill(refill)) => refill.charge(small),
+            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
+                gcra.charge(Pace { max, period, burst }, small);
+            }
+            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
+                rolling.charge(Window { max, period }, self.now, small);
+            }
+            (_, Usage::Lifetime(lifetime)) => lifetime.charge(cost),
+            (_, Usage::Budget(budget)) => budget.charge(cost),
+            (_, Usage::InFlight(flights)) => flights.charge(self.now + ttl, small),
+            _ => {}
+        }
+    }
+
+    /// By what a reservation knows when it charged the limit.
+    pub fn mark(&self, ttl: Micros) -> Micros {
+        match &self.usage {
+            Usage::None | Usage::Lifetime(_) => 0,
+            Usage::Budget(budget) => budget.ends(),
+            Usage::InFlight(_) => self.now + ttl,
+            Usage::Refill(_) | Usage::Gcra(_) | Usage::Rolling(_) => self.now,
+        }
+    }
+
+    /// Gives a cost back, as far as it still counts; without a mark as if it was charged just now.
+    pub fn give_back(&mut self, cost: Amount, mark: Option<Micros>) {
+        let small = cost.saturating_u64();
+        let charged = mark.unwrap_or(self.now);
+        let since = self.now.saturating_sub(charged);
+        match (self.rule, &mut self.usage) {
+            (Rule::Refill { max, period }, Usage::Refill(refill)) => {
+                refill.give_back(Rate { max, period }, small, since);
+            }
+            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
+                gcra.give_back(Pace { max, period, burst }, small, since);
+            }
+            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
+                rolling.give_back(Window { max, period }, self.now, small, charged);
+            }
+            (_, Usage::Lifetime(lifetime)) => lifetime.give_back(cost),
+            (_, Usage::Budget(budget)) => budget.give_back(cost, mark.unwrap_or(budget.ends())),
+            (_, Usage::InFlight(flights)) => {
+                if let Some(until) = mark {
+                    flights.land(until, small);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The record as it is to be kept; nothing if the limit is as if never used.
+    pub fn write(self, wall: Micros) -> Option<Record> {
+        let lasts = match (self.rule, &self.usage) {
+            (_, Usage::Refill(refill)) => refill.lasts(),
+            (_, Usage::Gcra(gcra)) => gcra.lasts(),
+            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
+                rolling.lasts(Window { max, period }, self.now)
+            }
+            (_, Usage::Lifetime(lifetime)) => lifetime.lasts(),
+            (_, Usage::Budget(budget)) => budget.lasts(self.now),
+            (_, Usage::InFlight(flights)) => flights.lasts(self.now),
+            _ => Lasts::After(0),
+        };
+        let gone = match lasts {
+            Lasts::After(0) => return None,
+            Lasts::After(time) => Some(wall / 1_000 + milliseconds(time)),
+            Lasts::Never => None,
+        };
+        Some(Record { clock: self.clock.written(wall), usage: self.usage, gone })
+    }
+}
+
+impl Usage {
+    /// The usage at a time that is so long after it was written. One of another kind is none.
+    fn at(self, rule: Rule, now: Micros, elapsed: Micros) -> Usage {
+        match rule {
+            Rule::Each { .. } => Usage::None,
+            Rule::Refill { max, period } => {
+                let refill = if let Usage::Refill(refill) = self { refill } else { Refill::default() };
+                Usage::Refill(refill.after(Rate { max, period }, elapsed))
+            }
+            Rule::Gcra { max, period, burst } => {
+                let gcra = if let Usage::Gcra(gcra) = self { gcra } else { Gcra::default() };
+                Usage::Gcra(gcra.after(Pace { max, period, burst }, elapsed))
+            }
+            Rule::Rolling { max, period } => {
+                let rolling = if let Usage::Rolling(rolling) = self { rolling } else { Rolling::default() };
+                Usage::Rolling(rolling.at(Window { max, period }, now))
+            }
+            Rule::Lifetime { .. } => Usage::Lifetime(if let Usage::Lifetime(lifetime) = self {
+                lifetime
+            } else {
+                Lifetime::default()
+            }),
+            Rule::Budget { period, offset, .. } => {
+                let budget = if let Usage::Budget(budget) = self { budget } else { Budget::default() };
+                Usage::Budget(budget.at(Calendar { period, offset }, now))
+            }
+            Rule::InFlight { .. } => {
+                let flights = if let Usage::InFlight(flights) = self { flights } else { InFlight::default() };
+                Usage::InFlight(flights.at(now))
+            }
+        }
+    }
+}
+
+/// The time of so many parts of which so many make a microsecond, rounded up.
+pub(super) fn ceiling(parts: u128, in_a_micro: u64) -> Micros {
+    parts.div_ceil(u128::from(in_a_micro)) as Micros
+}
+
+/// For how many milliseconds a record is kept that is needed for so long: to the end of the last.
+pub(super) fn milliseconds(time: Micros) -> u64 {
+    time.div_ceil(1_000)
+}

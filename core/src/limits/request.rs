@@ -1,0 +1,101 @@
+//! What is asked of limits, and what they reply.
+
+use super::{Amount, Rule};
+use crate::Micros;
+use crate::id::Name;
+
+/// One thing that is done with limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is done.
+    pub act: Act,
+    /// With which limits: each of them once.
+    pub charges: Vec<Charge>,
+}
+
+/// A limit, and what is taken of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// The limit's name.
+    pub limit: Name,
+    /// What it allows from now on.
+    pub rule: Rule,
+    /// How much.
+    pub cost: Amount,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// All costs are charged, or none. A cost of 0 is always allowed and brings the record up to this time.
+    Take,
+    /// Whether all could be charged; nothing is.
+    Peek,
+    /// As [`Act::Take`]; what is charged can be given back until the reservation ends, and is in flight until then.
+    Reserve {
+        /// Random, new for every reservation.
+        id: u128,
+        /// How long it lasts.
+        ttl: Micros,
+    },
+    /// Ends a reservation: what it charged stays charged, and is in flight no longer.
+    Commit {
+        /// The reservation.
+        id: u128,
+    },
+    /// Ends a reservation: what it charged is given back, as far as it still counts.
+    GiveBack {
+        /// The reservation.
+        id: u128,
+    },
+    /// Gives back what was charged without a reservation. Never to more than the limit's whole.
+    Refund,
+    /// The limits are as if never used.
+    Reset,
+}
+
+impl Act {
+    /// Whether it makes a reservation or ends one.
+    pub(crate) fn is_of_reservation(self) -> bool {
+        matches!(self, Act::Reserve { .. } | Act::Commit { .. } | Act::GiveBack { .. })
+    }
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Of all acts but those that end a reservation.
+    Judged(Verdict),
+    /// Of those.
+    Settled(Settlement),
+}
+
+/// Whether a request is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of
+/// those that allow, the one of which least remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether all limits allow it.
+    pub allowed: bool,
+    /// Which of its charges binds it.
+    pub binding: usize,
+    /// What can still be taken of that limit.
+    pub remaining: Amount,
+    /// When it would be allowed: 0 if it is, nothing if it never will.
+    pub retry_after: Option<Micros>,
+    /// When that limit is as if never used; nothing if never.
+    pub reset_after: Option<Micros>,
+}
+
+/// What became of a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// It ends with this request.
+    Done,
+    /// It had ended before.
+    Before {
+        /// Whether it was given back then.
+        given_back: bool,
+    },
+    /// It is not there: its time has passed, and what it charged stays charged.
+    Gone,
+}

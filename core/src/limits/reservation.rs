@@ -1,0 +1,30 @@
+//! What is charged for the time being, and can be given back once.
+
+use super::Amount;
+use crate::Micros;
+
+/// A reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub state: State,
+    /// By the wall clock.
+    pub until: Micros,
+    /// What it charged, in the order of its request.
+    pub parts: Vec<Part>,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Pending,
+    Committed,
+    GivenBack,
+}
+
+/// What was charged of one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// When it was charged, by the limit's time; of a budget, when its period ends; of what is in flight, until when.
+    pub mark: Micros,
+    pub cost: Amount,
+}

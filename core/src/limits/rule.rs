@@ -1,0 +1,129 @@
+//! What a limit allows.
+
+use super::{Amount, MAX_AMOUNT, MAX_BACKLOG, MAX_IN_FLIGHT, MAX_PERIOD};
+use crate::Micros;
+use crate::error::{Error, Result};
+
+/// What a limit allows. Two rules of one kind and name share what was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// So much in each request; nothing is remembered. What any rule is whose period or maximum is 0.
+    Each {
+        /// The most of one request.
+        max: Amount,
+    },
+    /// Continuous refill: remaining = floor(min(max, max - used + max * elapsed / period)). In any window at most `max` and
+    /// what refills in that window.
+    Refill {
+        /// The most at once, and what refills in a period.
+        max: u64,
+        /// How long a full refill takes.
+        period: Micros,
+    },
+    /// The generic cell rate algorithm: one every `period / max`, ahead of which a burst may run. It keeps a time, where
+    /// [`Rule::Refill`] keeps an amount: a change of the maximum leaves the time in which the backlog is paid off.
+    Gcra {
+        /// How much in a period.
+        max: u64,
+        /// The period.
+        period: Micros,
+        /// The most at once.
+        burst: u64,
+    },
+    /// At most `max` in any window of a period's length. A share of the window is its grain: what was used counts for
+    /// that much longer at most.
+    Rolling {
+        /// The most in a window.
+        max: u64,
+        /// The window's length.
+        period: Micros,
+    },
+    /// So much, ever.
+    Lifetime {
+        /// The most.
+        max: Amount,
+    },
+    /// So much in each period of the calendar, such as a day.
+    Budget {
+        /// The most in a period.
+        max: Amount,
+        /// The periods' length.
+        period: Micros,
+        /// When the first of them began, after the Unix epoch; below the period.
+        offset: Micros,
+    },
+    /// So much at any time, until it is given back or its reservation ends.
+    InFlight {
+        /// The most at a time.
+        max: u64,
+    },
+}
+
+impl Rule {
+    /// The rule by which it is judged: one without a period or a maximum judges each request by itself.
+    #[must_use]
+    pub fn effective(self) -> Rule {
+        match self {
+            Rule::Refill { max, period } | Rule::Rolling { max, period } | Rule::Gcra { max, period, .. }
+                if max == 0 || period == 0 =>
+            {
+                let burst = if let Rule::Gcra { burst, .. } = self { burst } else { max };
+                Rule::Each { max: if period == 0 { burst } else { 0 }.into() }
+            }
+            Rule::Budget { max, period: 0, .. } => Rule::Each { max },
+            other => other,
+        }
+    }
+
+    /// Whether it can be kept exactly.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming `max`, `period` or `burst`.
+    pub fn check(self) -> Result<()> {
+        let of_rate = match self {
+            Rule::Refill { max, period } | Rule::Rolling { max, period } => Some((max, period, max)),
+            Rule::Gcra { max, period, burst } => Some((max, period, burst)),
+            Rule::Budget { period, .. } => Some((1, period, 1)),
+            Rule::InFlight { max } if max > MAX_IN_FLIGHT => {
+                return Err(Error::invalid("max", "is out of range; at most 1,000 can be in flight"));
+            }
+            _ => None,
+        };
+        let Some((max, period, burst)) = of_rate else { return Ok(()) };
+        let large = |amount| amount > MAX_AMOUNT;
+        if large(max) || large(burst) {
+            let field = if large(max) { "max" } else { "burst" };
+            return Err(Error::invalid(field, "is out of range; at most 10^15 can be refilled"));
+        }
+        if period > MAX_PERIOD {
+            return Err(Error::invalid("period", "is out of range; at most 366 days are allowed"));
+        }
+        if u128::from(burst) * u128::from(period) > u128::from(max) * u128::from(MAX_BACKLOG) && max > 0 {
+            return Err(Error::invalid("burst", "would take more than 35 years to pay off"));
+        }
+        Ok(())
+    }
+
+    /// Which records it reads.
+    pub(crate) fn letter(self) -> char {
+        match self {
+            Rule::Each { .. } => 'e',
+            Rule::Refill { .. } => 'c',
+            Rule::Gcra { .. } => 'g',
+            Rule::Rolling { .. } => 'w',
+            Rule::Lifetime { .. } => 'l',
+            Rule::Budget { .. } => 'b',
+            Rule::InFlight { .. } => 'f',
+        }
+    }
+
+    /// The most that is ever taken at once.
+    #[must_use]
+    pub fn most(self) -> Amount {
+        match self {
+            Rule::Each { max } | Rule::Lifetime { max } | Rule::Budget { max, .. } => max,
+            Rule::Refill { max, .. } | Rule::Rolling { max, .. } | Rule::InFlight { max } => max.into(),
+            Rule::Gcra { burst, .. } => burst.into(),
+        }
+    }
+}

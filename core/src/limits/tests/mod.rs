@@ -1,0 +1,10 @@
+//! Tests of the machine: tables by topic, the defects of other limiters by name, properties against an exact model.
+
+mod defects;
+mod groups;
+mod kinds;
+mod lanes;
+mod model;
+mod properties;
+mod reservations;
+mod scene;

@@ -1,0 +1,136 @@
+//! Random traces against the exact model, and the bounds that no trace passes.
+
+use proptest::prelude::*;
+
+use super::model::{Model, sum};
+use super::scene::{START, Scene, charge};
+use crate::limits::{Act, CELLS, Rule};
+use crate::{Micros, SECOND};
+
+/// Rates of every size: slow and fast, round and odd.
+fn rates() -> impl Strategy<Value = (u64, Micros)> {
+    prop_oneof![
+        (1..20u64, 1..50u64),
+        (1..1_000_000u64, Just(SECOND)),
+        (Just(1_000_000u64), Just(SECOND)),
+        (1..10_000_000u64, 1..1_000_000_000_000u64),
+        (Just(999_999_999_999_989), Just(366 * 24 * 3600 * SECOND - 1)),
+    ]
+}
+
+/// Steps in thousandths of a period, and costs in hundredths of the maximum.
+fn steps() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
+    let pass = prop_oneof![Just(0), 0..3u64, 0..200u64, 900..1_200u64];
+    let cost = prop_oneof![Just(0), Just(1), 1..30u64, 90..110u64];
+    prop::collection::vec((pass, cost, any::<bool>()), 1..60)
+}
+
+fn part(of: u64, share: u64, in_all: u64, at_least: u64) -> u64 {
+    ((u128::from(of) * u128::from(share) / u128::from(in_all)) as u64).max(at_least.min(share))
+}
+
+fn check_against_model(
+    rule: Rule,
+    max: u64,
+    period: Micros,
+    steps: &[(u64, u64, bool)],
+) -> Result<(), TestCaseError> {
+    let (mut scene, mut model) = (Scene::new(), Model::new(rule, START));
+    for &(pass, cost, odd) in steps {
+        scene.pass(part(period, pass, 1_000, 1) + u64::from(odd));
+        let cost = part(max, cost, 100, 1);
+        let (remaining, retry) = model.judge(scene.wall, cost);
+        let peeked = scene.judge(Act::Peek, &[charge("a", rule, cost)]);
+        prop_assert_eq!(i128::from(peeked.remaining.saturating_u64()), remaining);
+        prop_assert_eq!(peeked.retry_after.map(i128::from), retry);
+        prop_assert_eq!(peeked.allowed, i128::from(cost) <= remaining);
+        let taken = scene.take(rule, cost);
+        prop_assert_eq!(taken.allowed, peeked.allowed);
+        if taken.allowed {
+            model.take(scene.wall, cost);
+            prop_assert_eq!(i128::from(taken.remaining.saturating_u64()), model.judge(scene.wall, 0).0);
+        } else if let Some(retry) = taken.retry_after {
+            // The told time is the first at which it is allowed.
+            prop_assert!(retry > 0);
+            prop_assert!(scene.clone().pass(retry).take(rule, cost).allowed);
+            prop_assert!(!scene.clone().pass(retry - 1).take(rule, cost).allowed);
+        }
+        // And the other one the first at which nothing is left of it.
+        let reset = scene.judge(Act::Peek, &[charge("a", rule, 0)]).reset_after.unwrap_or_default();
+        prop_assert_eq!(
+            scene.clone().pass(reset).judge(Act::Peek, &[charge("a", rule, 0)]).reset_after,
+            Some(0)
+        );
+    }
+    // No window admits more than the burst and what refills in it.
+    for &(from, _) in &model.taken {
+        for &(to, _) in model.taken.iter().filter(|(to, _)| *to >= from) {
+            let whole = u128::from(max) * u128::from(period) + u128::from(max) * u128::from(to - from);
+            prop_assert!(sum(&model.taken, from, to) * u128::from(period) <= whole);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn refill_is_the_seeds_equation((max, period) in rates(), steps in steps()) {
+        check_against_model(Rule::Refill { max, period }, max, period, &steps)?;
+    }
+
+    #[test]
+    fn gcra_is_exact((max, period) in rates(), steps in steps()) {
+        check_against_model(Rule::Gcra { max, period, burst: max }, max, period, &steps)?;
+    }
+
+    #[test]
+    fn no_window_holds_more_than_its_maximum((max, period) in rates(), steps in steps()) {
+        let rule = Rule::Rolling { max, period };
+        let (mut scene, mut taken) = (Scene::new(), Vec::new());
+        for (pass, cost, odd) in steps {
+            scene.pass(part(period, pass, 1_000, 1) + u64::from(odd));
+            let cost = part(max, cost, 100, 1);
+            let now = scene.wall;
+            let verdict = scene.take(rule, cost);
+            if verdict.allowed {
+                taken.push((now, cost));
+                prop_assert!(sum(&taken, now - period + 1, now) <= u128::from(max));
+            } else if cost <= max {
+                // Refused only if the window, a grain longer, has no room.
+                let longer = period + period.div_ceil(CELLS);
+                prop_assert!(sum(&taken, now - longer + 1, now) + u128::from(cost) > u128::from(max));
+                let retry = verdict.retry_after.unwrap_or_default();
+                prop_assert!(scene.clone().pass(retry).take(rule, cost).allowed);
+                prop_assert!(!scene.clone().pass(retry - 1).take(rule, cost).allowed);
+            }
+        }
+    }
+
+    // Giving back what was reserved leaves no more room than if it had never been taken, whenever that is.
+    #[test]
+    fn what_is_given_back_makes_no_room_that_was_not_there(
+        (max, period) in rates(), steps in steps(), when in 0..10usize, later in 0..40usize,
+    ) {
+        for rule in super::scene::rates(max, period) {
+            let (mut with, mut without) = (Scene::new(), Scene::new());
+            let reserved = [charge("a", rule, part(max, 40, 100, 1))];
+            let mut pending = false;
+            for (at, &(pass, cost, odd)) in steps.iter().enumerate() {
+                let time = part(period, pass, 1_000, 1) + u64::from(odd);
+                with.pass(time);
+                without.pass(time);
+                if at == when {
+                    pending = with.judge(Act::Reserve { id: 1, ttl: 10 * period + SECOND }, &reserved).allowed;
+                }
+                if pending && at == when + later {
+                    with.settle(Act::GiveBack { id: 1 }, &reserved);
+                }
+                let cost = part(max, cost, 200, 1);
+                // What the one is allowed, the other takes too.
+                if with.take(rule, cost).allowed {
+                    prop_assert!(without.take(rule, cost).allowed, "{:?}", rule);
+                }
+            }
+        }
+    }
+}

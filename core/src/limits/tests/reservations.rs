@@ -1,0 +1,101 @@
+//! What is charged for the time being.
+
+use super::scene::{DAY, HOUR, START, Scene, charge};
+use crate::SECOND;
+use crate::limits::{Act, Charge, Rule, Settlement};
+
+const GROUP: [Rule; 2] = [Rule::Refill { max: 10, period: HOUR }, Rule::InFlight { max: 2 }];
+
+fn group() -> Vec<Charge> {
+    vec![charge("spend", GROUP[0], 4), charge("open", GROUP[1], 1)]
+}
+
+#[test]
+fn it_is_given_back_exactly_once() {
+    let mut scene = Scene::new();
+    let reserve = |id| Act::Reserve { id, ttl: 60 * SECOND };
+    assert!(scene.judge(reserve(1), &group()).allowed);
+    assert!(scene.judge(reserve(2), &group()).allowed);
+    let refused = scene.judge(reserve(3), &group());
+    assert_eq!((refused.allowed, refused.binding), (false, 0), "{refused:?}");
+    assert_eq!(scene.settle(Act::GiveBack { id: 3 }, &group()), Settlement::Gone, "it reserved nothing");
+    assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &group()), Settlement::Done);
+    for act in [Act::GiveBack { id: 1 }, Act::Commit { id: 1 }] {
+        assert_eq!(scene.settle(act, &group()), Settlement::Before { given_back: true });
+    }
+    assert_eq!(scene.settle(Act::Commit { id: 2 }, &group()), Settlement::Done);
+    assert_eq!(scene.settle(Act::GiveBack { id: 2 }, &group()), Settlement::Before { given_back: false });
+    let left = |scene: &mut Scene, at: usize| {
+        scene.judge(Act::Peek, &[Charge { cost: 0u64.into(), ..group()[at].clone() }]).remaining
+    };
+    assert_eq!((left(&mut scene, 0), left(&mut scene, 1)), (6u64.into(), 2u64.into()));
+}
+
+#[test]
+fn one_that_is_not_settled_in_time_stays_charged_and_is_in_flight_no_longer() {
+    let mut scene = Scene::new();
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND }, &group()).allowed);
+    let open = [charge("open", GROUP[1], 2)];
+    let refused = scene.judge(Act::Peek, &open);
+    assert_eq!((refused.retry_after, refused.reset_after), (Some(SECOND), Some(SECOND)));
+    scene.pass(SECOND);
+    assert!(scene.judge(Act::Peek, &open).allowed);
+    assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &group()), Settlement::Gone);
+    assert_eq!(scene.remaining_of("spend"), 6);
+}
+
+impl Scene {
+    fn remaining_of(&mut self, limit: &str) -> u64 {
+        self.judge(Act::Peek, &[charge(limit, GROUP[0], 0)]).remaining.saturating_u64()
+    }
+}
+
+// Else a full limit could be had a second time within the window: what was reserved has been refilled since.
+#[test]
+fn what_was_refilled_meanwhile_is_not_given_back_once_more() {
+    for rule in [
+        Rule::Refill { max: 10, period: 10 * SECOND },
+        Rule::Gcra { max: 10, period: 10 * SECOND, burst: 10 },
+        Rule::Rolling { max: 10, period: 10 * SECOND },
+        Rule::Budget { max: 10u64.into(), period: 10 * SECOND, offset: START % (10 * SECOND) },
+    ] {
+        let reserved = [charge("a", rule, 10)];
+        let mut scene = Scene::new();
+        assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &reserved).allowed);
+        assert!(scene.pass(10 * SECOND).take(rule, 10).allowed, "{rule:?}");
+        assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &reserved), Settlement::Done);
+        assert!(!scene.take(rule, 1).allowed, "{rule:?}");
+    }
+    // A part of it.
+    let rule = Rule::Refill { max: 10, period: 10 * SECOND };
+    let mut scene = Scene::new();
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &[charge("a", rule, 10)]).allowed);
+    assert!(scene.pass(4 * SECOND).take(rule, 4).allowed);
+    scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]);
+    assert_eq!(scene.remaining(rule), 6);
+}
+
+#[test]
+fn a_budget_of_yesterday_gives_nothing_back_today() {
+    let rule = Rule::Budget { max: 10u64.into(), period: DAY, offset: 0 };
+    let mut scene = Scene::new();
+    scene.pass(DAY - SECOND);
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &[charge("a", rule, 10)]).allowed);
+    assert!(scene.pass(SECOND).take(rule, 3).allowed);
+    assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]), Settlement::Done);
+    assert_eq!(scene.remaining(rule), 7);
+}
+
+#[test]
+fn a_thousand_are_in_flight_and_no_more() {
+    let rule = Rule::InFlight { max: 1_000 };
+    let mut scene = Scene::new();
+    let reserve = |id| Act::Reserve { id, ttl: 10 * SECOND };
+    let allowed = |scene: &mut Scene| {
+        (0..1_100).filter(|id| scene.judge(reserve(*id), &[charge("a", rule, 1)]).allowed).count()
+    };
+    assert_eq!(allowed(&mut scene), 1_000);
+    assert_eq!(scene.settle(Act::Commit { id: 500 }, &[charge("a", rule, 1)]), Settlement::Done);
+    assert!(scene.judge(reserve(5_000), &[charge("a", rule, 1)]).allowed);
+    assert_eq!(allowed(scene.pass(10 * SECOND)), 1_000);
+}

@@ -1,0 +1,133 @@
+-- The machine of limits, second wording; the first is core/src/limits. Equal envelopes at equal times get equal
+-- answers from both: change neither alone.
+--
+-- KEYS  1 lane, then records and reservations, each once
+-- ARGV  schema, sequence | '-', not_after | '-', then the requests word by word:
+--       take | peek | refund | reset, count, charges
+--       reserve | commit | return, count, the reservation's key, ttl, charges
+--       again: as the one before it, which is none that has a reservation
+--       where a charge is: key (0 if none), kind, max, period, burst or offset, cost
+--
+-- Times, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot hold;
+-- products are taken in two pieces. Amounts of budgets are decimal text. An error is raised before the first write only.
+--
+-- A lone take is what most envelopes are: all records are read by one command, what one kind needs stands in its own
+-- branch, and no function is made that is not called. See also the pool's script.
+
+local SCHEMA = '1'
+local LANE_GRACE, EXACT = 60000000, 9007199254740992
+-- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
+-- is then needed, and whether it is to be written. What is needed for ever lasts `false`, and what is written for its
+-- clock only `kept`: as long as before.
+local LAST, SHIFT, FIRST, SECOND, THIRD = 1, 2, 3, 4, 5
+local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_LASTS, LASTS, KIND, DIRTY = 6, 7, 8, 9, 10, 11, 12, 13
+
+local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
+if args[1] ~= SCHEMA then
+  return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold limits')
+end
+local values = call('MGET', unpack(KEYS))
+local clock = call('TIME')
+local wall = clock[1] * 1000000 + clock[2]
+local wall_told = format('%d', wall)
+
+-- An envelope that came before is answered again; one that comes too late changes nothing.
+local sequence, not_after = args[2], tonumber(args[3])
+if sequence ~= '-' and values[1] then
+  local kept = values[1]
+  local ahead = string.match(kept, '^%d+') - sequence
+  if ahead >= 0 and tonumber(string.match(kept, ' (%d+)\n')) > wall then
+    if ahead == 0 then return string.match(kept, '\n(.*)$') end
+    return 'stale ' .. wall_told
+  end
+end
+if not_after and wall > not_after then return 'stale ' .. wall_told end
+
+-- floor(a * b / c), and what is left.
+local function scale(a, b, c)
+  local product = a * b
+  if product < EXACT then
+    local quotient = floor(product / c)
+    return quotient, product - quotient * c
+  end
+  -- By the digits of b, of base 4.
+  local whole, quotient, rest, unit = floor(a / c), 0, 0, 1
+  a = a - whole * c
+  while unit * 4 <= b do unit = unit * 4 end
+  while unit >= 1 do
+    rest = rest * 4 + a * (floor(b / unit) % 4)
+    local digit = floor(rest / c)
+    quotient, rest, unit = quotient * 4 + digit, rest - digit * c, unit / 4
+  end
+  return quotient + whole * b, rest
+end
+
+local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
+local cursor, words, what, count, first = 4, #args, nil, nil, nil
+while cursor <= words do
+  local again = args[cursor] == 'again'
+  if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
+  local charges, gives, ttl, held, parts, answer = what == 'take', what == 'refund', 0, nil, nil, nil
+  if what == 'reserve' then
+    charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
+  elseif what == 'commit' or what == 'return' then
+    gives, held, first = true, tonumber(args[first]), first + 2
+    local packed, state, ends, size = values[held], nil, nil, nil
+    if packed then state, ends, size = struct.unpack('<c1dd', packed) end
+    if not packed or ends <= wall then
+      answer = 'gone'
+    elseif state ~= 'p' then
+      answer = state == 'c' and 'before 0' or 'before 1'
+    elseif size ~= count then
+      answer = 'gone'
+    else
+      answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('ds', count), packed) }
+      values[held] = string.sub(what, 1, 1) .. string.sub(packed, 2)
+      later = later or {}
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000)) }
+    end
+  end
+  cursor = again and cursor + 1 or first + 6 * count
+
+  -- Which of the charges binds, and what its limit says.
+  local binding, bound_allowed, bound_remaining, bound_retry, bound_reset
+  local changed = {}
+  for j = 0, (answer and not parts) and -1 or count - 1 do
+    local at = first + 6 * j
+    local kind, max, period, cost, mark = args[at + 1], args[at + 2], tonumber(args[at + 3]), args[at + 5], nil
+    if gives and parts then mark, cost = parts[4 + 2 * j], parts[5 + 2 * j] end
+    if what ~= 'commit' or kind == 'f' then
+      local i = tonumber(args[at])
+      local r, value = records[i], values[i]
+      if what == 'reset' then r, value = nil, false end
+      if not r then
+        local a, b, c, d, e = wall, 0, 0, 0, 0
+        if kind == 'c' or kind == 'g' then
+          if value then a, b, c, d, e = struct.unpack('<ddddd', value) end
+        elseif kind == 'b' then
+          d = '0'
+          if value then a, b, c, d = struct.unpack('<ddds', value) end
+        elseif kind == 'l' then
+          d = value or '0'
+        elseif kind ~= 'e' then
+          c = {}
+          if value then
+            c = { struct.unpack('<' .. string.rep('d', #value / 8), value) }
+            a, b = c[1], c[2]
+            c = { unpack(c, 3, #c - 1) }
+          end
+        end
+        r = { a, b, c, d, e, 0, 0, 0, 0, 0, 0, kind, false }
+        records[i] = r
+      end
+      -- Its time runs forward only; a clock that was set back goes on from where it was, at its own pace. That is kept
+      -- also where nothing else is.
+      local now = wall + r[SHIFT]
+      if now < r[LAST] then
+        now = r[LAST]
+        r[SHIFT] = now - wall
+        if not r[DIRTY] then
+          r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', i
+        end
+      end
+      local allowed, remaining, retry, reset, lasts = false, nil, nil, nil, nil

@@ -1,0 +1,101 @@
+
+      r[NOW], r[NEXT_LASTS] = now, lasts
+      changed[#changed + 1] = i
+      if charges and parts then
+        parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
+      end
+      if not answer then
+        if type(remaining) == 'number' then remaining = format('%d', remaining) end
+        local binds = j == 0
+        if not binds then
+          if allowed ~= bound_allowed then
+            binds = not allowed
+          elseif allowed then
+            binds = #remaining < #bound_remaining or #remaining == #bound_remaining and remaining < bound_remaining
+          else
+            binds = bound_retry and (not retry or retry > bound_retry)
+          end
+        end
+        if binds then
+          binding, bound_allowed, bound_remaining, bound_retry, bound_reset = j, allowed, remaining, retry, reset
+        end
+      end
+    end
+  end
+
+  -- All are charged, or none.
+  if what ~= 'peek' and (answer or bound_allowed) then
+    for k = 1, #changed do
+      local i = changed[k]
+      local r = records[i]
+      if i > 0 then
+        local kind = r[KIND]
+        r[LASTS] = r[NEXT_LASTS]
+        if r[LASTS] ~= 0 then
+          r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
+          r[FIRST], r[SECOND], r[THIRD] = r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD]
+        else
+          -- As if never used, for what comes next in this envelope too.
+          r[LAST], r[SHIFT], r[THIRD] = wall, 0, 0
+          r[FIRST], r[SECOND] = (kind == 'w' or kind == 'f') and {} or 0, (kind == 'b' or kind == 'l') and '0' or 0
+        end
+        if not r[DIRTY] then
+          r[DIRTY] = true
+          written[#written + 1] = i
+        end
+      end
+    end
+    if charges and parts then
+      values[held] = struct.pack('<c1dd' .. string.rep('ds', count), 'p', wall + ttl, count, unpack(parts))
+      later = later or {}
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000)) }
+    end
+  end
+  if not answer then
+    bound_reset = bound_reset and format('%d', bound_reset) or '-'
+    if bound_allowed then
+      answer = 'yes ' .. binding .. ' ' .. bound_remaining .. ' ' .. bound_reset
+    else
+      bound_retry = bound_retry and format('%d', bound_retry) or '-'
+      answer = 'no ' .. binding .. ' ' .. bound_remaining .. ' ' .. bound_reset .. ' ' .. bound_retry
+    end
+  end
+  said = said + 1
+  lines[said] = answer
+end
+
+for k = 1, #written do
+  local i = written[k]
+  local r = records[i]
+  local kind, lasts = r[KIND], r[LASTS]
+  if lasts == 0 then
+    if values[i] then call('DEL', KEYS[i]) end
+  elseif not lasts then
+    call('SET', KEYS[i], r[SECOND])
+  else
+    local packed
+    if kind == 'c' or kind == 'g' then
+      packed = struct.pack('<ddddd', unpack(r, 1, 5))
+    elseif kind == 'b' then
+      packed = struct.pack('<ddds', unpack(r, 1, 4))
+    else
+      local cells = r[FIRST]
+      packed = struct.pack('<dd' .. string.rep('d', #cells), r[LAST], r[SHIFT], unpack(cells))
+    end
+    if lasts == 'kept' then
+      call('SET', KEYS[i], packed, 'KEEPTTL')
+    else
+      call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000)))
+    end
+  end
+end
+if later then
+  for k = 1, #later do call('SET', later[k][1], later[k][2], 'PX', later[k][3]) end
+end
+local answer = table.concat(lines, '\n')
+if sequence ~= '-' then
+  local keep_until = (not_after or wall) + LANE_GRACE
+  local milliseconds = format('%d', ceil((keep_until - wall) / 1000))
+  call('SET', KEYS[1], sequence .. format(' %d\n', keep_until) .. answer, 'PX', milliseconds)
+end
+return answer

@@ -1,0 +1,160 @@
+//! The machine of limits against its script, on a virtual clock and on a real server.
+
+use futures_util::FutureExt;
+use leasehold::id::Name;
+use leasehold::limits::{Act, Answer, Charge, Envelope, Ledger, Reply, Request, Rule};
+use leasehold::slots::Lane;
+use leasehold::store::redis::{RedisStore, Transport};
+use leasehold::store::{LimitStore, StoreLedger};
+use leasehold::{MILLISECOND, Micros, SECOND};
+use leasehold_agreement::{Charging, Embedded, Real, pool_name, seeds};
+use leasehold_embedded::EmbeddedRedis;
+use leasehold_servers::{RedisOptions, RedisServer};
+
+fn perform<T: Transport>(transport: &T, scope: &str, envelope: &Envelope) -> Answer {
+    let ledger = RedisStore::new(transport.clone()).ledger(&pool_name(scope));
+    ledger.charge(envelope).now_or_never().expect("the transport answers at once").expect("an answer")
+}
+
+/// Equal answers, or what the first reply is that differs.
+fn agree(theirs: &Answer, ours: &Answer, envelope: &Envelope, step: u32, seed: u64) {
+    if let (Answer::Performed(theirs), Answer::Performed(ours)) = (theirs, ours) {
+        for (at, (theirs, ours)) in theirs.replies.iter().zip(&ours.replies).enumerate() {
+            let request = &envelope.requests[at];
+            assert_eq!(
+                theirs, ours,
+                "the script's reply is on the left, the machine's on the right\n\
+                 to request {at}, {request:?}\nat step {step}; again: LEASEHOLD_SEED={seed}"
+            );
+        }
+    }
+    assert_eq!(theirs, ours, "to {envelope:?} at step {step}; again: LEASEHOLD_SEED={seed}");
+}
+
+/// Envelopes that were performed, takes that were allowed, and those that were refused.
+fn count(answer: &Answer, counts: &mut [u64; 3]) {
+    if let Answer::Performed(performed) = answer {
+        counts[0] += 1;
+        for reply in &performed.replies {
+            if let Reply::Judged(verdict) = reply {
+                counts[if verdict.allowed { 1 } else { 2 }] += 1;
+            }
+        }
+    }
+}
+
+fn trace(seed: u64, unit: Micros, envelopes: u32, counts: &mut [u64; 3]) {
+    let mut charging = Charging::new(seed, unit, false);
+    let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND + seed * 1_234_567));
+    let mut machine = Ledger::default();
+    for step in 0..envelopes {
+        let wall = transport.redis().time();
+        let random = charging.random();
+        let pass = match random.below(10) {
+            0..3 => 0,
+            3..5 => random.below(1_000),
+            5..9 => random.below(unit),
+            _ => random.below(10 * unit),
+        };
+        transport.redis().set_time(wall + pass);
+        let mut check = |envelope: &Envelope| {
+            let theirs = perform(&transport, "limits", envelope);
+            let ours = machine.apply(transport.redis().time(), envelope);
+            agree(&theirs, &ours, envelope, step, seed);
+            ours
+        };
+        match random.below(500) {
+            0..4 => {
+                // What is gone by now is gone in both, whatever time it is later.
+                check(&Envelope::default());
+                let back = random.below(20 * unit);
+                let now = transport.redis().time();
+                transport.redis().set_time(now - back);
+            }
+            4 => {
+                let (now, ahead) = (transport.redis().time(), random.below(400 * 24 * 3_600 * SECOND));
+                transport.redis().set_time(now + ahead);
+            }
+            5..12 => transport.redis().flush_scripts(),
+            _ => {}
+        }
+        let envelope = charging.envelope(transport.redis().time());
+        count(&check(&envelope), counts);
+    }
+}
+
+#[test]
+fn limits_agree_on_a_virtual_clock() {
+    let mut counts = [0; 3];
+    for seed in seeds(60) {
+        trace(seed, if seed % 2 == 0 { SECOND } else { 20 * MILLISECOND }, 400, &mut counts);
+    }
+    println!("{counts:?} envelopes, takes that were allowed, and refused");
+    assert!(counts.iter().all(|count| *count > 1_000), "too little happened: {counts:?}");
+}
+
+/// The server's time cannot be set, so the machine is told the time that the server's answer names.
+#[test]
+fn limits_agree_on_a_real_server() {
+    let server = RedisServer::start(RedisOptions::default()).expect("started");
+    let transport = Real::new(server.connect().expect("connected"));
+    let (mut counts, mut now) = ([0; 3], 1_700_000_000 * SECOND);
+    for seed in seeds(20) {
+        let mut charging = Charging::new(seed, 2 * MILLISECOND, true);
+        let mut machine = Ledger::default();
+        for step in 0..300 {
+            match charging.random().below(300) {
+                0 => drop(transport.command(&["SCRIPT", "FLUSH"])),
+                1..40 => std::thread::sleep(std::time::Duration::from_micros(charging.random().below(3_000))),
+                _ => {}
+            }
+            let envelope = charging.envelope(now);
+            let theirs = perform(&transport, &format!("limits:{seed}"), &envelope);
+            now = match &theirs {
+                Answer::Performed(performed) => performed.now,
+                Answer::Stale { now } => *now,
+            };
+            let ours = machine.apply(now, &envelope);
+            agree(&theirs, &ours, &envelope, step, seed);
+            count(&ours, &mut counts);
+        }
+    }
+    println!("{counts:?} envelopes, takes that were allowed, and refused");
+    assert!(counts.iter().all(|count| *count > 300), "too little happened: {counts:?}");
+}
+
+/// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.
+#[test]
+fn a_lone_take_is_four_commands() {
+    let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+    let envelope = |sequence, cost: u64| {
+        let rule = Rule::Refill { max: 10, period: SECOND };
+        let limit = Name::new("a").expect("a name");
+        let charges = vec![Charge { limit, rule, cost: cost.into() }];
+        let lane = Some(Lane { client: 1, number: 0, sequence });
+        Envelope { lane, not_after: None, requests: vec![Request { act: Act::Take, charges }] }
+    };
+    for (sequence, cost, calls) in [(1, 9, 4), (2, 1, 4), (3, 1, 3), (3, 1, 2)] {
+        perform(&transport, "limits", &envelope(sequence, cost));
+        assert_eq!(transport.redis().last_script_calls(), calls, "{sequence}");
+    }
+}
+
+/// One round trip, whatever the number of limits.
+#[test]
+fn a_take_is_one_call_and_leaves_nothing_behind() {
+    let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+    let mut charging = Charging::new(3, SECOND, false);
+    for _ in 0..200 {
+        let now = transport.redis().time();
+        perform(&transport, "limits", &charging.envelope(now));
+        let sent = transport.commands();
+        assert!(sent.iter().filter(|name| *name == "EVALSHA").count() <= 2, "{sent:?}");
+        assert!(sent.iter().filter(|name| *name == "EVAL").count() <= 1, "{sent:?}");
+    }
+    let now = transport.redis().time();
+    transport.redis().set_time(now + 800 * 24 * 3_600 * SECOND);
+    // What is used of lifetimes stays.
+    transport.redis().command(&[b"PING"]);
+    assert!(transport.redis().key_count() <= 6);
+}
