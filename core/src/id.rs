@@ -116,6 +116,7 @@ impl Name {
     }
 
     /// What the limits of a scope are kept under: a name that no user can give, for every scope another.
+    #[cfg(feature = "limits")]
     pub(crate) fn of_limits(scope: Option<&Name>) -> Self {
         Name(scope.map_or("%limits".into(), |scope| format!("%limits:{scope}").into()))
     }

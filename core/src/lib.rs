@@ -14,6 +14,7 @@ pub mod error;
 pub mod fence;
 pub mod handshake;
 pub mod id;
+#[cfg(feature = "limits")]
 pub mod limits;
 pub mod nonce;
 pub mod slots;

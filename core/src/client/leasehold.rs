@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+#[cfg(feature = "limits")]
 use super::limits::{self, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
@@ -12,7 +13,9 @@ use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 use super::{SharedSource, Tokens, TokensOptions};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
-use crate::store::{LimitStore, Store};
+#[cfg(feature = "limits")]
+use crate::store::LimitStore;
+use crate::store::Store;
 use crate::value::{Options, Value};
 use crate::{Micros, SECOND};
 
@@ -25,10 +28,12 @@ pub struct Leasehold<S: Store, R: Runtime> {
     /// The pool of its locks, once there is one. Kept, because it knows the highest fence that was seen.
     locks: Mutex<Option<Arc<PoolCore<S, R>>>>,
     /// Its limits.
+    #[cfg(feature = "limits")]
     scopes: Mutex<Scopes<R>>,
 }
 
 /// The limits that a handle opened, by scope.
+#[cfg(feature = "limits")]
 type Scopes<R> = Vec<(Name, Arc<dyn OpenedScope<R>>)>;
 /// The pools that a handle opened; nothing once it is closed.
 type Opened<S, R> = Option<Vec<Weak<PoolCore<S, R>>>>;
@@ -92,8 +97,16 @@ fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
 impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
     pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
-        let (pools, locks, scopes) = (Mutex::new(Some(Vec::new())), Mutex::default(), Mutex::default());
-        Leasehold { store, runtime, options, pools, locks, scopes }
+        let (pools, locks) = (Mutex::new(Some(Vec::new())), Mutex::default());
+        Leasehold {
+            store,
+            runtime,
+            options,
+            pools,
+            locks,
+            #[cfg(feature = "limits")]
+            scopes: Mutex::default(),
+        }
     }
 
     /// The defaults of this handle's pools.
@@ -171,6 +184,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     }
 
     /// The limits of a scope, made by `make` if there are none yet.
+    #[cfg(feature = "limits")]
     pub(super) fn scope(
         &self,
         scope: Name,
@@ -190,6 +204,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         Ok(opened.scope())
     }
 
+    #[cfg(feature = "limits")]
     pub(super) fn store(&self) -> &S {
         &self.store
     }
@@ -210,11 +225,14 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     pub fn close(&self) {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
-        let scopes = std::mem::take(&mut *self.scopes.lock().unwrap_or_else(PoisonError::into_inner));
-        scopes.iter().for_each(|(_, scope)| scope.close());
+        #[cfg(feature = "limits")]
+        for (_, scope) in std::mem::take(&mut *self.scopes.lock().unwrap_or_else(PoisonError::into_inner)) {
+            scope.close();
+        }
     }
 }
 
+#[cfg(feature = "limits")]
 impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
     /// A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one
     /// name and kind share what was used, whatever their options are.

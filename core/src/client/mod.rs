@@ -14,6 +14,7 @@ mod holding;
 mod keeper;
 mod lease;
 mod leasehold;
+#[cfg(feature = "limits")]
 mod limits;
 mod lock;
 #[cfg(feature = "redis")]
@@ -40,6 +41,7 @@ pub use calls::{Begun, Calls, holding, let_go};
 pub use engine::Engine;
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
+#[cfg(feature = "limits")]
 pub use limits::{
     Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions, read_amount,
 };

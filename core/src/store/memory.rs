@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+#[cfg(feature = "limits")]
 use super::ledger::MemoryLedger;
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
@@ -19,10 +20,12 @@ pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
 #[derive(Clone)]
 pub struct MemoryStore {
     pools: Arc<Mutex<Pools>>,
+    #[cfg(feature = "limits")]
     ledgers: Arc<Mutex<Ledgers>>,
     clock: StoreClock,
 }
 
+#[cfg(feature = "limits")]
 type Ledgers = Vec<(PoolName, Arc<MemoryLedger>)>;
 type Pools = Vec<(PoolName, Arc<MemoryPool>)>;
 
@@ -38,7 +41,12 @@ pub struct MemoryPool {
 impl MemoryStore {
     /// A store of its own, which nobody else can open.
     pub fn new(clock: StoreClock) -> Self {
-        MemoryStore { pools: Arc::default(), ledgers: Arc::default(), clock }
+        MemoryStore {
+            pools: Arc::default(),
+            #[cfg(feature = "limits")]
+            ledgers: Arc::default(),
+            clock,
+        }
     }
 
     /// The store of this name in this process; the clock is that of whoever opened it first.
@@ -54,6 +62,7 @@ impl MemoryStore {
     }
 
     /// The limits of this scope.
+    #[cfg(feature = "limits")]
     pub(super) fn ledger_of(&self, scope: &PoolName) -> Arc<MemoryLedger> {
         let mut ledgers = unpoisoned(&self.ledgers);
         if let Some((_, ledger)) = ledgers.iter().find(|(known, _)| known == scope) {

@@ -2,6 +2,7 @@
 //! ready; it holds no rule of its own.
 
 pub mod either;
+#[cfg(feature = "limits")]
 pub mod ledger;
 pub mod memory;
 pub mod redis;
@@ -13,6 +14,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use either::EitherStore;
+#[cfg(feature = "limits")]
 pub use ledger::{LimitStore, StoreLedger};
 pub use memory::MemoryStore;
 pub use redis::RedisStore;

@@ -3,6 +3,7 @@
 //! How a command reaches the server is a [`Transport`]: native TCP (feature `redis`), or functions that
 //! the host supplies.
 
+#[cfg(feature = "limits")]
 mod ledger;
 #[cfg(feature = "redis")]
 mod native;
@@ -11,6 +12,7 @@ mod subscriptions;
 mod transport;
 mod wire;
 
+#[cfg(feature = "limits")]
 pub use ledger::{LIMITS_SCRIPT, RedisLedger};
 #[cfg(feature = "redis")]
 pub use native::{NativeTransport, RedisUrl};
