@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use super::Draw;
 use super::draw::scattered;
 
-/// How many there are.
-const COUNT: usize = 64;
+/// How many there are: as many as processes may share a wallet well, and no more, since each that is entered may turn out
+/// to be another's.
+const COUNT: usize = 32;
 
 /// Tokens by their places.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl Stretches {
     }
 
     fn of(turn: u64) -> usize {
-        (turn >> 58) as usize
+        (turn >> 59) as usize
     }
 }
 
@@ -122,20 +123,20 @@ mod tests {
 
     #[test]
     fn processes_begin_at_places_of_their_own() {
-        // By chi-square: of 64 places and 6,400 processes each has about 100.
+        // By chi-square: of 32 places and 3,200 processes each has about 100.
         let mut counts = [0i64; COUNT];
-        for seed in 0..6_400 {
+        for seed in 0..3_200 {
             counts[Stretches::new(scattered(seed)).current] += 1;
         }
         let chi: i64 = counts.iter().map(|count| (count - 100) * (count - 100)).sum::<i64>() / 100;
-        assert!(chi < 103, "{chi}: above what one in a thousand fair draws gives");
+        assert!(chi < 62, "{chi}: above what one in a thousand fair draws gives");
     }
 
     #[test]
     fn who_meets_others_goes_elsewhere() {
         let mut stretches = filled(3, 10_000);
         let first = stretches.current;
-        stretches.meet((first as u64) << 58);
+        stretches.meet((first as u64) << 59);
         assert_ne!(stretches.current, first);
         // Back only when everything else is done.
         let mut rest: Vec<_> = std::iter::from_fn(|| stretches.pop()).collect();

@@ -326,6 +326,29 @@ fn f5_f10_u11_any_number_of_processes_share_a_wallet_and_never_a_token() {
     }
 }
 
+// 4 processes of 8 callers each take 4,000 of 10,000 tokens and hold them.
+#[test]
+fn f6_f22_processes_that_hold_what_they_have_seldom_ask_for_what_others_hold() {
+    for seed in 0..4 {
+        let mut scene = of_one(10_000);
+        scene.limit = 10_000;
+        let mut draw = crate::tokens::Draw::new(seed);
+        let mut processes: Vec<_> = (0..4).map(|_| Process::new(draw.bits())).collect();
+        for _ in 0..25 {
+            let mut attempts: Vec<_> =
+                (0..32).map(|at| processes[at % 4].attempt(5, 5 * SECOND, scene.now)).collect();
+            while attempts.iter().any(|attempt| attempt.verdict.is_none()) {
+                let at = draw.below(32) as usize;
+                attempts[at].step(&mut scene, &mut processes[at % 4]);
+            }
+            assert!(attempts.iter().all(|attempt| attempt.verdict == selected(5, 0)), "seed {seed}");
+            scene.now += SECOND;
+        }
+        let counts = scene.counts;
+        assert!(counts.missed * 10 < counts.tokens, "seed {seed}: {counts:?}");
+    }
+}
+
 #[test]
 fn u11_a_token_that_was_lost_is_not_asked_for_again_in_the_same_round() {
     let mut scene = of_one(50);
