@@ -9,6 +9,8 @@
 //!
 //! Every duration inside the crate is in microseconds ([`Micros`]) unless its name says otherwise.
 
+#[cfg(any(feature = "tokens", feature = "limits"))]
+pub mod amount;
 pub mod client;
 pub mod error;
 pub mod fence;

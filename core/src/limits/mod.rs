@@ -9,7 +9,6 @@
 //!
 //! Several limits are charged as one, or not at all, and a refusal names the one that binds.
 
-mod amount;
 mod budget;
 mod clock;
 mod envelope;
@@ -26,7 +25,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use amount::Amount;
+pub use crate::amount::Amount;
 pub use envelope::{Answer, Envelope, Performed};
 pub use ledger::Ledger;
 pub use request::{Act, Charge, Reply, Request, Settlement, Verdict};

@@ -7,7 +7,6 @@
 //!
 //! That no token is in two selections is none of this: it rests on the claim alone, as every token is a slot.
 
-mod amount;
 mod candidates;
 mod digest;
 mod draw;
@@ -20,7 +19,7 @@ mod tests;
 mod token;
 mod total;
 
-pub use amount::Amount;
+pub use crate::amount::Amount;
 pub use candidates::Candidates;
 pub use draw::Draw;
 pub use selector::{Bounds, Event, Selector, Step, Verdict};

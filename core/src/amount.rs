@@ -54,6 +54,12 @@ impl Amount {
         }
     }
 
+    /// The number, or the largest of 64 bits where it is larger.
+    #[must_use]
+    pub fn saturating_u64(self) -> u64 {
+        if self.high > 0 { u64::MAX } else { u64::try_from(self.low).unwrap_or(u64::MAX) }
+    }
+
     /// The sum, if it is below 2^256.
     #[must_use]
     pub fn checked_add(self, other: Amount) -> Option<Self> {
@@ -190,6 +196,9 @@ impl std::str::FromStr for Amount {
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (0, Ok(small)) = (self.high, u64::try_from(self.low)) {
+            return fmt::Display::fmt(&small, f);
+        }
         let (mut rest, mut chunks) = (*self, Vec::new());
         loop {
             let (quotient, chunk) = rest.divided(CHUNK.0);
