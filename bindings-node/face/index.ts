@@ -5,6 +5,17 @@ export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./fence.js";
 export { type Handshakes, recommendedTtl } from "./handshake.js";
 export type { Lease, ReleaseOptions } from "./lease.js";
 export { type Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export type {
+  Amount,
+  Limit,
+  LimitAnswer,
+  LimitKind,
+  LimitOptions,
+  LimitWaitOptions,
+  Reservation,
+  ReserveOptions,
+  ReserveWaitOptions,
+} from "./limit.js";
 export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./lock.js";
 export type {
   AcquireManyOptions,

@@ -1,6 +1,7 @@
 import { guarded, settled } from "./calls.js";
 import { invalid } from "./errors.js";
 import { taken, toCore } from "./keys.js";
+import { Limit, type LimitOptions, limitToCore } from "./limit.js";
 import { Lock, type LockOptions } from "./lock.js";
 import { native } from "./native.js";
 import { Owned } from "./owned.js";
@@ -59,7 +60,24 @@ export class Leasehold {
   }
 
   /**
-   * Opens no more pools, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay held
+   * A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one name and
+   * kind share what was used, whatever their options are.
+   */
+  limit(name: string, options: LimitOptions): Limit {
+    return new Limit(guarded(() => native.leaseholdLimit(this.#owned.number, name, limitToCore(options))));
+  }
+
+  /**
+   * Limits as one: charged all or none, in one request. What is null or undefined is left out, and a group of none allows
+   * everything; groups can be members of groups, and a limit that is there twice is charged once. At most 64, of one handle
+   * and one scope.
+   */
+  group(limits: Iterable<Limit | null | undefined>): Limit {
+    return Limit.group(limits);
+  }
+
+  /**
+   * Opens no more pools and limits, and ends with `cancelled` what waits for a slot or a limit. Leases that are held stay held
    * until they are given back.
    */
   async close(): Promise<void> {

@@ -15,6 +15,7 @@ export interface Native {
     readNonce: ((slot: string) => Promise<unknown>) | undefined,
   ): Promise<Answer<number>>;
   leaseholdLock(leasehold: number, names: unknown, options: unknown): Answer<number>;
+  leaseholdLimit(leasehold: number, name: unknown, options: unknown): Answer<number>;
   leaseholdClose(leasehold: number): Answer<void>;
   leaseholdForget(leasehold: number): void;
   openQuorum(servers: unknown, options: unknown): Promise<Answer<number>>;
@@ -60,6 +61,21 @@ export interface Native {
   lockedRelease(locked: number): Soon<null>;
   lockedConclude(locked: number): Soon<null>;
   lockedForget(locked: number): void;
+  limitGroup(members: number[]): Answer<number>;
+  limitAtCost(limit: number, cost: unknown): Answer<number>;
+  limitAsk(limit: number, verb: string, cost: unknown): Soon<unknown>;
+  limitWait(limit: number, cost: unknown, options: unknown, cancel: Cancel | undefined): Soon<Told>;
+  limitReserve(
+    limit: number,
+    waits: boolean,
+    cost: unknown,
+    ttl: unknown,
+    options: unknown,
+    cancel: Cancel | undefined,
+  ): Soon<Reserved>;
+  limitForget(limit: number): void;
+  reservationEnd(reservation: number, givesBack: boolean): Soon<null>;
+  reservationForget(reservation: number): void;
 }
 
 /** A wish to stop waiting; see `abortable`. */
@@ -84,6 +100,19 @@ export type Granted = (number | string | bigint | boolean | null)[];
 
 /** Of a lock that was granted its number and its fence. */
 export type GrantedLock = [number: number, fence: bigint];
+
+/** What a limit says: amounts as digits, times in milliseconds. */
+export type Told = [
+  allowed: boolean,
+  remaining: string,
+  retryAfter: number | undefined,
+  resetAfter: number | undefined,
+  limit: string | undefined,
+  said: "store" | "memory" | "outage",
+];
+
+/** Of a reservation its number, and what the limits said. */
+export type Reserved = [number: number, told: Told];
 
 /** A failure comes as data; see `answered`. */
 export type Answer<T> = T | Failure;

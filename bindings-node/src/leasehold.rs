@@ -1,7 +1,7 @@
 //! Handles: a store, opened.
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{ReadNonce, Unit};
+use leasehold::client::{LimitOptions, ReadNonce, Unit};
 use leasehold::value::Value;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::answer::Answer;
 use crate::hit;
 use crate::nonce_source::{Asker, HostNonces};
-use crate::table::{Fresh, NativeLock, NativePool, Numbered};
+use crate::table::{Fresh, NativeLimit, NativeLock, NativePool, Numbered};
 use crate::value::Arg;
 
 /// JavaScript's durations.
@@ -63,7 +63,22 @@ pub fn leasehold_lock(
     Answer(lock())
 }
 
-/// Opens no more pools, and ends acquisitions that wait for a slot.
+/// A limit of this name.
+#[napi(catch_unwind)]
+pub fn leasehold_limit(
+    leasehold: Numbered<NativeLeasehold>,
+    name: Arg,
+    options: Arg,
+) -> Answer<Fresh<NativeLimit>> {
+    hit("leasehold_limit");
+    let limit = || {
+        let (name, options) = (name.text("name")?, options.options()?);
+        leasehold.get()?.limit(&name, &LimitOptions::read(&options, UNIT)?).map(Fresh)
+    };
+    Answer(limit())
+}
+
+/// Opens no more pools and limits, and ends what waits.
 #[napi(catch_unwind)]
 pub fn leasehold_close(leasehold: Numbered<NativeLeasehold>) -> Answer<()> {
     hit("leasehold_close");

@@ -15,6 +15,7 @@ mod checks;
 mod kept;
 mod lease;
 mod leasehold;
+mod limit;
 mod lock;
 mod nonce_source;
 mod pool;

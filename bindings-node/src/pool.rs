@@ -14,8 +14,9 @@ use crate::calls::{Soon, begin};
 use crate::cancel::{Cancel, guarded};
 use crate::hit;
 use crate::leasehold::UNIT;
+use crate::limit::told;
 use crate::registers;
-use crate::table::{NativeLease, NativeLocked, NativePool, Numbered, number};
+use crate::table::{NativeLease, NativeLocked, NativePool, NativeReservation, Numbered, number};
 use crate::value::{Arg, Out};
 
 /// What was granted.
@@ -24,6 +25,10 @@ pub enum Granted {
     Leases(Vec<NativeLease>),
     /// Of a lock its number and its fence.
     Lock(NativeLocked),
+    /// Of a reservation its number, and what its limits said.
+    Reserved(NativeReservation),
+    /// What a limit tells.
+    Told(Value),
 }
 
 #[allow(unsafe_code, reason = "napi declares this conversion unsafe; only its own functions are called here")]
@@ -45,6 +50,12 @@ impl ToNapiValue for Granted {
                 words.set(1, BigInt::from(locked.fence()))?;
                 words.set(0, number(Arc::new(locked)))?;
             }
+            Granted::Reserved(reservation) => {
+                words.set(1, Out(told(reservation.answer())))?;
+                words.set(0, number(Arc::new(reservation)))?;
+            }
+            // SAFETY: as below.
+            Granted::Told(told) => return unsafe { Out::to_napi_value(env, Out(told)) },
         }
         // SAFETY: the value is made in the environment of this call.
         unsafe { Array::to_napi_value(env, words) }

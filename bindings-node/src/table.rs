@@ -21,6 +21,8 @@ pub type NativePool = leasehold::Pool<NativeStore, TokioRuntime>;
 pub type NativeLease = leasehold::Lease<NativeStore, TokioRuntime>;
 pub type NativeLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
 pub type NativeLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
+pub type NativeLimit = leasehold::client::Limit<TokioRuntime>;
+pub type NativeReservation = leasehold::client::Reservation<TokioRuntime>;
 
 #[derive(Default)]
 struct Tables {
@@ -30,6 +32,8 @@ struct Tables {
     leases: Table<NativeLease>,
     locks: Table<NativeLock>,
     locked: Table<NativeLocked>,
+    limits: Table<NativeLimit>,
+    reservations: Table<NativeReservation>,
 }
 
 impl Drop for Tables {
@@ -106,6 +110,12 @@ tabled!(NativePool, pools, misused("no such pool"));
 tabled!(NativeLease, leases, Error::new(Code::Lost, "the lease was given back already; acquire anew"));
 tabled!(NativeLock, locks, misused("no such lock"));
 tabled!(NativeLocked, locked, Error::new(Code::Lost, "the lock was given back already; acquire anew"));
+tabled!(NativeLimit, limits, misused("no such limit"));
+tabled!(
+    NativeReservation,
+    reservations,
+    Error::new(Code::Lost, "the reservation has ended already; reserve anew")
+);
 
 /// An argument: a thing by its number.
 pub struct Numbered<T> {
@@ -122,6 +132,12 @@ impl<T: Tabled> Numbered<T> {
     /// The thing, unless it was forgotten.
     pub fn get(&self) -> CoreResult<&T> {
         self.thing.as_deref().ok_or_else(T::missing)
+    }
+
+    /// The thing itself, whose number is free then. Only on the thread of the table, and while no call has it.
+    pub fn take(self) -> CoreResult<T> {
+        self.forget();
+        self.thing.and_then(Arc::into_inner).ok_or_else(T::missing)
     }
 
     /// Frees the number. Only on the thread of the table, that is not in an asynchronous export.

@@ -13,6 +13,7 @@ const far = await lh.pool("far", { slots: ["a"] });
 const lease = await pool.acquire({ slots: ["b"] });
 const lock = lh.lock("shared", { reentrant: true });
 const locked = await lock.acquire();
+const limit = lh.limit("l", { max: 1_000_000, period: 1 });
 const quorum = await openQuorum(["memory:1", "memory:2"]);
 
 /** How each export is called through the face. */
@@ -21,6 +22,7 @@ const calls: Record<string, () => unknown> = {
   open: () => open(),
   leasehold_pool: () => lh.pool("q", { slots: ["a"] }),
   leasehold_lock: () => lh.lock("another"),
+  leasehold_limit: () => lh.limit("another", { max: 1, period: 1 }),
   leasehold_close: () => lh.close(),
   open_quorum: () => openQuorum(["memory:"]),
   quorum_lock: () => quorum.lock("a"),
@@ -61,6 +63,12 @@ const calls: Record<string, () => unknown> = {
   locked_claimed: () => locked.claimed,
   locked_release: () => locked.release(),
   locked_conclude: () => lock.run(() => 1),
+  limit_group: () => lh.group([limit]),
+  limit_at_cost: () => limit.atCost(1),
+  limit_ask: () => limit.take(),
+  limit_wait: () => limit.wait(),
+  limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
+  reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   new: () => pool.acquire({ signal: new AbortController().signal }),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend(() => {})),
@@ -68,7 +76,10 @@ const calls: Record<string, () => unknown> = {
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
-const silent = ["cancel", "turn", "leasehold_forget", "quorum_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"];
+const silent = [
+  ...["cancel", "turn", "leasehold_forget", "quorum_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"],
+  ...["limit_forget", "reservation_forget"],
+];
 
 /** All still works. */
 async function works() {
@@ -77,7 +88,8 @@ async function works() {
   taken.giveBack();
   await (await pool.acquire({ slots: ["a"], timeout: 1_000 })).release();
   assert.equal(await lock.run(({ fence }) => fence), locked.fence);
-  assert.ok(lease.held && locked.held);
+  await (await limit.reserve(1, { ttl: 600_000 })).refund();
+  assert.ok(lease.held && locked.held && (await limit.increment(0)));
 }
 
 test("no export is forgotten", () => {
@@ -123,6 +135,8 @@ for (const [name, leave] of Object.entries<() => Promise<unknown>>({
   },
   lock_forget: async () => lh.lock("collected"),
   locked_forget: () => lh.lock("collected").acquire(),
+  limit_forget: async () => lh.limit("collected", { max: 1, period: 1 }),
+  reservation_forget: () => lh.limit("collected", { max: 1_000, kind: "in_flight" }).reserve(1, { ttl: 50 }),
 })) {
   test(`a panic in ${name}, as garbage is collected, harms nobody`, async () => {
     await leave();

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { ledgerOf, pay, payAll, settleFirst, withdraw, withdrawByMajority } from "./readme.js";
+import { ledgerOf, pay, payAll, settleFirst, sponsor, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|ledgerOf)\(.*?^}$/gms)];
-  assert.equal(examples.length, 6);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|ledgerOf)\(.*?^}$/gms)];
+  assert.equal(examples.length, 7);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -91,6 +91,21 @@ test("the example that keeps its lease ends with it", async () => {
   assert.deepEqual(heard, [7, 8, 9].map((nonce, at) => `${at + 1} from 0xAb01 with nonce ${nonce}`));
   server.closeAllConnections();
   server.close();
+});
+
+test("the example that limits charges what was sent, and nothing else", async () => {
+  const lh = await open("memory:sponsor");
+  const ether = 10n ** 18n;
+  assert.equal(await sponsor(lh, "key", ether / 2n, async () => "0x1"), "0x1");
+  const broken = sponsor(lh, "key", ether / 2n, async () => {
+    throw new Error("no node");
+  });
+  await assert.rejects(broken, /no node/);
+  // Unless another day has begun since.
+  const spend = lh.limit("spend:key", { max: ether, period: 86_400_000, kind: "budget" });
+  const left = await spend.remaining();
+  assert.ok(left === ether / 2n || left === ether);
+  await assert.rejects(sponsor(lh, "key", 2n * ether, async () => "0x2"), { code: "limited" });
 });
 
 test("the example of a resource refuses who is late", () => {

@@ -35,6 +35,19 @@ export async function withdrawByMajority(servers: string[], account: number, led
   return await lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
 }
 
+export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: () => Promise<string>): Promise<string> {
+  const requests = lh.limit(`requests:${key}`, { max: 600, period: 60_000 });
+  const spend = lh.limit(`spend:${key}`, { max: 10n ** 18n, period: 86_400_000, kind: "budget" });
+  // All or none, in one request; committed at the end of the block.
+  await using reserved = await lh.group([requests.atCost(1), spend]).reserve(cost, { ttl: 60_000 });
+  try {
+    return await send();
+  } catch (error) {
+    await reserved.refund(); // nothing was spent
+    throw error;
+  }
+}
+
 export function ledgerOf(balances: Map<number, bigint>): (account: number, balance: bigint, fence: bigint) => void {
   const guard = new FenceGuard();
   return (account, balance, fence) => {
