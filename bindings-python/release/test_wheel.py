@@ -99,6 +99,11 @@ lh.pool("p", strategy="best")
 lh.pool("p", read_nonce=5)
 lh.lock("a", timout=1)
 lh.lock("a").run(lambda it: it.fence, if_=True)
+lh.limit("a", period=60)
+lh.limit("a", max=1.5, period=60)
+lh.limit("a", max=1, period=60, kind="leaky")
+lh.limit("a", max=1, period=60).reserve(1)
+lh.group([lh.lock("a")])
 """
 
 
@@ -118,4 +123,4 @@ def test_mistakes_are_found_before_they_run(unpacked, tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--cache-dir", str(tmp_path), str(user)]
     told = subprocess.run(command, env=os.environ | {"MYPYPATH": str(unpacked)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     lines = {int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}
-    assert lines == {3, 4, 5, 7, 8, 9, 10, 11, 12}, told.stdout
+    assert lines == {3, 4, 5, 7, 8, 9, 10, 11, *range(12, 18)}, told.stdout

@@ -1,7 +1,20 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, recommended_ttl, version
+from ._leasehold import (
+    Lease,
+    Leasehold,
+    Limit,
+    Lock,
+    Locked,
+    Pool,
+    Quorum,
+    Reservation,
+    open,
+    open_quorum,
+    recommended_ttl,
+    version,
+)
 from .errors import (
     Busy,
     Cancelled,
@@ -35,6 +48,7 @@ __all__ = [
     "Lease",
     "Leasehold",
     "LeaseholdError",
+    "Limit",
     "Limited",
     "Lock",
     "Locked",
@@ -43,6 +57,7 @@ __all__ = [
     "NonceUnavailable",
     "Pool",
     "Quorum",
+    "Reservation",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
