@@ -37,6 +37,12 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
     group: leasehold.Limit = lh.group([rate, None, rate.at_cost(1)][:2])
     with group.wait_to_reserve("2", ttl=10, timeout=1) as reservation:
         reservation.refund()
+
+    @leasehold.limited(rate)
+    def send(to: str) -> int:
+        return len(to)
+
+    sent: int = send("0xaa")
 leasehold.open({"mode": "shared", "retry_timeout": 1, "redis": {"endpoint": "redis://127.0.0.1"}})
 try:
     pass
@@ -66,6 +72,12 @@ async def main() -> None:
         taken: bool = await lh.group([rate, None]).increment()
         reserving: Awaitable[aio.Reservation] = rate.reserve(ttl=1)
         await (await reserving).commit()
+
+        @leasehold.limited(rate)
+        async def send(to: str) -> int:
+            return len(to)
+
+        sent: int = await send("0xaa")
 
 async def fenced(locked: aio.Locked) -> int:
     return locked.fence

@@ -420,6 +420,34 @@ def test_an_outage_at_the_end_of_a_block(own_redis):
     asyncio.run(main())
 
 
+def test_functions_under_a_limit(lh, place):
+    limit = lh.limit("a", max=3, period=HOUR)
+    ran = []
+
+    @leasehold.limited(limit, cost=2)
+    def send(to, *, value=0):
+        """Sends."""
+        ran.append((to, value))
+        return to
+
+    assert send("0xaa", value=7) == "0xaa" and send.__doc__ == "Sends."
+    with pytest.raises(errors.Limited):
+        send("0xbb")
+    assert ran == [("0xaa", 7)]
+
+    async def main():
+        @leasehold.limited(opened(place, aio).limit("a", max=3, period=HOUR))
+        async def later(to):
+            await asyncio.sleep(0)
+            return to
+
+        assert await later("0xcc") == "0xcc"
+        with pytest.raises(errors.Limited):
+            await later("0xdd")
+
+    asyncio.run(main())
+
+
 AMOUNTS = [-1, 1.5, math.nan, math.inf, -(2**200), 2**256, "", "-1", "1e3", "0x1", str(2**256), True, b"1", [], {}, object(), "\ud800"]
 TIMES = [-1, math.nan, math.inf, 2**64, 2**200, "1", b"1", [], {}, True, object()]
 WORDS = ["ajar", "", 5, True, b"open", [], object(), "\ud800"]

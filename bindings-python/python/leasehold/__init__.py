@@ -33,6 +33,7 @@ from .errors import (
     TimedOut,
 )
 from .fence import FENCE_SCRIPT, FENCE_SQL, FenceGuard
+from .limits import limited
 
 __all__ = [
     "FENCE_SCRIPT",
@@ -63,6 +64,7 @@ __all__ = [
     "TimedOut",
     "__version__",
     "aio",
+    "limited",
     "open",
     "open_quorum",
     "recommended_ttl",
