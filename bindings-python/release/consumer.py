@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 import leasehold
 from leasehold import aio
-from leasehold.views import Census, Statistics
+from leasehold.views import Census, LimitAnswer, Statistics
 
 def read(address: str) -> int:
     return 7
@@ -31,6 +31,18 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
         held_names: list[str] = locked.names
     ran: int = lock.run(lambda it: it.fence, timeout=1)
     perhaps: int | None = lock.run(lambda it: it.fence if it else None, unless=False)
+    rate: leasehold.Limit = lh.limit("logins", max=5, period=60, kind="gcra", burst=9, outage="open")
+    answer: LimitAnswer = rate.take(2)
+    retry: float | None = answer["retry_after"]
+    group: leasehold.Limit = lh.group([rate, None, rate.at_cost(1)][:2])
+    with group.wait_to_reserve("2", ttl=10, timeout=1) as reservation:
+        reservation.refund()
+
+    @leasehold.limited(rate)
+    def send(to: str) -> int:
+        return len(to)
+
+    sent: int = send("0xaa")
 leasehold.open({"mode": "shared", "retry_timeout": 1, "redis": {"endpoint": "redis://127.0.0.1"}})
 try:
     pass
@@ -54,6 +66,18 @@ async def main() -> None:
         later: int = await lh.lock("a").run(fenced)
         now: int = await lh.lock("a").run(lambda it: it.fence)
         maybe: int | None = await lh.lock("a").run(lambda it: it.fence if it else None, if_=True)
+        async with lh.limit("wei", max=2**255, kind="lifetime").reserve(2**200, ttl=1) as reserved:
+            left: int = reserved.answer["remaining"]
+        rate = lh.limit("logins", max=5, period=60)
+        taken: bool = await lh.group([rate, None]).increment()
+        reserving: Awaitable[aio.Reservation] = rate.reserve(ttl=1)
+        await (await reserving).commit()
+
+        @leasehold.limited(rate)
+        async def send(to: str) -> int:
+            return len(to)
+
+        sent: int = await send("0xaa")
 
 async def fenced(locked: aio.Locked) -> int:
     return locked.fence

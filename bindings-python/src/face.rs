@@ -23,6 +23,11 @@ pub type CoreLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
 /// A lease of the core.
 pub type CoreLease = leasehold::Lease<NativeStore, TokioRuntime>;
 
+/// A limit of the core.
+pub type CoreLimit = leasehold::client::Limit<TokioRuntime>;
+/// What was taken of limits for the time being.
+pub type CoreReservation = leasehold::client::Reservation<TokioRuntime>;
+
 /// How calls of an object that take time are waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Face {

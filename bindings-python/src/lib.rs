@@ -12,6 +12,7 @@ mod errors;
 mod face;
 mod guard;
 mod lease;
+mod limit;
 mod lock;
 mod opening;
 mod pool;
@@ -34,6 +35,8 @@ mod _leasehold {
     use super::checks::{fence_admit, fence_texts, recommended_ttl};
     #[pymodule_export]
     use super::lease::{Granted, Lease};
+    #[pymodule_export]
+    use super::limit::{Limit, Reservation};
     #[pymodule_export]
     use super::lock::{Lock, Locked};
     #[pymodule_export]

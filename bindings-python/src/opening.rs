@@ -1,4 +1,4 @@
-//! Opening a store, and pools in it.
+//! Opening a store, and pools, locks and limits in it.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::callback::nonce_source;
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
+use crate::limit::{Limit, Whole};
 use crate::lock::Lock;
 use crate::pool::Pool;
 use crate::process::Homebound;
@@ -94,7 +95,18 @@ impl Leasehold {
         })
     }
 
-    /// Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+    /// A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet.
+    #[pyo3(signature = (name, *, max=None, **options), text_signature = "($self, name, **options)")]
+    fn limit(&self, name: Arg, max: Option<Whole>, options: Option<Arg>) -> PyResult<Limit> {
+        guard(|| Limit::open(self.core.get()?, self.face, &name.text("name")?, max, options))
+    }
+
+    /// Limits of this handle that are charged as one, all of them or none. None is left out.
+    fn group(&self, limits: &Bound<'_, PyAny>) -> PyResult<Limit> {
+        guard(|| Limit::group(self.core.get()?, self.face, limits))
+    }
+
+    /// Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
     /// they are given back.
     fn close(&self) -> PyResult<()> {
         guard(|| self.core.get().map(|core| core.close()))

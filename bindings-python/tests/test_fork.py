@@ -87,6 +87,30 @@ def test_handles_stay_with_their_process(lh):
     lease.release()
 
 
+def test_limits_stay_with_their_process(lh):
+    limit = lh.limit("signer", max=2, kind="in_flight")
+    kept, dropped = limit.reserve(ttl=3600), [limit.reserve(ttl=3600)]
+    belongs = f"belongs to process {os.getpid()}, not to its fork"
+
+    def child():
+        for use in (lambda: lh.limit("a", max=1, period=1), lambda: lh.group([limit]), limit.used, lambda: limit.at_cost(1)):
+            with pytest.raises(errors.InvalidArgument, match=belongs):
+                use()
+        for use in (lambda: kept.answer, kept.commit, kept.refund):
+            with pytest.raises(errors.Lost, match=belongs):
+                use()
+        with pytest.raises(errors.Lost), kept:
+            pass
+        dropped.clear()
+        gc.collect()
+
+    in_child(child)
+    time.sleep(0.1)
+    assert limit.used() == 2
+    kept.commit()
+    assert limit.used() == 1
+
+
 def test_a_child_gives_nothing_back(lh):
     pool = lh.pool("p", slots=["a"], ttl=5)
     held = [pool.acquire(timeout=6)]

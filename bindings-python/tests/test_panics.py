@@ -19,6 +19,8 @@ POOL = LH.pool("p", slots=[f"s{i}" for i in range(200)], ttl=3600, read_nonce=la
 LEASE = POOL.acquire(slots=["s0"])
 LOCK = LH.lock("a", reentrant=True)
 LOCKED = LOCK.acquire()
+LIMIT = LH.limit("a", max=10**6, period=3600)
+RESERVATION = LIMIT.reserve(ttl=3600)
 QUORUM = leasehold.open_quorum(["memory:panics-1", "memory:panics-2"])
 
 
@@ -52,8 +54,26 @@ CALLS = {
     "Leasehold.__exit__": lambda: LH.__exit__(None, None, None),
     "Leasehold.__repr__": LH.__repr__,
     "Leasehold.close": LH.close,
+    "Leasehold.group": lambda: LH.group([LIMIT]),
+    "Leasehold.limit": lambda: LH.limit("a", max=1, period=1),
     "Leasehold.lock": lambda: LH.lock("b"),
     "Leasehold.pool": lambda: LH.pool("p"),
+    "Limit.__repr__": LIMIT.__repr__,
+    "Limit.at_cost": lambda: LIMIT.at_cost(1),
+    "Limit.decrement": LIMIT.decrement,
+    "Limit.exceeded": LIMIT.exceeded,
+    "Limit.increment": LIMIT.increment,
+    "Limit.increment_or_fail": LIMIT.increment_or_fail,
+    "Limit.limit_exceeded": LIMIT.limit_exceeded,
+    "Limit.peek": LIMIT.peek,
+    "Limit.refund": LIMIT.refund,
+    "Limit.remaining": LIMIT.remaining,
+    "Limit.reserve": lambda: LIMIT.reserve(ttl=1),
+    "Limit.reset": LIMIT.reset,
+    "Limit.take": LIMIT.take,
+    "Limit.used": LIMIT.used,
+    "Limit.wait": LIMIT.wait,
+    "Limit.wait_to_reserve": lambda: LIMIT.wait_to_reserve(ttl=1),
     "Lock.__repr__": LOCK.__repr__,
     "Lock._enter": lambda: LOCK._enter(print),
     "Lock.acquire": LOCK.acquire,
@@ -89,6 +109,11 @@ CALLS = {
     "Quorum.__repr__": QUORUM.__repr__,
     "Quorum.close": QUORUM.close,
     "Quorum.lock": lambda: QUORUM.lock("b"),
+    "Reservation.__enter__": RESERVATION.__enter__,
+    "Reservation.__exit__": lambda: RESERVATION.__exit__(None, None, None),
+    "Reservation.answer": lambda: RESERVATION.answer,
+    "Reservation.commit": RESERVATION.commit,
+    "Reservation.refund": RESERVATION.refund,
     "fence_admit": lambda: native.fence_admit(0, 1),
     "fence_texts": native.fence_texts,
     "open": native.open,
@@ -144,6 +169,7 @@ def test_a_panic_in_an_export(name):
     assert LEASE.held
     assert LOCKED.held
     assert LOCK.run(lambda locked: locked.fence) == LOCKED.fence
+    assert LIMIT.increment()
     with POOL.acquire(slots=["s1"]) as lease:
         assert lease.nonce == 7
         lease.unused()

@@ -1,7 +1,20 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import aio
-from ._leasehold import Lease, Leasehold, Lock, Locked, Pool, Quorum, open, open_quorum, recommended_ttl, version
+from ._leasehold import (
+    Lease,
+    Leasehold,
+    Limit,
+    Lock,
+    Locked,
+    Pool,
+    Quorum,
+    Reservation,
+    open,
+    open_quorum,
+    recommended_ttl,
+    version,
+)
 from .errors import (
     Busy,
     Cancelled,
@@ -23,6 +36,7 @@ from .errors import (
     TimedOut,
 )
 from .fence import FENCE_SCRIPT, FENCE_SQL, FenceGuard
+from .limits import limited
 
 __all__ = [
     "FENCE_SCRIPT",
@@ -39,6 +53,7 @@ __all__ = [
     "Lease",
     "Leasehold",
     "LeaseholdError",
+    "Limit",
     "Limited",
     "Lock",
     "Locked",
@@ -48,12 +63,17 @@ __all__ = [
     "NonceUnavailable",
     "Pool",
     "Quorum",
+<<<<<<< HEAD
     "SourceUnavailable",
+=======
+    "Reservation",
+>>>>>>> 1c092b9a2e71483e2b1f9fa9dde529aafcb8db6f
     "Stalled",
     "StoreUnavailable",
     "TimedOut",
     "__version__",
     "aio",
+    "limited",
     "open",
     "open_quorum",
     "recommended_ttl",

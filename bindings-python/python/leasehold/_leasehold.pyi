@@ -10,6 +10,7 @@ from .options import (
     AcquireManyOptions,
     AcquireOptions,
     Handshakes,
+    LimitOptions,
     LockConfig,
     LockOptions,
     OpenOptions,
@@ -18,8 +19,9 @@ from .options import (
     RunOptions,
     Slot,
     TryAcquireOptions,
+    WaitOptions,
 )
-from .views import Census, Statistics
+from .views import Census, LimitAnswer, Statistics
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -32,11 +34,13 @@ __all__ = [
     "Granted",
     "Lease",
     "Leasehold",
+    "Limit",
     "Lock",
     "Locked",
     "Pending",
     "Pool",
     "Quorum",
+    "Reservation",
     "fence_admit",
     "fence_texts",
     "open",
@@ -74,7 +78,7 @@ def version() -> str:
 
 @final
 class Leasehold:
-    """An open store. Opens pools; use it with `with`, or call `close()`."""
+    """An open store. Opens pools, locks and limits; use it with `with`, or call `close()`."""
 
     def pool(self, name: str, **options: Unpack[PoolOptions]) -> Pool:
         """Opens a pool of slots; makes it if it is not there yet."""
@@ -82,8 +86,16 @@ class Leasehold:
     def lock(self, names: str | Sequence[str], **options: Unpack[LockOptions]) -> Lock:
         """A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet."""
 
+    def limit(self, name: str, **options: Unpack[LimitOptions]) -> Limit:
+        """A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one name and
+        kind share what was used, in whatever process they are, and whatever their options."""
+
+    def group(self, limits: Sequence[Limit | None]) -> Limit:
+        """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
+        member, and what is there twice is charged once."""
+
     def close(self) -> None:
-        """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+        """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
         they are given back."""
 
     def __enter__(self) -> Leasehold: ...
@@ -269,6 +281,82 @@ class Locked:
         """Gives the lock back. A second call does nothing."""
 
     def __enter__(self) -> Locked: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Limit:
+    """A limit, or several that are charged as one: all of them or none. A cost is a whole number from 0 to 2^256 - 1, or its decimal
+    digits. `StoreUnavailable` says that a limit cannot be asked, which allows nothing unless its `outage` is open."""
+
+    def take(self, cost: int | str = 1) -> LimitAnswer:
+        """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
+        the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
+
+    def increment(self, cost: int | str = 1) -> bool:
+        """The same as a truth value."""
+
+    def increment_or_fail(self, cost: int | str = 1) -> LimitAnswer:
+        """The same, where a refusal is `Limited`."""
+
+    def peek(self, cost: int | str = 1) -> LimitAnswer:
+        """Whether a cost would be allowed, when, and what remains. Nothing is charged."""
+
+    def exceeded(self, cost: int | str = 1) -> bool:
+        """Whether a cost would be refused."""
+
+    def limit_exceeded(self, cost: int | str = 1) -> str | None:
+        """The name of the limit that refuses a cost; None if none does."""
+
+    def remaining(self) -> int:
+        """What can still be taken; of several limits, of that of which least remains."""
+
+    def used(self) -> int:
+        """What is used of the limit of which least remains."""
+
+    def refund(self, cost: int | str = 1) -> LimitAnswer:
+        """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,
+        reserve it."""
+
+    def decrement(self, cost: int | str = 1) -> LimitAnswer:
+        """The same under the name that other libraries have for it."""
+
+    def reset(self) -> None:
+        """Makes the limit as if it was never used."""
+
+    def reserve(self, cost: int | str = 1, *, ttl: float) -> Reservation:
+        """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
+        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always
+        `StoreUnavailable`."""
+
+    def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
+        """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
+        `Cancelled` if the handle is closed."""
+
+    def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Reservation:
+        """Waits as `wait` does until a cost can be reserved for `ttl` seconds."""
+
+    def at_cost(self, cost: int | str) -> Limit:
+        """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
+        its gas."""
+
+@final
+class Reservation:
+    """What was taken of limits and can be given back once, until its time has passed. Use it with `with`: what was not given back in
+    the block stays charged at its end, and what is in flight lands. So it does where nobody has it any more."""
+
+    @property
+    def answer(self) -> LimitAnswer:
+        """What the limits said."""
+
+    def commit(self) -> None:
+        """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a
+        minute, and stays charged in any case."""
+
+    def refund(self) -> None:
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
+        then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+
+    def __enter__(self) -> Reservation: ...
     def __exit__(self, *exception: object) -> None: ...
 
 @final

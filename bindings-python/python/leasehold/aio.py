@@ -5,7 +5,7 @@
         async with pool.acquire(timeout=1.0) as lease:
             ...
 
-A task that is cancelled while it acquires leaves no lease behind.
+A task that is cancelled while it acquires leaves no lease behind; one that waits for a limit gives that up.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .options import (
     AcquireManyOptions,
     AcquireOptions,
     AsyncPoolOptions,
+    LimitOptions,
     LockConfig,
     LockOptions,
     OpenOptions,
@@ -32,8 +33,9 @@ from .options import (
     RunOptions,
     Slot,
     TryAcquireOptions,
+    WaitOptions,
 )
-from .views import Census, Statistics
+from .views import Census, LimitAnswer, Statistics
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -41,7 +43,19 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Self, Unpack
 
-__all__ = ["Acquiring", "Lease", "Leasehold", "Lock", "Locked", "Pool", "Quorum", "open", "open_quorum"]
+__all__ = [
+    "Acquiring",
+    "Lease",
+    "Leasehold",
+    "Limit",
+    "Lock",
+    "Locked",
+    "Pool",
+    "Quorum",
+    "Reservation",
+    "open",
+    "open_quorum",
+]
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -72,7 +86,7 @@ class _Face(Generic[C]):
 
 
 class Leasehold(_Face[_leasehold.Leasehold]):
-    """An open store. Opens pools; use it with `async with`, or call `close()`."""
+    """An open store. Opens pools, locks and limits; use it with `async with`, or call `close()`."""
 
     __slots__ = ()
 
@@ -84,8 +98,22 @@ class Leasehold(_Face[_leasehold.Leasehold]):
         """A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet."""
         return Lock(self._core.lock(names, **options))
 
+    def limit(self, name: str, **options: Unpack[LimitOptions]) -> Limit:
+        """A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one name and
+        kind share what was used, in whatever process they are, and whatever their options."""
+        return Limit(self._core.limit(name, **options))
+
+    def group(self, limits: Sequence[Limit | None]) -> Limit:
+        """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
+        member, and what is there twice is charged once."""
+        cores: Any = limits
+        if isinstance(limits, Sequence):
+            # What is no limit is refused, and named, by the compiled half.
+            cores = [it._core if isinstance(it, Limit) else it for it in limits]
+        return Limit(self._core.group(cores))
+
     async def close(self) -> None:
-        """Opens no more pools, and ends acquisitions that wait for a slot with `Cancelled`. Leases that are held stay held until
+        """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
         they are given back."""
         self._core.close()
 
@@ -190,7 +218,7 @@ class Pool(_Face[_leasehold.Pool]):
 
 
 class Held(Protocol):
-    """What an acquisition gives: a lease or a lock."""
+    """What an acquisition gives: a lease, a lock or a reservation."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -402,6 +430,122 @@ class Locked(_Face[_leasehold.Locked]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await call(self._core.__exit__, kind, error, traceback)
+
+
+class Limit(_Face[_leasehold.Limit]):
+    """A limit, or several that are charged as one: all of them or none. A cost is a whole number from 0 to 2^256 - 1, or its decimal
+    digits. `StoreUnavailable` says that a limit cannot be asked, which allows nothing unless its `outage` is open."""
+
+    __slots__ = ()
+
+    async def take(self, cost: int | str = 1) -> LimitAnswer:
+        """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
+        the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
+        return await call(self._core.take, cost)
+
+    async def increment(self, cost: int | str = 1) -> bool:
+        """The same as a truth value."""
+        return await call(self._core.increment, cost)
+
+    async def increment_or_fail(self, cost: int | str = 1) -> LimitAnswer:
+        """The same, where a refusal is `Limited`."""
+        return await call(self._core.increment_or_fail, cost)
+
+    async def peek(self, cost: int | str = 1) -> LimitAnswer:
+        """Whether a cost would be allowed, when, and what remains. Nothing is charged."""
+        return await call(self._core.peek, cost)
+
+    async def exceeded(self, cost: int | str = 1) -> bool:
+        """Whether a cost would be refused."""
+        return await call(self._core.exceeded, cost)
+
+    async def limit_exceeded(self, cost: int | str = 1) -> str | None:
+        """The name of the limit that refuses a cost; None if none does."""
+        return await call(self._core.limit_exceeded, cost)
+
+    async def remaining(self) -> int:
+        """What can still be taken; of several limits, of that of which least remains."""
+        return await call(self._core.remaining)
+
+    async def used(self) -> int:
+        """What is used of the limit of which least remains."""
+        return await call(self._core.used)
+
+    async def refund(self, cost: int | str = 1) -> LimitAnswer:
+        """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,
+        reserve it."""
+        return await call(self._core.refund, cost)
+
+    async def decrement(self, cost: int | str = 1) -> LimitAnswer:
+        """The same under the name that other libraries have for it."""
+        return await call(self._core.decrement, cost)
+
+    async def reset(self) -> None:
+        """Makes the limit as if it was never used."""
+        await call(self._core.reset)
+
+    def reserve(self, cost: int | str = 1, *, ttl: float) -> Acquiring[Reservation]:
+        """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
+        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. For
+        `async with`, or to be awaited."""
+
+        async def reserve() -> Reservation:
+            return Reservation(await call(self._core.reserve, cost, ttl=ttl))
+
+        return Acquiring(reserve)
+
+    async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
+        """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
+        `Cancelled` if the handle is closed."""
+        return await call(self._core.wait, cost, **options)
+
+    def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Acquiring[Reservation]:
+        """Waits as `wait` does until a cost can be reserved for `ttl` seconds. For `async with`, or to be awaited."""
+
+        async def reserve() -> Reservation:
+            return Reservation(await call(self._core.wait_to_reserve, cost, ttl=ttl, **options))
+
+        return Acquiring(reserve)
+
+    def at_cost(self, cost: int | str) -> Limit:
+        """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
+        its gas."""
+        return Limit(self._core.at_cost(cost))
+
+
+class Reservation(_Face[_leasehold.Reservation]):
+    """What was taken of limits and can be given back once, until its time has passed. Use it with `async with`: what was not given
+    back in the block stays charged at its end, and what is in flight lands. So it does where nobody has it any more."""
+
+    __slots__ = ()
+
+    @property
+    def answer(self) -> LimitAnswer:
+        """What the limits said."""
+        return self._core.answer
+
+    async def commit(self) -> None:
+        """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a
+        minute, and stays charged in any case."""
+        await call(self._core.commit)
+
+    async def refund(self) -> None:
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
+        then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        await call(self._core.refund)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await call(self._core.__exit__, kind, error, traceback)
+        except LeaseholdError:
+            # The error of the block is the one to be seen.
+            if kind is None:
+                raise
 
 
 async def _ended(given: Any) -> Any:

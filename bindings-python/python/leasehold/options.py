@@ -10,6 +10,7 @@ __all__ = [
     "AcquireOptions",
     "AsyncPoolOptions",
     "Handshakes",
+    "LimitOptions",
     "LockConfig",
     "LockOptions",
     "OpenOptions",
@@ -20,6 +21,7 @@ __all__ = [
     "Slot",
     "SlotSpec",
     "TryAcquireOptions",
+    "WaitOptions",
 ]
 
 
@@ -173,6 +175,43 @@ class AcquireManyOptions(AcquireOptions, total=False):
 
     # How many, all or none: 1 by default, at most 1,000.
     count: int | None
+
+
+class _Max(TypedDict):
+    # The most at once and in a period: up to 10^15 of what refills, 1,000 of what is in flight, 2^256 - 1 of the others. A whole
+    # number, or its decimal digits.
+    max: int | str
+
+
+class LimitOptions(_Max, total=False):
+    """What a limit allows, and how."""
+
+    # How long a full refill takes, or a window or a budget lasts: 1 µs to 366 days; 0 limits each request by itself. Only "lifetime"
+    # and "in_flight" do without.
+    period: float | None
+    # "refill", the default: continuous, remaining = floor(min(max, max - used + max * elapsed / period)). "gcra": one every
+    # `period / max`, and a burst ahead of that. "rolling": at most `max` in any window of a period's length. "budget": so much in
+    # each period of the calendar, such as a day. "lifetime": so much, ever. "in_flight": so much at a time, by reservations.
+    kind: Literal["refill", "gcra", "rolling", "lifetime", "budget", "in_flight"] | None
+    # Of "gcra", the most at once: `max` by default.
+    burst: int | None
+    # Of a budget, when its periods begin, after midnight UTC: 0 by default.
+    offset: float | None
+    # What is allowed while the store cannot be used: "closed", nothing, the default; or "open", what this process would be allowed if
+    # it were alone.
+    outage: Literal["closed", "open"] | None
+    # Limits of one scope can be charged as one, and are on one server of a cluster: one for all by default.
+    scope: str | None
+
+
+class WaitOptions(TypedDict, total=False):
+    """How a limit is waited for."""
+
+    # How long: 5 by default.
+    timeout: float | None
+    # Of those who wait in this process for the same limits, the higher go before the lower, and equal ones in the order in which they
+    # came: 0 by default, in the middle of -32,767 to 32,767.
+    priority: int | None
 
 
 class Handshakes(TypedDict):

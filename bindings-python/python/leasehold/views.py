@@ -1,10 +1,10 @@
-"""What pools tell of themselves. Durations are in seconds."""
+"""What pools and limits tell. Durations are in seconds."""
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-__all__ = ["Census", "SlotState", "Statistics"]
+__all__ = ["Census", "LimitAnswer", "SlotState", "Statistics"]
 
 
 class SlotState(TypedDict):
@@ -62,3 +62,23 @@ class Statistics(TypedDict):
     wait_max: float
     # The longest time of late from telling holders to yield until who steals had what it wanted.
     handshake: float
+
+
+class LimitAnswer(TypedDict):
+    """Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of those that
+    allow, the one of which least remains."""
+
+    # Whether all limits allow it, and it was charged.
+    allowed: bool
+    # The name of the limit that binds; None where there is none.
+    limit: str | None
+    # What can still be taken of that limit.
+    remaining: int
+    # When it would be allowed: 0.0 if it is, None if it never will be. Of what is in flight, when the first that is not given back
+    # ends by itself.
+    retry_after: float | None
+    # When that limit is as if never used; None if never.
+    reset_after: float | None
+    # Who says so: the store; this process, which remembers that the store refused the like a moment ago; or this process alone,
+    # while the store cannot be used and the limit is open then.
+    said: Literal["store", "memory", "outage"]
