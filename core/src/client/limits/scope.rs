@@ -1,7 +1,7 @@
 //! What the limits of one scope share in one process.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::answer::{LimitAnswer, Said};
@@ -14,6 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{Act, Charge, Ledger, Reply, Request, Settlement, Verdict};
 use crate::store::LimitStore;
+use crate::{Micros, SECOND};
 
 /// What the limits of one scope share.
 pub(in crate::client) struct Scope<R> {
@@ -23,8 +24,13 @@ pub(in crate::client) struct Scope<R> {
     lines: Mutex<HashMap<String, Weak<Line>>>,
     /// What this process alone has taken while the store could not be used.
     alone: Mutex<Ledger>,
+    /// Until when open limits do not ask the store, on the local clock.
+    outage: AtomicU64,
     closed: AtomicBool,
 }
+
+/// For how long open limits leave a store in peace that did not answer: each of their takes would wait for it.
+const OUTAGE: Micros = SECOND;
 
 /// A scope as its handle keeps it. In this form the handles of programs without limits do not carry what limits need.
 pub(in crate::client) trait OpenedScope<R>: MaybeSend + MaybeSync {
@@ -62,6 +68,7 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
             refusals: Mutex::default(),
             lines: Mutex::default(),
             alone: Mutex::default(),
+            outage: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         })
     })?;
@@ -80,6 +87,9 @@ impl<R: Runtime> Scope<R> {
             return judged(reply, &request.charges);
         }
         let sent = self.runtime.now();
+        if open && sent < self.outage.load(Relaxed) {
+            return Ok(self.judge_alone(&request));
+        }
         let changes = {
             let refusals = self.refusals();
             if matches!(act, Act::Take | Act::Peek)
@@ -103,6 +113,7 @@ impl<R: Runtime> Scope<R> {
             }
             Ok(Reply::Settled(_)) => Err(senseless()),
             Err(error) if open && error.code() == Code::StoreUnavailable => {
+                self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
                 Ok(self.judge_alone(&Request { act, charges }))
             }
             Err(error) => Err(error),

@@ -31,6 +31,7 @@ mod failover;
 mod keepalive;
 mod leases;
 mod leaving;
+mod limits;
 mod line;
 mod load;
 mod locks;

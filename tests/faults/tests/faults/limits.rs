@@ -1,0 +1,262 @@
+//! Limits over real servers: what is promised to many processes, and what becomes of it when servers fail.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use leasehold::client::{Limit, LimitKind, LimitOptions, Outage, Said, TokioRuntime, WaitOptions};
+use leasehold::limits::Amount;
+use leasehold::{Code, MILLISECOND, Micros, SECOND};
+use leasehold_faults::{Handle, Place, calls, eventually, handle_with, soon};
+use leasehold_servers::{Proxy, Resp};
+
+const TAKER: &str = env!("CARGO_BIN_EXE_taker");
+const RESPONSE: f64 = 400.0;
+const HOUR: Micros = 3_600 * SECOND;
+
+fn opened(url: &str) -> Handle {
+    handle_with(url, "faults", RESPONSE).expect("a good address")
+}
+
+fn limit(handle: &Handle, name: &str, max: u64, period: Micros) -> Limit<TokioRuntime> {
+    handle.limit(name, &LimitOptions::new(max, period)).expect("a good limit")
+}
+
+async fn used(limit: &Limit<TokioRuntime>) -> Amount {
+    limit.used().await.expect("the store answers")
+}
+
+/// A process that takes, gone with this value.
+struct Taker(Child);
+
+impl Taker {
+    fn start(url: &str, kind: &str, max: u64, period: u64, callers: u32, time: u64) -> Self {
+        let numbers = [max.to_string(), period.to_string(), callers.to_string(), time.to_string()];
+        let mut command = Command::new(TAKER);
+        command.args([url, kind]).args(numbers).stdin(Stdio::null()).stdout(Stdio::piped());
+        Taker(command.spawn().expect("it starts"))
+    }
+
+    /// When each take was sent and answered.
+    fn takes(mut self) -> Vec<(Micros, Micros)> {
+        let mut text = String::new();
+        self.0.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+        assert!(self.0.wait().expect("it ends").success());
+        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).expect("a time");
+        let line = |line: &str| {
+            let mut words = line.split(' ');
+            (number(words.next()), number(words.next()))
+        };
+        text.lines().map(line).collect()
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        // It fails only if the process has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+// The store's time of a take lies between its sending and its answer, so those that lie in a window as a whole were taken in
+// it: their number is bounded whatever the speed of the machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_window_holds_more_than_the_bound_whoever_takes() {
+    let place = Place::redis();
+    for (kind, max, period) in [
+        ("refill", 40, 200),
+        ("gcra", 40, 200),
+        ("rolling", 40, 200),
+        ("lifetime", 500, 0),
+        ("refill", 5_000, 1_000),
+    ] {
+        let takers: Vec<_> =
+            (0..4).map(|_| Taker::start(place.url(), kind, max, period, 16, 1_500)).collect();
+        let read = move || takers.into_iter().flat_map(Taker::takes).collect::<Vec<_>>();
+        let mut takes = tokio::task::spawn_blocking(read).await.expect("they end");
+        let handle = opened(place.url());
+        let all = handle.limit("all", &LimitOptions::new(u64::MAX, 0).kind(LimitKind::Lifetime));
+        let all = all.expect("a good limit");
+        // A group is charged whole: whoever was allowed is counted, and nobody else.
+        assert_eq!(used(&all).await, (takes.len() as u64).into(), "{kind}");
+        assert!(takes.len() as u64 >= max, "{kind}: {} takes", takes.len());
+        takes.sort_unstable_by_key(|(_, answered)| *answered);
+        let starts: Vec<_> = takes.iter().map(|(sent, _)| *sent).collect();
+        for from in starts {
+            let inside = takes.iter().filter(|(sent, _)| *sent >= from).map(|(_, answered)| *answered);
+            for (count, to) in (1u128..).zip(inside) {
+                let (max, period) = (u128::from(max), u128::from(period) * 1_000);
+                let length = u128::from(to - from);
+                let bounded = match kind {
+                    "lifetime" => count <= max,
+                    "rolling" => length >= period || count <= max,
+                    _ => count * period <= max * (period + length),
+                };
+                assert!(bounded, "{kind}: {count} takes within {length} µs");
+            }
+        }
+        limit(&handle, "rate", max, period).reset().await.expect("done");
+        all.reset().await.expect("done");
+        let rate = handle.limit("rate", &LimitOptions::new(max, 0).kind(LimitKind::Lifetime));
+        rate.expect("a good limit").reset().await.expect("done");
+    }
+}
+
+// A client library sends a command again whose reply it lost: it was charged twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_take_that_is_sent_again_is_charged_once() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let (handle, direct) = (opened(&proxy.url()), opened(place.url()));
+    let (ours, theirs) = (limit(&handle, "a", 100, 24 * HOUR), limit(&direct, "a", 100, 24 * HOUR));
+    assert!(ours.increment(1u64).await.expect("taken"));
+    for round in 1..=5u64 {
+        proxy.drop_replies(1);
+        assert!(ours.increment(1u64).await.expect("taken"));
+        assert_eq!(proxy.dropped_replies(), round, "the fault did not strike");
+        proxy.duplicate_next_request();
+        assert!(ours.increment(1u64).await.expect("taken"));
+        assert_eq!(used(&theirs).await, (1 + 2 * round).into());
+    }
+    // And given back once.
+    proxy.drop_replies(1);
+    ours.refund(3u64).await.expect("given back");
+    assert_eq!(used(&theirs).await, 8u64.into());
+    let reservation = ours.reserve(10u64, HOUR).await.expect("answered").expect("reserved");
+    proxy.drop_replies(1);
+    reservation.refund().await.expect("given back");
+    assert_eq!(used(&theirs).await, 8u64.into());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_closes_a_limit_unless_it_is_open() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    let closed = limit(&handle, "spend", 3, HOUR);
+    let open =
+        handle.limit("api", &LimitOptions::new(3u64, HOUR).outage(Outage::Open)).expect("a good limit");
+    assert!(closed.increment(1u64).await.expect("taken") && open.increment(1u64).await.expect("taken"));
+    place.server().kill().expect("killed");
+    let bound = Duration::from_secs(10);
+    let error = soon(bound, "the message", closed.take(1u64)).await.0.expect_err("closed");
+    assert_eq!(error.code(), Code::StoreUnavailable);
+    let waiting = soon(bound, "the message", closed.wait(1u64, WaitOptions::default())).await.0;
+    assert!(matches!(waiting.expect_err("closed").code(), Code::StoreUnavailable | Code::TimedOut));
+    // Open is not without a limit: this process takes no more than if it were alone.
+    for allowed in [true, true, true, false] {
+        let answer = soon(bound, "an answer", open.take(1u64)).await.0.expect("open");
+        assert_eq!((answer.allowed, answer.said), (allowed, Said::Outage));
+    }
+    // One that is closed closes its group.
+    let both = handle.limits([Some(&open), Some(&closed)]).expect("a group");
+    let error = soon(bound, "the message", both.take(1u64)).await.0.expect_err("closed");
+    assert_eq!(error.code(), Code::StoreUnavailable);
+    place.server().restart().expect("restarted");
+    eventually("the store answers again", async || closed.take(0u64).await.is_ok()).await;
+    eventually("the open one asks it", async || {
+        open.take(0u64).await.is_ok_and(|answer| answer.said == Said::Store)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_remembered_until_something_changes() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    let limit = limit(&handle, "a", 2, HOUR);
+    assert!(limit.increment(2u64).await.expect("taken"));
+    let told = limit.take(1u64).await.expect("refused");
+    let before = calls(place.server(), "evalsha");
+    let mut remembered = 0;
+    for _ in 0..1_000 {
+        let answer = limit.take(1u64).await.expect("refused");
+        assert!(
+            !answer.allowed && answer.retry_after <= told.retry_after && answer.remaining == Amount::ZERO
+        );
+        remembered += u32::from(answer.said == Said::Memory);
+    }
+    let asked = calls(place.server(), "evalsha") - before;
+    assert!(remembered > 0 && u64::from(1_000 - remembered) == asked, "{remembered} {asked}");
+    // What is given back here is seen at once, and what is given back elsewhere soon.
+    limit.refund(1u64).await.expect("given back");
+    assert!(limit.increment(1u64).await.expect("taken"));
+    assert!(!limit.increment(1u64).await.expect("refused"));
+    let reservation_of_another = self::limit(&opened(place.url()), "a", 2, HOUR);
+    reservation_of_another.reset().await.expect("done");
+    eventually("it is seen", async || limit.increment(1u64).await.expect("answered")).await;
+}
+
+// TrafficJam 1: a key lived a thousand times as long as its period. And no key lives on that says nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trafficjam_1_keys_do_not_outlive_their_use() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    for kind in [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling, LimitKind::Budget] {
+        let options = LimitOptions::new(10u64, 3_600 * SECOND).kind(kind);
+        let limit = handle.limit("hour", &options).expect("a good limit");
+        assert!(limit.increment(10u64).await.expect("taken"));
+        let keys = keys(&place);
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        let left = match place.server().command(&["PTTL", &keys[0]]).expect("a reply") {
+            Resp::Int(left) => left,
+            other => panic!("{other:?}"),
+        };
+        assert!((1..=3_600_001).contains(&left), "{kind:?}: {left} ms");
+        limit.refund(10u64).await.expect("given back");
+        assert!(self::keys(&place).is_empty(), "as if never used");
+        let brief = LimitOptions::new(10u64, 20 * MILLISECOND).kind(kind);
+        assert!(handle.limit("brief", &brief).expect("a good limit").increment(1u64).await.expect("taken"));
+        eventually("it is gone", async || self::keys(&place).is_empty()).await;
+    }
+}
+
+fn keys(place: &Place) -> Vec<String> {
+    match place.server().command(&["KEYS", "*:limit:*"]).expect("a reply") {
+        Resp::Array(keys) => keys.iter().map(|key| key.as_text().expect("text").to_owned()).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+// TrafficJam 4: a leftover `print` was refused by the sandbox of Redis 7. Every kind runs on the server that is there, also
+// when that has forgotten the script.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trafficjam_4_every_kind_runs_on_a_real_server() {
+    use LimitKind::{Budget, Gcra, InFlight, Lifetime, Refill, Rolling};
+    let place = Place::redis();
+    let handle = opened(place.url());
+    for kind in [Refill, Gcra, Rolling, Lifetime, Budget, InFlight] {
+        place.server().command(&["SCRIPT", "FLUSH"]).expect("a reply");
+        let max = 1_000u64;
+        let options = LimitOptions::new(max, 300 * 24 * HOUR).kind(kind);
+        let limit = handle.limit("every", &options).expect("a good limit");
+        let reservation = limit.reserve(max - 1, HOUR).await.expect("answered").expect("reserved");
+        assert_eq!(used(&limit).await, (max - 1).into(), "{kind:?}");
+        let refused = limit.reserve(2u64, HOUR).await.expect("answered").expect_err("too much");
+        assert_eq!(refused.remaining, 1u64.into());
+        reservation.refund().await.expect("given back");
+        assert_eq!(limit.remaining().await.expect("answered"), max.into(), "{kind:?}");
+    }
+}
+
+// Who waits is allowed at the told time, and asks no oftener than that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_asks_at_the_told_times() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    let limit = limit(&handle, "a", 1, 150 * MILLISECOND);
+    assert!(limit.increment(1u64).await.expect("taken"));
+    let before = calls(place.server(), "evalsha");
+    let waiting = (0..4).map(|_| {
+        let limit = limit.clone();
+        let options = WaitOptions { timeout: 60 * SECOND, priority: 0 };
+        tokio::spawn(async move { limit.wait(1u64, options).await })
+    });
+    for task in waiting.collect::<Vec<_>>() {
+        let answer = soon(Duration::from_secs(60), "its turn", task).await.0.expect("no panic");
+        assert!(answer.expect("allowed").allowed);
+    }
+    let asked = calls(place.server(), "evalsha") - before;
+    // Each asks when its turn comes, and once more at the time that it is told; clocks differ by a moment.
+    assert!(asked <= 16, "{asked} calls for four turns");
+}
