@@ -1,6 +1,6 @@
 //! What leasehold in Rust does in a second, beside what the server allows and beside the way the seed does it.
 //!
-//! `memory`, `redis`, `locks` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
+//! `memory`, `redis`, `locks`, `limits` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
 //! `serve` starts a server for the programs in other languages: it writes the server's address and ends with its
 //! standard input.
 
@@ -9,6 +9,7 @@ mod connection;
 mod contended;
 mod costs;
 mod leased;
+mod limits;
 mod locked;
 mod locks;
 mod memory;
@@ -34,9 +35,10 @@ fn main() -> Anyhow<()> {
         "memory" => memory::measure(pace),
         "redis" => over_redis::measure(pace),
         "locks" => locks::measure(pace),
+        "limits" => limits::measure(pace),
         "costs" => costs::measure(),
         "serve" => serve(),
-        _ => Err("usage: leasehold-peers memory|redis|locks|costs|serve [quick]".into()),
+        _ => Err("usage: leasehold-peers memory|redis|locks|limits|costs|serve [quick]".into()),
     }
 }
 

@@ -1,0 +1,99 @@
+//! Checks of limits: beside empty scripts over one real server, and in memory.
+
+use std::time::{Duration, Instant};
+
+use leasehold::SECOND;
+use leasehold::client::native::connect;
+use leasehold::client::{Limit, LimitKind, LimitOptions, TokioRuntime};
+use leasehold_servers::{RedisOptions, RedisServer};
+
+use crate::series::{Pace, Series};
+use crate::{Anyhow, ceiling, runtime};
+
+/// Callers at once.
+const CALLERS: usize = 64;
+/// What refills faster than it is taken, so that every check is allowed and written.
+const MAX: u64 = 1_000_000_000;
+
+/// Measures and writes all figures.
+pub fn measure(pace: Pace) -> Anyhow<()> {
+    let server = RedisServer::start(RedisOptions::default())?;
+    let (url, port) = (server.url(), server.port());
+    let runtime = runtime()?;
+    let (mut apart, mut groups) = (Vec::new(), Vec::new());
+    for _ in 0..CALLERS {
+        apart.push(runtime.block_on(async { limit(&url, "apart", 1) })?);
+        groups.push(runtime.block_on(async { limit(&url, "apart", 4) })?);
+    }
+    let shared = runtime.block_on(async { limit(&url, "shared", 1) })?;
+    let four = runtime.block_on(async { limit(&url, "shared", 4) })?;
+    let memory = runtime.block_on(async { limit("memory:", "memory", 1) })?;
+    let redis = |what: &str| format!("redis, {what}, {CALLERS} callers");
+    let mut scripts = Series::new(format!("redis, empty EVALSHA, {CALLERS} connections"), "ceiling");
+    let mut subjects = [
+        (vec![shared; CALLERS], Series::new(redis("check of a limit"), "leasehold")),
+        (vec![four; CALLERS], Series::new(redis("check of four limits"), "leasehold")),
+        (apart, Series::new(redis("check of a limit"), "leasehold, not coalesced")),
+        (groups, Series::new(redis("check of four limits"), "leasehold, not coalesced")),
+        (vec![memory], Series::new("memory, check of a limit, 1 caller", "leasehold")),
+    ];
+    for round in 0..pace.rounds {
+        scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
+        for (limits, series) in &mut subjects {
+            series.add(runtime.block_on(checks(limits, pace.time))?);
+        }
+        eprintln!("limits: round {} of {}", round + 1, pace.rounds);
+    }
+    scripts.print("calls/s");
+    subjects.iter().for_each(|(_, series)| series.print("checks/s"));
+    costs(&server, &runtime)
+}
+
+/// A limit of a handle of its own, or so many charged as one.
+fn limit(url: &str, name: &str, count: usize) -> Anyhow<Limit<TokioRuntime>> {
+    let handle = connect(url, "peers")?;
+    let options = LimitOptions::new(MAX, SECOND).kind(LimitKind::Refill);
+    let limit = |at| handle.limit(&format!("{name}-{at}"), &options);
+    let limits = (0..count).map(limit).collect::<Result<Vec<_>, _>>()?;
+    Ok(handle.limits(limits.iter().map(Some))?)
+}
+
+async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
+    let began = Instant::now();
+    let callers: Vec<_> = limits
+        .iter()
+        .map(|limit| {
+            let limit = limit.clone();
+            tokio::spawn(async move {
+                let mut count = 0u64;
+                while began.elapsed() < time {
+                    limit.increment(1u64).await?;
+                    count += 1;
+                }
+                Anyhow::Ok(count)
+            })
+        })
+        .collect();
+    let mut total = 0;
+    for caller in callers {
+        total += caller.await??;
+    }
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// What a check alone costs the server, in microseconds of its script.
+fn costs(server: &RedisServer, runtime: &tokio::runtime::Runtime) -> Anyhow<()> {
+    for count in [1, 4] {
+        let limit = runtime.block_on(async { limit(&server.url(), "cost", count) })?;
+        runtime.block_on(limit.increment(1u64))?;
+        server.command(&["CONFIG", "RESETSTAT"])?;
+        for _ in 0..5_000 {
+            runtime.block_on(limit.increment(1u64))?;
+        }
+        let info = server.command(&["INFO", "commandstats"])?;
+        let text = info.as_text().unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default();
+        eprintln!("limits: {count} alone: {line}");
+    }
+    Ok(())
+}
