@@ -1,6 +1,7 @@
 //! Limits: what they are asked, and what is reserved of them.
 
-use leasehold::client::{LimitAnswer, Said, WaitOptions, read_amount, read_ttl};
+use leasehold::amount::Amount;
+use leasehold::client::{LimitAnswer, Said, WaitOptions, read_ttl};
 use leasehold::error::Result as CoreResult;
 use leasehold::value::{Options, Value};
 use leasehold::{Error, MILLISECOND};
@@ -168,6 +169,6 @@ fn text(text: Option<impl ToString>) -> Value {
     text.map_or(Value::Null, |text| Value::Text(text.to_string()))
 }
 
-fn amount(cost: Arg) -> CoreResult<leasehold::limits::Amount> {
-    read_amount(&cost.named("cost")?).map_err(|error| error.within("cost"))
+fn amount(cost: Arg) -> CoreResult<Amount> {
+    Amount::read(&cost.named("cost")?).map_err(|error| error.within("cost"))
 }

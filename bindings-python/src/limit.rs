@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{LimitAnswer, LimitOptions, Said, Unit, WaitOptions, read_amount, read_ttl};
+use leasehold::client::{LimitAnswer, LimitOptions, Said, Unit, WaitOptions, read_ttl};
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Amount;
 use leasehold::value::Value;
@@ -261,7 +261,7 @@ pub struct Whole(Arg);
 
 impl Whole {
     fn cost(self) -> Result<Amount, Error> {
-        read_amount(&self.0.named("cost")?).map_err(|error| error.within("cost"))
+        Amount::read(&self.0.named("cost")?).map_err(|error| error.within("cost"))
     }
 }
 

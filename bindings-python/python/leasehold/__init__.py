@@ -63,11 +63,8 @@ __all__ = [
     "NonceUnavailable",
     "Pool",
     "Quorum",
-<<<<<<< HEAD
-    "SourceUnavailable",
-=======
     "Reservation",
->>>>>>> 1c092b9a2e71483e2b1f9fa9dde529aafcb8db6f
+    "SourceUnavailable",
     "Stalled",
     "StoreUnavailable",
     "TimedOut",

@@ -42,9 +42,7 @@ pub use engine::Engine;
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]
-pub use limits::{
-    Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions, read_amount,
-};
+pub use limits::{Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions};
 pub use lock::{Lock, Locked, RunError};
 pub use nonce_source::{NonceSource, ReadNonce};
 pub(crate) use options::rest;

@@ -14,6 +14,6 @@ mod tests;
 
 pub use answer::{LimitAnswer, Said};
 pub use limit::Limit;
-pub use options::{LimitKind, LimitOptions, Outage, WaitOptions, read_amount};
+pub use options::{LimitKind, LimitOptions, Outage, WaitOptions};
 pub use reservation::Reservation;
 pub(super) use scope::{OpenedScope, Scope, open};

@@ -98,7 +98,7 @@ impl LimitOptions {
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let kind = options.take("kind", kind)?.unwrap_or_default();
-        let Some(max) = options.take("max", read_amount)? else {
+        let Some(max) = options.take("max", Amount::read)? else {
             return Err(Error::invalid("max", "is missing"));
         };
         let length = options.take("period", |value| period(value, unit))?;
@@ -171,20 +171,6 @@ impl WaitOptions {
             self.priority = priority;
         }
         options.end().map(|()| self)
-    }
-}
-
-/// Reads an amount: a whole number, or decimal digits.
-///
-/// # Errors
-/// `invalid_argument` for anything else.
-pub fn read_amount(value: &Value) -> Result<Amount> {
-    match value {
-        Value::Text(digits) => digits.parse(),
-        Value::Integer(number) => u128::try_from(*number)
-            .map(Amount::from)
-            .map_err(|_| Error::invalid("", "must be a whole number, 0 or more")),
-        other => other.as_u64().map(Amount::from),
     }
 }
 

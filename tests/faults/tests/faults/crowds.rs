@@ -151,7 +151,7 @@ async fn the_killed_take_nobody_with_them(place: &Place, prize: &str) {
     }
     let handle = place.handle();
     let other = Prize::of(prize, &handle).await;
-    soon(Duration::from_secs(4), "whoever comes later", other.win()).await.0.expect("served");
+    soon(Duration::from_secs(15), "whoever comes later", other.win()).await.0.expect("served");
 }
 
 /// The next thing that a process says.

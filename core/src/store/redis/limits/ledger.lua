@@ -17,10 +17,10 @@
 local SCHEMA = '1'
 local LANE_GRACE, EXACT = 60000000, 9007199254740992
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
--- is then needed, and whether it is to be written. What is needed for ever lasts `false`, and what is written for its
+-- is then needed, whether it is to be written, and where its key stands. What is needed for ever lasts `false`, and what is written for its
 -- clock only `kept`: as long as before.
 local LAST, SHIFT, FIRST, SECOND, THIRD = 1, 2, 3, 4, 5
-local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_LASTS, LASTS, KIND, DIRTY = 6, 7, 8, 9, 10, 11, 12, 13
+local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_LASTS, LASTS, KIND, DIRTY, PLACE = 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
 if args[1] ~= SCHEMA then
@@ -97,11 +97,11 @@ while cursor <= words do
     local kind, max, period, cost, mark = args[at + 1], args[at + 2], tonumber(args[at + 3]), args[at + 5], nil
     if gives and parts then mark, cost = parts[4 + 2 * j], parts[5 + 2 * j] end
     if what ~= 'commit' or kind == 'f' then
-      local i = tonumber(args[at])
-      local r, value = records[i], values[i]
-      if what == 'reset' then r, value = nil, false end
-      if not r then
-        local a, b, c, d, e = wall, 0, 0, 0, 0
+      -- By the text of its key's place: to read a number costs more than to look up a text.
+      local r = records[args[at]]
+      if not r or what == 'reset' then
+        local a, b, c, d, e, place = wall, 0, 0, 0, 0, tonumber(args[at])
+        local value = what ~= 'reset' and values[place]
         if kind == 'c' or kind == 'g' then
           if value then a, b, c, d, e = struct.unpack('<ddddd', value) end
         elseif kind == 'b' then
@@ -117,8 +117,12 @@ while cursor <= words do
             c = { unpack(c, 3, #c - 1) }
           end
         end
-        r = { a, b, c, d, e, 0, 0, 0, 0, 0, 0, kind, false }
-        records[i] = r
+        if r then
+          r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD] = a, b, c, d, e
+        else
+          r = { a, b, c, d, e, 0, 0, 0, 0, 0, 0, kind, false, place }
+          records[args[at]] = r
+        end
       end
       -- Its time runs forward only; a clock that was set back goes on from where it was, at its own pace. That is kept
       -- also where nothing else is.
@@ -127,7 +131,7 @@ while cursor <= words do
         now = r[LAST]
         r[SHIFT] = now - wall
         if not r[DIRTY] then
-          r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', i
+          r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', r
         end
       end
       local allowed, remaining, retry, reset, lasts = false, nil, nil, nil, nil

@@ -33,7 +33,6 @@
           quotient, rest = scale(whole + cost - max, period, max)
           retry = quotient + ceil((rest + part) / max)
         end
-        quotient, rest = scale(whole, period, max)
-        remaining, reset = max - up, quotient + ceil((rest + part) / max)
-        lasts = reset > 0 and period or 0
+        -- When it is as if never used is reckoned if it binds.
+        remaining, lasts = max - up, (whole > 0 or part > 0) and period or 0
         r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD] = period, whole, part

@@ -1,22 +1,30 @@
 
       r[NOW], r[NEXT_LASTS] = now, lasts
-      changed[#changed + 1] = i
+      changed[#changed + 1] = r
       if charges and parts then
         parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
       end
       if not answer then
-        if type(remaining) == 'number' then remaining = format('%d', remaining) end
         local binds = j == 0
         if not binds then
           if allowed ~= bound_allowed then
             binds = not allowed
-          elseif allowed then
-            binds = #remaining < #bound_remaining or #remaining == #bound_remaining and remaining < bound_remaining
-          else
+          elseif not allowed then
             binds = bound_retry and (not retry or retry > bound_retry)
+          elseif type(remaining) == 'number' and type(bound_remaining) == 'number' then
+            binds = remaining < bound_remaining
+          else
+            -- Printed only where they are told or differ in kind.
+            if type(remaining) == 'number' then remaining = format('%d', remaining) end
+            if type(bound_remaining) == 'number' then bound_remaining = format('%d', bound_remaining) end
+            binds = #remaining < #bound_remaining or #remaining == #bound_remaining and remaining < bound_remaining
           end
         end
         if binds then
+          if kind == 'c' then
+            local quotient, rest = scale(r[NEXT_SECOND], period, max)
+            reset = quotient + ceil((rest + r[NEXT_THIRD]) / max)
+          end
           binding, bound_allowed, bound_remaining, bound_retry, bound_reset = j, allowed, remaining, retry, reset
         end
       end
@@ -26,9 +34,8 @@
   -- All are charged, or none.
   if what ~= 'peek' and (answer or bound_allowed) then
     for k = 1, #changed do
-      local i = changed[k]
-      local r = records[i]
-      if i > 0 then
+      local r = changed[k]
+      if r[PLACE] > 0 then
         local kind = r[KIND]
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
@@ -41,7 +48,7 @@
         end
         if not r[DIRTY] then
           r[DIRTY] = true
-          written[#written + 1] = i
+          written[#written + 1] = r
         end
       end
     end
@@ -52,6 +59,7 @@
     end
   end
   if not answer then
+    if type(bound_remaining) == 'number' then bound_remaining = format('%d', bound_remaining) end
     bound_reset = bound_reset and format('%d', bound_reset) or '-'
     if bound_allowed then
       answer = 'yes ' .. binding .. ' ' .. bound_remaining .. ' ' .. bound_reset
@@ -65,9 +73,8 @@
 end
 
 for k = 1, #written do
-  local i = written[k]
-  local r = records[i]
-  local kind, lasts = r[KIND], r[LASTS]
+  local r = written[k]
+  local i, kind, lasts = r[PLACE], r[KIND], r[LASTS]
   if lasts == 0 then
     if values[i] then call('DEL', KEYS[i]) end
   elseif not lasts then
