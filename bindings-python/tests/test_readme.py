@@ -43,10 +43,10 @@ def test_the_example_that_locks_runs(redis_place):
     [
         (2, r"one of priority 5 waits for account:13: .*\nstolen: True\n"),
         (3, r"\['account:13'\] for [\d.]+ s\n"),
-        (4, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
-        (5, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
+        (4, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
+        (5, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
     ],
-    ids=["stealing", "quorum", "checks", "limits"],
+    ids=["stealing", "quorum", "limits", "checks"],
 )
 def test_an_example_in_memory_runs(at, said):
     assert len(MAIN) == 6

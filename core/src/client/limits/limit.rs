@@ -209,7 +209,9 @@ impl<R: Runtime> Limit<R> {
         })
     }
 
-    /// Waits until a cost is allowed, and charges it. Dropping the future gives it up.
+    /// Waits until a cost is allowed, and charges it; asks once where the timeout is 0. Who asks as the time runs out is
+    /// told what came of that, which may take as long as a reply may. Dropping the future gives it up, but for what has
+    /// been asked for already: reserve what must not be charged then.
     ///
     /// # Errors
     /// `timed_out`; `limited` if it will never be allowed; `cancelled` if the handle is closed; as [`Self::take`].
@@ -242,30 +244,30 @@ impl<R: Runtime> Limit<R> {
             return self.attempt(cost, ttl).await?.map_err(|answer| answer.error());
         };
         let deadline = scope.runtime().now() + options.timeout;
-        let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
-        let work = async {
-            let mut look = LOOK.0;
-            loop {
-                place.turn().await;
-                scope.check_open()?;
-                // Before it is asked: what changes meanwhile is heard.
-                let called = place.called();
-                let refused = match self.attempt(cost, ttl).await? {
-                    Ok(output) => return Ok(output),
-                    Err(refused) => refused,
-                };
-                let Some(mut pause) = refused.retry_after else { return Err(refused.error()) };
-                if self.is_in_flight(refused.limit.as_ref()) {
-                    pause = pause.min(scope.runtime().jitter(look));
-                    look = (look * 2).min(LOOK.1);
-                }
-                select(pin!(scope.runtime().sleep(pause)), called).await;
-            }
-        };
         let timed_out =
             || Error::new(Code::TimedOut, "the limit allowed it at no time until the timeout; wait longer");
-        let outcome = runtime::by(scope.runtime(), deadline, pin!(work)).await;
-        outcome.unwrap_or_else(|| Err(timed_out()))
+        let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
+        let mut look = LOOK.0;
+        loop {
+            let turn = runtime::by(scope.runtime(), deadline, pin!(place.turn())).await;
+            turn.ok_or_else(timed_out)?;
+            scope.check_open()?;
+            // Before it is asked: what changes meanwhile is heard.
+            let called = place.called();
+            // Not cut off at the deadline: what was asked for would be charged, and nobody told.
+            let refused = match self.attempt(cost, ttl).await? {
+                Ok(output) => return Ok(output),
+                Err(refused) => refused,
+            };
+            let Some(mut pause) = refused.retry_after else { return Err(refused.error()) };
+            if self.is_in_flight(refused.limit.as_ref()) {
+                pause = pause.min(scope.runtime().jitter(look));
+                look = (look * 2).min(LOOK.1);
+            }
+            let told = pin!(scope.runtime().sleep(pause));
+            let rest = runtime::by(scope.runtime(), deadline, select(told, called)).await;
+            rest.ok_or_else(timed_out)?;
+        }
     }
 
     /// Takes a cost, or reserves it. What is taken is a reservation that has ended.

@@ -260,3 +260,21 @@ async fn waiting_asks_at_the_told_times() {
     // Each asks when its turn comes, and once more at the time that it is told; clocks differ by a moment.
     assert!(asked <= 16, "{asked} calls for four turns");
 }
+
+// A take that is under way as the time runs out was cut off: charged, and its caller told that it was refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_is_told_of_what_was_charged_however_short_the_time() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    for (name, timeout) in [("once", 0), ("shortly", 300)] {
+        let bounded = limit(&handle, name, 20, HOUR);
+        let mut allowed = 0u64;
+        for _ in 0..30 {
+            match bounded.wait(1u64, WaitOptions { timeout, priority: 0 }).await {
+                Ok(answer) => allowed += u64::from(answer.allowed),
+                Err(error) => assert_eq!(error.code(), Code::TimedOut),
+            }
+        }
+        assert_eq!((allowed, used(&bounded).await), (20, 20u64.into()), "{name}");
+    }
+}
