@@ -28,6 +28,7 @@ try {
   await part("Rust, over Redis", [...RUST, "redis", ...pace]);
   await part("Rust, locks", [...RUST, "locks", ...pace]);
   await part("Rust, tokens", [...RUST, "tokens", ...pace]);
+  await part("Rust, limits", [...RUST, "limits", ...pace]);
   await part("Node", ["node", `${HERE}node.mjs`, url, ...pace]);
   await part("Node, locks", ["node", `${HERE}locks.mjs`, url, ...pace]);
   await part("wasm", ["node", `${HERE}wasm.mjs`, url, ...pace]);

@@ -1,5 +1,6 @@
 /** What is promised, as ratios within one run; `least` or `most` is the bound. */
 
+import { LIMIT_TARGETS } from "./limit_targets.mjs";
 import { LOCK_TARGETS } from "./lock_targets.mjs";
 import { TOKEN_TARGETS } from "./token_targets.mjs";
 
@@ -97,5 +98,6 @@ export const TARGETS = [
     unit: "x",
   },
   ...LOCK_TARGETS,
+  ...LIMIT_TARGETS,
   ...TOKEN_TARGETS,
 ];

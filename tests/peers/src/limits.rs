@@ -28,14 +28,14 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     let shared = runtime.block_on(async { limit(&url, "shared", 1) })?;
     let four = runtime.block_on(async { limit(&url, "shared", 4) })?;
     let memory = runtime.block_on(async { limit("memory:", "memory", 1) })?;
-    let redis = |what: &str| format!("redis, {what}, {CALLERS} callers");
-    let mut scripts = Series::new(format!("redis, empty EVALSHA, {CALLERS} connections"), "ceiling");
+    let redis = |what: &str| format!("limits, {what}, {CALLERS} callers");
+    let mut scripts = Series::new(redis("empty EVALSHA"), "ceiling");
     let mut subjects = [
-        (vec![shared; CALLERS], Series::new(redis("check of a limit"), "leasehold")),
-        (vec![four; CALLERS], Series::new(redis("check of four limits"), "leasehold")),
-        (apart, Series::new(redis("check of a limit"), "leasehold, not coalesced")),
-        (groups, Series::new(redis("check of four limits"), "leasehold, not coalesced")),
-        (vec![memory], Series::new("memory, check of a limit, 1 caller", "leasehold")),
+        (vec![shared; CALLERS], Series::new(redis("one"), "leasehold")),
+        (vec![four; CALLERS], Series::new(redis("four as one"), "leasehold")),
+        (apart, Series::new(redis("one"), "leasehold, not coalesced")),
+        (groups, Series::new(redis("four as one"), "leasehold, not coalesced")),
+        (vec![memory], Series::new("limits, in memory, 1 caller", "leasehold")),
     ];
     for round in 0..pace.rounds {
         scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
