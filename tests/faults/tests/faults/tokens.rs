@@ -34,31 +34,37 @@ async fn i6_uncontended_it_is_one_page_and_one_claim(place: Place) {
 
 // 4 replicas of 8 workers over 10,000 tokens, of which they take 4,000 and hold them.
 async fn f6_replicas_that_hold_what_they_have_seldom_ask_for_what_others_hold(place: Place) {
-    let source = TokensInMemory::default();
-    (0..10_000).for_each(|number| source.add("hot", "", Token::new(format!("t{number}"), 1u64)));
-    let replicas: Vec<_> = (0..4).map(|_| tokens_from(&place.handle(), &source, 5 * SECOND)).collect();
-    let workers: Vec<_> = (0..32)
-        .map(|worker| {
-            let tokens = replicas[worker % 4].clone();
-            tokio::spawn(async move {
-                let mut held = Vec::new();
-                for _ in 0..25 {
-                    let long = SelectOptions { timeout: Some(120 * SECOND), ..SelectOptions::default() };
-                    held.push(tokens.select(5u64, long).await.expect("tokens"));
-                }
-                held
+    // How replicas that know nothing of each other come upon each other is chance: now and then a tenth, mostly a
+    // thirtieth.
+    let (mut asked, mut missed) = (0, 0);
+    for round in 0..4 {
+        let source = TokensInMemory::default();
+        (0..10_000).for_each(|number| source.add("hot", "", Token::new(format!("t{round}-{number}"), 1u64)));
+        let replicas: Vec<_> = (0..4).map(|_| tokens_from(&place.handle(), &source, 5 * SECOND)).collect();
+        let workers: Vec<_> = (0..32)
+            .map(|worker| {
+                let tokens = replicas[worker % 4].clone();
+                tokio::spawn(async move {
+                    let mut held = Vec::new();
+                    for _ in 0..25 {
+                        let long = SelectOptions { timeout: Some(120 * SECOND), ..SelectOptions::default() };
+                        held.push(tokens.select(5u64, long).await.expect("tokens"));
+                    }
+                    held
+                })
             })
-        })
-        .collect();
-    let mut held = Vec::new();
-    for worker in workers {
-        held.extend(worker.await.expect("no panic"));
+            .collect();
+        let mut held = Vec::new();
+        for worker in workers {
+            held.extend(worker.await.expect("no panic"));
+        }
+        let ids: HashSet<_> =
+            held.iter().flat_map(|selection| selection.tokens()).map(|token| token.id.clone()).collect();
+        assert_eq!(ids.len(), 4_000, "each in one selection");
+        asked += replicas.iter().map(|tokens| tokens.counts().asked).sum::<u64>();
+        missed += replicas.iter().map(|tokens| tokens.counts().missed).sum::<u64>();
+        println!("{missed} of {asked} were asked for in vain");
     }
-    let ids: HashSet<_> =
-        held.iter().flat_map(|selection| selection.tokens()).map(|token| token.id.clone()).collect();
-    assert_eq!(ids.len(), 4_000, "each in one selection");
-    let asked: u64 = replicas.iter().map(|tokens| tokens.counts().asked).sum();
-    let missed: u64 = replicas.iter().map(|tokens| tokens.counts().missed).sum();
     assert!(missed * 10 < asked, "{missed} of {asked} were asked for in vain");
 }
 
