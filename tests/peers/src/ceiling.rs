@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::Anyhow;
 use crate::connection::{Connection, command};
+use crate::tally::rate;
 
 /// Calls of an empty script a second.
 pub fn empty_scripts(port: u16, connections: usize, time: Duration) -> Anyhow<f64> {
@@ -35,14 +36,6 @@ pub fn empty_scripts(port: u16, connections: usize, time: Duration) -> Anyhow<f6
                 })
             })
             .collect();
-        local
-            .run_until(async {
-                let mut total = 0;
-                for caller in callers {
-                    total += caller.await??;
-                }
-                Ok(total as f64 / began.elapsed().as_secs_f64())
-            })
-            .await
+        local.run_until(rate(callers, began)).await
     })
 }

@@ -10,6 +10,7 @@ use leasehold::{Lease, SECOND};
 use tokio::runtime::Handle;
 
 use crate::Anyhow;
+use crate::tally::rate;
 
 /// The time to live of a lease, and for so long a new server grants nothing; the seed's locks have the same.
 pub const TTL: u64 = 5 * SECOND;
@@ -54,11 +55,7 @@ pub async fn pairs(handles: &[Pool], time: Duration) -> Anyhow<f64> {
             })
         })
         .collect();
-    let mut total = 0;
-    for caller in callers {
-        total += caller.await??;
-    }
-    Ok(total as f64 / began.elapsed().as_secs_f64())
+    rate(callers, began).await
 }
 
 /// As after a transaction that was sent: its nonce was used.

@@ -8,6 +8,7 @@ use leasehold::client::{Limit, LimitKind, LimitOptions, TokioRuntime};
 use leasehold_servers::{RedisOptions, RedisServer};
 
 use crate::series::{Pace, Series};
+use crate::tally::rate;
 use crate::{Anyhow, ceiling, runtime};
 
 /// Callers at once.
@@ -74,11 +75,7 @@ async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
             })
         })
         .collect();
-    let mut total = 0;
-    for caller in callers {
-        total += caller.await??;
-    }
-    Ok(total as f64 / began.elapsed().as_secs_f64())
+    rate(callers, began).await
 }
 
 /// What a check alone costs the server, in microseconds of its script.

@@ -17,6 +17,7 @@ mod over_redis;
 mod seed;
 mod series;
 mod stolen;
+mod tally;
 mod tokens;
 mod upkeep;
 

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::Anyhow;
 use crate::connection::{Connection, Reply, command};
+use crate::tally::rate;
 
 const LOCK: &str = "relayer-lock:";
 const NONCE: &str = "relayer-cache:";
@@ -83,11 +84,7 @@ impl Seed {
                 })
             })
             .collect();
-        let mut total = 0;
-        for caller in callers {
-            total += caller.await??;
-        }
-        Ok(total as f64 / began.elapsed().as_secs_f64())
+        rate(callers, began).await
     }
 
     async fn lock(&self, random: &mut Random) -> Anyhow<Option<Locked>> {
