@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::Micros;
+
 /// What kind of failure an [`Error`] is. The texts are stable: programs may compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
@@ -97,6 +99,7 @@ struct Parts {
     code: Code,
     message: String,
     field: Option<String>,
+    retry_after: Option<Micros>,
 }
 
 /// The result of most operations.
@@ -106,7 +109,7 @@ impl Error {
     /// A failure of the given kind.
     #[cold]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error(Box::new(Parts { code, message: message.into(), field: None }))
+        Error(Box::new(Parts { code, message: message.into(), field: None, retry_after: None }))
     }
 
     /// An argument that is refused: `field` names it, `message` says which values are good.
@@ -118,7 +121,8 @@ impl Error {
     #[cold]
     fn refused(field: &str, message: &dyn fmt::Display) -> Self {
         let message = format!("{field}: {message}");
-        Error(Box::new(Parts { code: Code::InvalidArgument, message, field: Some(field.to_owned()) }))
+        let field = Some(field.to_owned());
+        Error(Box::new(Parts { code: Code::InvalidArgument, message, field, retry_after: None }))
     }
 
     /// The kind of failure.
@@ -134,6 +138,26 @@ impl Error {
     /// The argument that was refused, with [`Code::InvalidArgument`].
     pub fn field(&self) -> Option<&str> {
         self.0.field.as_deref()
+    }
+
+    /// When trying again can help, from when this failed, in microseconds: with [`Code::Limited`], [`Code::Exhausted`],
+    /// [`Code::TimedOut`] and [`Code::LockedUntil`], where it is known.
+    pub fn retry_after(&self) -> Option<Micros> {
+        if cfg!(any(not(target_arch = "wasm32"), feature = "limits", feature = "tokens")) {
+            self.0.retry_after
+        } else {
+            None
+        }
+    }
+
+    /// The same failure, where trying again can help after so long.
+    #[must_use]
+    pub fn after(mut self, time: Option<Micros>) -> Self {
+        // The smallest module of wasm, which has neither, has no room for it.
+        if cfg!(any(not(target_arch = "wasm32"), feature = "limits", feature = "tokens")) {
+            self.0.retry_after = time;
+        }
+        self
     }
 
     /// The same failure, its argument named from further outside: `slots[3]` within `options` becomes
@@ -160,9 +184,10 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { code, message, field } = &*self.0;
+        let Parts { code, message, field, retry_after } = &*self.0;
         let mut shown = f.debug_struct("Error");
-        shown.field("code", code).field("message", message).field("field", field).finish()
+        shown.field("code", code).field("message", message).field("field", field);
+        shown.field("retry_after", retry_after).finish()
     }
 }
 

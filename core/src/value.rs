@@ -221,7 +221,7 @@ impl<'a> Options<'a> {
     fn remove(&mut self, key: &'static str) -> Option<&'a Value> {
         self.known.push(key);
         let at = self.entries.iter().position(|(name, _)| *name == key)?;
-        let (_, value) = self.entries.swap_remove(at);
+        let (_, value) = self.entries.remove(at);
         if matches!(value, Value::Null) { None } else { Some(value) }
     }
 

@@ -375,32 +375,30 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if let Some(cause) = self.courier.trouble() {
             return unavailable(&cause);
         }
-        let left = |at: Micros| at.saturating_sub(self.runtime.now()) / MILLISECOND;
-        match (refused.why, refused.earliest) {
-            (Refusal::Quiet, Some(at)) => Error::new(
+        let left = refused.earliest.map(|at| at.saturating_sub(self.runtime.now()));
+        let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
+            (Refusal::Quiet, Some(left)) => Error::new(
                 if want.patient { Code::TimedOut } else { Code::Exhausted },
                 format!(
-                    "the store may have lost leases (it restarted, or its memory was lost); nothing is granted until they must have ended, in {} ms",
-                    left(at)
+                    "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
             _ if want.patient => timed_out(want, self.makes_names),
-            (_, Some(at)) if self.makes_names => Error::new(
+            (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
                 format!(
-                    "the lock is held by another, for {} ms if it is not renewed; wait by giving a timeout",
-                    left(at)
+                    "the lock is held by another, for {left} ms if it is not renewed; wait by giving a timeout"
                 ),
             ),
-            (_, Some(at)) => Error::new(
+            (_, Some(left)) => Error::new(
                 Code::Exhausted,
                 format!(
-                    "all slots are leased or rest; one is due in {} ms at the latest; wait by giving a timeout",
-                    left(at)
+                    "all slots are leased or rest; one is due in {left} ms at the latest; wait by giving a timeout"
                 ),
             ),
             _ => Error::new(Code::Exhausted, "no slot can be handed out; enable or add some"),
-        }
+        };
+        error.after(left)
     }
 }
 

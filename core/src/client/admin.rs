@@ -4,13 +4,13 @@ use super::lease::unexpected;
 use super::options::{Unit, rest, slot_specs};
 use super::pool::definition;
 use super::{Pool, Runtime};
+use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;
 use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotView, State};
 use crate::store::Store;
 use crate::value::Value;
-use crate::{MILLISECOND, Micros};
 
 /// How many slots a pool has, and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl Census {
             ("ready", u64::from(self.ready).into()),
             ("in_doubt", u64::from(self.in_doubt).into()),
             ("busy", u64::from(self.busy).into()),
-            ("quiet", duration(self.quiet, unit)),
+            ("quiet", Value::Number(unit.count(self.quiet))),
             ("slots", Value::List(self.slots.iter().map(|slot| slot.to_value(unit)).collect())),
         ])
     }
@@ -201,14 +201,7 @@ impl SlotState {
             ("holder", format!("{:032x}", view.holder).as_str().into()),
             ("nonce", floor.into()),
             ("in_doubt", Value::Bool(in_doubt)),
-            ("left", duration(self.left, unit)),
+            ("left", Value::Number(unit.count(self.left))),
         ])
-    }
-}
-
-fn duration(time: Micros, unit: Unit) -> Value {
-    match unit {
-        Unit::Milliseconds => Value::Number(time as f64 / MILLISECOND as f64),
-        Unit::Seconds => Value::Number(time as f64 / crate::SECOND as f64),
     }
 }

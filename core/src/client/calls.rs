@@ -62,10 +62,16 @@ impl<T: 'static> Calls<T> {
     /// Begins a call, which must not panic. If it is under way, [`Self::turn`] is to be called before the
     /// host's turn ends.
     pub fn begin(&self, call: impl Future<Output = T> + Send + 'static) -> Begun<T> {
+        let mut future: BoxedFuture<'static, T> = Box::pin(call);
+        // Calls in memory end at once: what wakes a call is made for the others only, which are polled once more.
+        if let Poll::Ready(output) = self.enter(&mut future, Waker::noop()) {
+            let_go();
+            return Begun::Ended(output);
+        }
         let number = self.begun.fetch_add(1, Relaxed);
         let knock = Knock { number, noted: AtomicBool::new(false), inbox: self.inbox.clone() };
         self.places().insert(number, None);
-        match self.poll(Call { future: Box::pin(call), knock: Arc::new(knock) }) {
+        match self.poll(Call { future, knock: Arc::new(knock) }) {
             Some(output) => {
                 // No turn need follow.
                 let_go();
@@ -128,10 +134,7 @@ impl<T: 'static> Calls<T> {
     fn poll(&self, mut call: Call<T>) -> Option<T> {
         let number = call.knock.number;
         let waker = Waker::from(call.knock.clone());
-        let polled = {
-            let _entered = self.handle.enter();
-            holding(|| call.future.as_mut().poll(&mut Context::from_waker(&waker)))
-        };
+        let polled = self.enter(&mut call.future, &waker);
         let mut places = self.places();
         match polled {
             Poll::Ready(output) => {
@@ -149,6 +152,11 @@ impl<T: 'static> Calls<T> {
                 None
             }
         }
+    }
+
+    fn enter(&self, future: &mut BoxedFuture<'static, T>, waker: &Waker) -> Poll<T> {
+        let _entered = self.handle.enter();
+        holding(|| future.as_mut().poll(&mut Context::from_waker(waker)))
     }
 
     fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {

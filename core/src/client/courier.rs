@@ -251,6 +251,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Sends envelope after envelope until nothing waits.
     async fn drive(self: Arc<Self>, lane: u16) {
         loop {
+            // Whoever is ready to ask now travels along.
+            runtime::others_first().await;
             let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();

@@ -58,10 +58,12 @@ pub(super) async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Op
     select_all(words).await.0
 }
 
+/// Gives all of them back, to be leased again after so long; the pool's cooldown if not given.
 pub(super) async fn release<'a, S: Store, R: Runtime>(
     leases: impl IntoIterator<Item = &'a Lease<S, R>>,
+    cooldown: Option<Micros>,
 ) -> Result<()> {
-    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions::default()));
+    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions { cooldown }));
     let mut releases: Vec<_> = leases.into_iter().map(release).collect();
     let mut outcome = Ok(());
     poll_fn(|context| {

@@ -278,7 +278,7 @@ impl<S: Store, R: Runtime> Holding<S, R> {
 
     async fn release(self) -> Result<()> {
         match self {
-            Holding::One(leases) => release(&leases).await,
+            Holding::One(leases) => release(&leases, None).await,
             Holding::Several(several) => several.release().await,
         }
     }

@@ -31,6 +31,11 @@ impl Unit {
             Unit::Seconds => SECOND as f64,
         }
     }
+
+    /// So much time in this unit; what is for ever is infinite.
+    pub fn count(self, time: Micros) -> f64 {
+        if time == Micros::MAX { f64::INFINITY } else { time as f64 / self.micros() }
+    }
 }
 
 /// Whether and how often leases are renewed while they are held.

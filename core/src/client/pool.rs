@@ -340,7 +340,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// The error of a store that did not answer in time.
-    fn silence(&self) -> Error {
+    pub(super) fn silence(&self) -> Error {
         unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
     }
 
@@ -393,7 +393,9 @@ mod tests {
         let theirs = open(&handle, &["c"]).await;
         let lease = ours.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "b");
-        assert_eq!(ours.acquire(at_once()).await.unwrap_err().code(), Code::Exhausted);
+        let error = ours.acquire(at_once()).await.unwrap_err();
+        assert_eq!(error.code(), Code::Exhausted);
+        assert!(error.retry_after().is_some_and(|time| time <= ours.core.options.ttl), "{error:?}");
         drop(lease);
         // Without a future too.
         let lease = ours.try_acquire(AcquireOptions::default()).unwrap().expect("what is left of its own");

@@ -48,6 +48,19 @@ pub(super) async fn by<R: Runtime, T>(
     .await
 }
 
+/// Lets others who are ready go first.
+pub(super) async fn others_first() {
+    let mut waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// What `work` gives, or nothing if it gives that or has not ended after `time`; for ever without one.
 pub(super) async fn within<R: Runtime, T>(
     runtime: R,

@@ -21,17 +21,19 @@ use rustc_hash::FxHashMap;
 pub use options::{SelectOptions, TokensOptions};
 use purse::Purse;
 pub use selection::Selection;
-pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory};
+pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids};
 
 use self::claim::Claiming;
 use super::acquisition::mix;
 use super::pool::PoolCore;
-use super::{Keepalive, Lease, Pool, PoolOptions, Runtime, runtime};
+use super::waiting::closed;
+use super::{Keepalive, Lease, Pool, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
-use crate::slots::{LeaseRef, SlotView};
+use crate::slots::SlotView;
 use crate::store::Store;
-use crate::tokens::{Amount, Event, Selector, Step, Verdict};
+use crate::tokens::{Amount, Event, Selector, Spender, Step, Verdict, slot_of};
+use crate::value::Value;
 use crate::{MILLISECOND, Micros};
 
 /// The tokens of one wallet.
@@ -48,8 +50,8 @@ pub(super) struct Wallet<S: Store, R: Runtime> {
     /// By currency.
     purses: Mutex<FxHashMap<Arc<str>, Arc<Purse>>>,
     counts: Counts,
-    /// The locks of tokens that were spent, until the spend is visible.
-    settling: Mutex<Vec<(Arc<str>, LeaseRef, Micros)>>,
+    /// Tokens that were spent, and until when they rest.
+    settling: Mutex<Vec<(Arc<str>, Micros)>>,
 }
 
 /// What was asked of the source and of the store.
@@ -83,6 +85,34 @@ pub struct LockedToken {
     pub view: SlotView,
     /// How long the lock still lasts without a renewal.
     pub left: Micros,
+}
+
+impl TokenCounts {
+    /// As a value.
+    pub fn to_value(&self) -> Value {
+        let TokenCounts { pages, claims, asked, missed } = *self;
+        Value::map([
+            ("pages", pages.into()),
+            ("claims", claims.into()),
+            ("asked", asked.into()),
+            ("missed", missed.into()),
+        ])
+    }
+}
+
+impl LockedToken {
+    /// As a value; times in the unit of the language, `since` the Unix epoch.
+    pub fn to_value(&self, unit: Unit) -> Value {
+        let LockedToken { id, view, left } = self;
+        let holder = Spender(view.holder).to_string();
+        Value::map([
+            ("id", (&**id).into()),
+            ("holder", holder.as_str().into()),
+            ("fence", view.fence.into()),
+            ("since", Value::Number(unit.count(view.since))),
+            ("left", Value::Number(unit.count(*left))),
+        ])
+    }
 }
 
 impl<S: Store, R: Runtime> Tokens<S, R> {
@@ -119,13 +149,14 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
     ///
     /// # Errors
     /// `insufficient` if the wallet holds less, whoever has it; `locked_until` if others have too much of it;
-    /// `contended`, `no_fit`, `timed_out`; `source_unavailable` and `store_unavailable` with their causes. Nothing is
-    /// locked then, and nothing stays locked if the future is dropped.
+    /// `contended`, `no_fit`, `timed_out`; `source_unavailable` and `store_unavailable` with their causes; `cancelled` if
+    /// the handle was closed; `invalid_argument`. Nothing is locked then, and nothing stays locked if the future is
+    /// dropped.
     pub async fn select(&self, target: impl Into<Amount>, options: SelectOptions) -> Result<Selection<S, R>> {
         let (wallet, target) = (&self.wallet, target.into());
         let began = wallet.core.runtime.now();
-        let purse = wallet.purse(&options.currency)?;
-        let selection = Attempt::new(wallet.clone(), purse, target, options, began).run().await;
+        let purse = wallet.purse(options.currency.as_ref())?;
+        let selection = Attempt::new(wallet.clone(), purse, target, options, began)?.run().await;
         match &selection {
             Ok(_) => wallet.core.counters.waited(wallet.core.runtime.now().saturating_sub(began)),
             Err(_) => super::statistics::Counters::add(&wallet.core.counters.refused),
@@ -133,12 +164,12 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         selection
     }
 
-    /// Hears what the source tells of a currency, if it does.
+    /// Hears what the source tells, if it does: of a currency, the wallet's option if none is named.
     ///
     /// # Errors
     /// `invalid_argument` if the id of a token is too long.
-    pub fn hear(&self, currency: &str, change: Change) -> Result<()> {
-        let purse = self.wallet.purse(&currency.into())?;
+    pub fn hear(&self, change: Change, currency: Option<&str>) -> Result<()> {
+        let purse = self.wallet.purse(currency.map(Arc::from).as_ref())?;
         let now = self.wallet.core.runtime.now();
         match change {
             Change::Added(token) => {
@@ -159,7 +190,8 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
     ///
     /// # Errors
     /// `invalid_argument`; `store_unavailable`.
-    pub async fn locks(&self, ids: &[&str]) -> Result<Vec<LockedToken>> {
+    pub async fn locks(&self, ids: &[impl AsRef<str>]) -> Result<Vec<LockedToken>> {
+        let ids = ids.iter().map(|id| id.as_ref().into()).collect();
         self.wallet.core.locks_of(ids).await
     }
 
@@ -180,13 +212,15 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
 
     /// What this handle has done so far.
     pub fn statistics(&self) -> super::Statistics {
-        let core = &self.wallet.core;
-        core.counters.read(core.room.len(), 0)
+        let purses = self.wallet.purses.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = purses.values().map(|purse| purse.waiting()).sum();
+        self.wallet.core.counters.read(waiting, 0)
     }
 }
 
 impl<S: Store, R: Runtime> Wallet<S, R> {
-    fn purse(&self, currency: &Arc<str>) -> Result<Arc<Purse>> {
+    fn purse(&self, currency: Option<&Arc<str>>) -> Result<Arc<Purse>> {
+        let currency = currency.unwrap_or(&self.options.currency);
         let mut purses = self.purses.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(purse) = purses.get(currency) {
             return Ok(purse.clone());
@@ -196,23 +230,25 @@ impl<S: Store, R: Runtime> Wallet<S, R> {
         Ok(purse)
     }
 
-    /// The locks of spent tokens are kept until the store ends them, or the source says that the spend is visible to
-    /// all. That is enough only where every selection looks: a process may still know the token.
-    fn keep_until_settled(&self, spent: impl Iterator<Item = (Arc<str>, LeaseRef)>) {
+    /// Spent tokens rest until the store ends that, or the source says that the spend is visible to all. That is enough
+    /// only where every selection looks: a process may still know the token.
+    fn note_spent(&self, ids: impl Iterator<Item = Arc<str>>) {
         if !self.options.bounds.verify {
             return;
         }
         let now = self.core.runtime.now();
         let mut settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
-        settling.retain(|(.., until)| *until > now);
-        settling.extend(spent.map(|(id, lease)| (id, lease, now + self.options.settle)));
+        settling.retain(|(_, until)| *until > now);
+        settling.extend(ids.map(|id| (id, now + self.options.settle)));
     }
 
-    fn settle(&self, id: &str) {
+    fn settle(&self, id: &Arc<str>) {
         let mut settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = settling.iter().position(|(spent, ..)| **spent == *id) {
-            let (_, lease, _) = settling.swap_remove(at);
-            self.core.release_and_forget(&lease, crate::nonce::Outcome::Unused, 0);
+        let Some(at) = settling.iter().position(|(spent, _)| spent == id) else { return };
+        settling.swap_remove(at);
+        drop(settling);
+        if let Ok(slot) = slot_of(id) {
+            self.core.end_rest(slot, self.options.settle);
         }
     }
 }
@@ -226,8 +262,13 @@ struct Attempt<S: Store, R: Runtime> {
     /// What it holds of the store, by place.
     leases: Vec<(u32, Lease<S, R>)>,
     holder: u128,
+    ttl: Micros,
+    /// How often leases are renewed; 0 for never.
+    interval: Micros,
     deadline: Micros,
     patient: bool,
+    /// Whether the store has answered it.
+    answered: bool,
 }
 
 impl<S: Store, R: Runtime> Attempt<S, R> {
@@ -237,8 +278,14 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         target: Amount,
         options: SelectOptions,
         began: Micros,
-    ) -> Self {
+    ) -> Result<Self> {
         let core = &wallet.core;
+        let longest = wallet.options.ttl;
+        let ttl = options.ttl.unwrap_or(longest);
+        if !(MILLISECOND..=longest).contains(&ttl) {
+            return Err(Error::invalid("ttl", "is out of range; 1 ms to the wallet's ttl are allowed"));
+        }
+        let interval = core.interval(Some(options.keepalive.unwrap_or(wallet.options.keepalive)), ttl)?;
         let number = core.counter.fetch_add(1, Relaxed);
         let own = || (u128::from(core.secret) << 64) | u128::from(number);
         let holder = options.spender.map_or_else(own, |spender| spender.0);
@@ -249,20 +296,27 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let seed = mix(core.secret ^ number);
         let deadline = began + timeout;
         let selector = Selector::new(target, strategy, bounds, seed, began, deadline);
-        Attempt {
+        Ok(Attempt {
             wallet,
             purse,
             selector,
             target,
             leases: Vec::new(),
             holder,
+            ttl,
+            interval,
             deadline,
             patient: timeout > 0,
-        }
+            answered: false,
+        })
     }
 
     async fn run(mut self) -> Result<Selection<S, R>> {
         loop {
+            // No pause is long, so who waits soon comes by here.
+            if self.wallet.core.room.is_closed() {
+                return Err(closed());
+            }
             let now = self.now();
             // The lock ends with the line: no claim is made under it.
             let step = self.selector.poll(&mut self.purse.pool(), now);
@@ -341,10 +395,17 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             places.iter().filter_map(|&place| pool.get(place).map(|(_, slot)| slot.clone())).collect()
         };
         let core = self.wallet.core.clone();
-        let (ttl, limit) = (self.wallet.options.ttl, self.patience());
-        let interval = core.interval(Some(self.wallet.options.keepalive), ttl)?;
-        let Claiming { grants, earliest } =
-            core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
+        let (ttl, interval, limit) = (self.ttl, self.interval, self.patience());
+        let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
+        let Some(Claiming { grants, earliest }) = claiming else {
+            // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
+            if !(self.patient && self.answered) || core.courier.trouble().is_some() {
+                return Err(core.silence());
+            }
+            self.tell(Event::Unanswered);
+            return Ok(());
+        };
+        self.answered = true;
         let here = core.runtime.now();
         let clock = core.lease_clock();
         let mut granted = Vec::with_capacity(grants.len());
@@ -352,6 +413,10 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         for grant in grants {
             // Grants come in the order in which they were asked for.
             let Some((&place, _)) = named.find(|(_, slot)| slot.is(&grant.slot)) else { continue };
+            if !self.purse.pool().is_listed(place, here) {
+                core.courier.give_back(grant);
+                continue;
+            }
             granted.push((place, here + grant.deadline.saturating_sub(clock)));
             self.leases.push((place, Lease::since(core.clone(), grant, ttl, interval, clock)));
         }
@@ -384,26 +449,31 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     fn selected(mut self, sum: Amount, change: Amount) -> Selection<S, R> {
         let leases = std::mem::take(&mut self.leases);
         self.selector.hand_over();
-        Selection::new(self.wallet.clone(), self.purse.clone(), leases, (sum, change))
+        Selection::new(self.wallet.clone(), self.purse.clone(), leases, (sum, change), self.ttl)
     }
 
     fn failed(&self, verdict: Verdict) -> Error {
         let target = self.target;
+        let left = match verdict {
+            Verdict::Locked { until } => until.map(|until| until.saturating_sub(self.now())),
+            _ => None,
+        };
         let (code, message) = match verdict {
             Verdict::Insufficient { held } => (
                 Code::Insufficient,
                 format!("the wallet holds {held} of this currency, whoever has it locked, and not {target}"),
             ),
-            Verdict::Locked { until: Some(until) } => (
+            Verdict::Locked { .. } => (
                 Code::LockedUntil,
-                format!(
-                    "enough is there, but others have it; the first of it comes free in {} ms, if it is not renewed or given back before",
-                    until.saturating_sub(self.now()) / MILLISECOND
-                ),
-            ),
-            Verdict::Locked { until: None } => (
-                Code::LockedUntil,
-                "enough is there, but others have it; wait by giving a longer timeout".to_owned(),
+                match left {
+                    Some(left) => format!(
+                        "enough is there, but others have it; the first of it comes free in {} ms, if it is not renewed or given back before",
+                        left / MILLISECOND
+                    ),
+                    None => {
+                        "enough is there, but others have it; wait by giving a longer timeout".to_owned()
+                    }
+                },
             ),
             Verdict::TimedOut => (
                 Code::TimedOut,
@@ -418,7 +488,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 "enough is there, but others were faster each time; try again, or allow more rounds".to_owned(),
             ),
         };
-        Error::new(code, message)
+        Error::new(code, message).after(left)
     }
 }
 

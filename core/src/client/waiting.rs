@@ -347,10 +347,7 @@ impl Place {
 
 /// The error of a caller whose handle was closed.
 pub(super) fn closed() -> Error {
-    Error::new(
-        Code::Cancelled,
-        "the handle was closed, and nothing waits on it any more; nothing is held by this call, open anew",
-    )
+    Error::new(Code::Cancelled, "the handle was closed; nothing is held by this call, open anew")
 }
 
 impl Drop for Seat {

@@ -48,20 +48,17 @@ impl Budget {
         self.used = self.used.checked_add(cost).unwrap_or(Amount::MAX);
     }
 
-    /// Gives back what was charged in the period that ends then.
-    pub fn give_back(&mut self, cost: Amount, ends: Micros) {
-        if self.ends == ends {
-            self.used = self.used.saturating_sub(cost);
-        }
+    /// Gives back what was charged in this period: with the one before ended the epoch of its reservations.
+    pub fn give_back(&mut self, cost: Amount) {
+        self.used = self.used.saturating_sub(cost);
     }
 
-    /// The end of the period, by which a reservation knows it.
-    pub fn ends(self) -> Micros {
-        self.ends
+    pub fn is_empty(self) -> bool {
+        self.used == Amount::ZERO
     }
 
     /// How long the record is needed.
     pub fn lasts(self, now: Micros) -> Lasts {
-        Lasts::After(if self.used == Amount::ZERO { 0 } else { self.ends - now })
+        Lasts::After(if self.is_empty() { 0 } else { self.ends - now })
     }
 }

@@ -50,6 +50,10 @@ impl InFlight {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.flights.is_empty()
+    }
+
     /// How long the record is needed.
     pub fn lasts(&self, now: Micros) -> Lasts {
         Lasts::After(self.flights.iter().map(|flight| flight.until - now).max().unwrap_or(0))

@@ -49,6 +49,8 @@ struct Kept {
     sequence: u64,
     answer: Performed,
     until: Micros,
+    /// After which millisecond of the wall clock it is forgotten.
+    gone: u64,
 }
 
 impl Ledger {
@@ -65,9 +67,10 @@ impl Ledger {
         let performed = Performed { now: wall, replies };
         if let Some(Lane { client, number, sequence }) = envelope.lane {
             let until = envelope.not_after.unwrap_or(wall) + LANE_GRACE;
-            let kept = Kept { sequence, answer: performed.clone(), until };
+            let gone = gone(wall, until);
+            let kept = Kept { sequence, answer: performed.clone(), until, gone };
             if self.lanes.insert((client, number), kept).is_none() {
-                self.due.insert((until / 1_000, Owner::Lane(client, number)));
+                self.due.insert((gone, Owner::Lane(client, number)));
             }
         }
         Answer::Performed(performed)
@@ -119,27 +122,44 @@ impl Ledger {
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
         let mut drafts: Vec<Draft> = charges.iter().map(|charge| self.draft(wall, charge)).collect();
-        let mut judged: Vec<Judged> =
-            drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost)).collect();
-        if !charged || judged.iter().any(|judged| !judged.allowed) {
-            return verdict(&judged);
+        let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
+        if !charged || !allowed() {
+            let said = verdict(drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost)));
+            if charged {
+                self.turn(wall, drafts, charges);
+            }
+            return said;
         }
         let ttl = reservation.map_or(0, |(_, ttl)| ttl);
-        let mut parts = Vec::new();
-        for ((draft, judged), charge) in drafts.iter_mut().zip(&mut judged).zip(charges) {
+        for (draft, charge) in drafts.iter_mut().zip(charges) {
             draft.charge(charge.cost, ttl);
-            *judged = draft.judge(Amount::ZERO);
-            parts.push(Part { mark: draft.mark(ttl), cost: charge.cost });
-        }
-        for (draft, charge) in drafts.into_iter().zip(charges) {
-            self.write(wall, key(charge), draft);
         }
         if let Some((id, ttl)) = reservation {
             let until = wall + ttl;
-            self.reservations.insert(id, Reservation { state: State::Pending, until, parts });
-            self.due.insert((wall / 1_000 + milliseconds(ttl), Owner::Reservation(id)));
+            let part = |(draft, charge): (&mut Draft, &Charge)| Part {
+                mark: draft.mark(ttl),
+                cost: charge.cost,
+                epoch: draft.enter(id),
+            };
+            let parts = drafts.iter_mut().zip(charges).map(part).collect();
+            let gone = gone(wall, until);
+            self.reservations.insert(id, Reservation { state: State::Pending, until, gone, parts });
+            self.due.insert((gone, Owner::Reservation(id)));
         }
-        verdict(&judged)
+        let said = verdict(drafts.iter().map(|draft| draft.judge(Amount::ZERO)));
+        for (draft, charge) in drafts.into_iter().zip(charges) {
+            self.write(wall, key(charge), draft);
+        }
+        said
+    }
+
+    /// Writes the limits that refuse a cost and that another rule refills from now on.
+    fn turn(&mut self, wall: Micros, drafts: Vec<Draft>, charges: &[Charge]) {
+        for (draft, charge) in drafts.into_iter().zip(charges) {
+            if draft.turns() && !draft.allows(charge.cost) {
+                self.write(wall, key(charge), draft);
+            }
+        }
     }
 
     fn refund(&mut self, wall: Micros, charges: &[Charge]) -> Verdict {
@@ -150,7 +170,7 @@ impl Ledger {
             judged.push(draft.judge(Amount::ZERO));
             self.write(wall, key(charge), draft);
         }
-        verdict(&judged)
+        verdict(judged.into_iter())
     }
 
     fn settle(&mut self, wall: Micros, charges: &[Charge], id: u128, given_back: bool) -> Settlement {
@@ -165,11 +185,14 @@ impl Ledger {
             State::GivenBack => return Settlement::Before { given_back: true },
         }
         reservation.state = if given_back { State::GivenBack } else { State::Committed };
+        reservation.gone = gone(wall, reservation.until);
         let parts = reservation.parts.clone();
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.rule.letter() == 'f' {
                 let mut draft = self.draft(wall, charge);
-                draft.give_back(part.cost, Some(part.mark));
+                if draft.is_of(part.epoch) {
+                    draft.give_back(part.cost, Some(part.mark));
+                }
                 self.write(wall, key(charge), draft);
             }
         }
@@ -189,21 +212,25 @@ impl Ledger {
     fn write(&mut self, wall: Micros, key: Key, draft: Draft) {
         let Some(record) = draft.write(wall) else { return self.forget(&key) };
         let gone = record.gone();
-        let noted = self.records.get(&key).and_then(|entry| entry.noted);
+        let before = self.records.get_mut(&key);
+        let noted = before.as_ref().and_then(|entry| entry.noted);
         // A note that comes too soon is mended then: a limit that is in use is not noted anew each time.
         let stays = match (noted, gone) {
             (Some(noted), Some(gone)) => noted <= gone,
             (None, None) => true,
             _ => false,
         };
-        if !stays {
-            let owner = Owner::Record(key.clone());
-            if let Some(noted) = noted {
-                self.due.remove(&(noted, owner.clone()));
+        match before {
+            Some(entry) if stays => entry.record = record,
+            _ => {
+                let owner = Owner::Record(key.clone());
+                if let Some(noted) = noted {
+                    self.due.remove(&(noted, owner.clone()));
+                }
+                self.due.extend(gone.map(|gone| (gone, owner)));
+                self.records.insert(key, Entry { record, noted: gone });
             }
-            self.due.extend(gone.map(|gone| (gone, owner)));
         }
-        self.records.insert(key, Entry { record, noted: if stays { noted } else { gone } });
     }
 
     fn forget(&mut self, key: &Key) {
@@ -225,10 +252,8 @@ impl Ledger {
                     entry.noted = entry.record.gone();
                     entry.noted
                 }),
-                Owner::Reservation(id) => self.reservations.get(id).map(|kept| milliseconds(kept.until)),
-                Owner::Lane(client, number) => {
-                    self.lanes.get(&(*client, *number)).map(|kept| milliseconds(kept.until))
-                }
+                Owner::Reservation(id) => self.reservations.get(id).map(|kept| kept.gone),
+                Owner::Lane(client, number) => self.lanes.get(&(*client, *number)).map(|kept| kept.gone),
             };
             match (end, owner) {
                 (Some(end), owner) if end >= now => drop(self.due.insert((end, owner))),
@@ -240,12 +265,17 @@ impl Ledger {
     }
 }
 
+/// After which millisecond of the wall clock is forgotten what is kept from now until then.
+fn gone(wall: Micros, until: Micros) -> u64 {
+    wall / 1_000 + milliseconds(until.saturating_sub(wall))
+}
+
 fn key(charge: &Charge) -> Key {
     (charge.rule.effective().letter(), charge.limit.clone())
 }
 
 /// What the limit says that binds: the first of those that refuse longest, or of which least remains.
-fn verdict(judged: &[Judged]) -> Verdict {
+fn verdict(judged: impl Iterator<Item = Judged>) -> Verdict {
     let worse = |this: &Judged, than: &Judged| match (this.allowed, than.allowed) {
         (true, true) => this.remaining < than.remaining,
         (false, false) => match (this.retry, than.retry) {
@@ -256,9 +286,9 @@ fn verdict(judged: &[Judged]) -> Verdict {
         (allowed, _) => !allowed,
     };
     let mut binding = (0, Judged { allowed: true, remaining: Amount::MAX, retry: Some(0), reset: Some(0) });
-    for (at, judged) in judged.iter().enumerate() {
-        if at == 0 || worse(judged, &binding.1) {
-            binding = (at, *judged);
+    for (at, judged) in judged.enumerate() {
+        if at == 0 || worse(&judged, &binding.1) {
+            binding = (at, judged);
         }
     }
     let (binding, Judged { allowed, remaining, retry, reset }) = binding;

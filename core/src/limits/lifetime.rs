@@ -28,9 +28,13 @@ impl Lifetime {
         self.used = self.used.saturating_sub(cost);
     }
 
+    pub fn is_empty(self) -> bool {
+        self.used == Amount::ZERO
+    }
+
     /// How long the record is needed.
     pub fn lasts(self) -> Lasts {
-        if self.used == Amount::ZERO { Lasts::After(0) } else { Lasts::Never }
+        if self.is_empty() { Lasts::After(0) } else { Lasts::Never }
     }
 }
 

@@ -12,7 +12,6 @@
 mod budget;
 mod clock;
 mod envelope;
-mod gcra;
 mod in_flight;
 mod ledger;
 mod lifetime;
@@ -24,6 +23,8 @@ mod rolling;
 mod rule;
 #[cfg(test)]
 mod tests;
+#[cfg(any(test, feature = "suite"))]
+pub mod transcript;
 
 pub use crate::amount::Amount;
 pub use envelope::{Answer, Envelope, Performed};
@@ -37,7 +38,7 @@ use crate::{Micros, SECOND};
 pub const MAX_AMOUNT: u64 = 1_000_000_000_000_000;
 /// The longest period.
 pub const MAX_PERIOD: Micros = 366 * 24 * 3600 * SECOND;
-/// The longest time in which a burst is paid off.
+/// The longest time in which a burst is paid off, and that is told where more is used than a lowered maximum allows.
 pub const MAX_BACKLOG: Micros = 1 << 50;
 /// The most of a limit of what is in flight: each of it has a place in one record.
 pub const MAX_IN_FLIGHT: u64 = 1_000;

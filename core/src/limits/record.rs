@@ -2,7 +2,6 @@
 
 use super::budget::{Budget, Calendar};
 use super::clock::Clock;
-use super::gcra::{Gcra, Pace};
 use super::in_flight::InFlight;
 use super::lifetime::Lifetime;
 use super::refill::{Rate, Refill};
@@ -17,7 +16,12 @@ pub(super) struct Record {
     usage: Usage,
     /// After which millisecond of the wall clock it is as if never written.
     gone: Option<u64>,
+    epoch: Option<Epoch>,
 }
+
+/// By what reservations know that what they charged is still among what is used: the first of them since the limit was as if
+/// never used. Whatever makes it so, a reset too, ends the epoch, and those of another give nothing back.
+pub(super) type Epoch = u128;
 
 /// A record at some time, not written yet.
 #[derive(Clone, Debug)]
@@ -26,14 +30,17 @@ pub(super) struct Draft {
     clock: Clock,
     now: Micros,
     usage: Usage,
+    epoch: Option<Epoch>,
+    /// Whether something is kept by a rule that refills otherwise.
+    turns: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Usage {
     /// Of a rule that remembers nothing.
     None,
+    /// Also of [`Rule::Gcra`]: the records of kinds are apart.
     Refill(Refill),
-    Gcra(Gcra),
     Rolling(Rolling),
     Lifetime(Lifetime),
     Budget(Budget),
@@ -85,18 +92,27 @@ impl Draft {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
-        Draft { rule, clock, now, usage: usage.at(rule, now, clock.elapsed(wall)) }
+        let (turns, continues) = usage.turns(rule);
+        let usage = usage.at(rule, now, clock.elapsed(wall));
+        let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
+        Draft { rule, clock, now, usage, epoch, turns }
+    }
+
+    /// Whether a take by this rule is to be written even if it is refused: what is used is refilled by this rule from now
+    /// on, and kept for as long as that takes.
+    pub fn turns(&self) -> bool {
+        self.turns
+    }
+
+    /// Whether it is allowed, as [`Self::judge`] says: what else that says is not reckoned.
+    pub fn allows(&self, cost: Amount) -> bool {
+        self.judge(cost).allowed
     }
 
     pub fn judge(&self, cost: Amount) -> Judged {
         let small = cost.saturating_u64();
         match (self.rule, &self.usage) {
-            (Rule::Refill { max, period }, Usage::Refill(refill)) => {
-                refill.judge(Rate { max, period }, small)
-            }
-            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
-                gcra.judge(Pace { max, period, burst }, small)
-            }
+            (rule, Usage::Refill(refill)) => refill.judge(most(rule), small),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.judge(Window { max, period }, self.now, small)
             }
@@ -115,9 +131,6 @@ impl Draft {
         let small = cost.saturating_u64();
         match (self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.charge(small),
-            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
-                gcra.charge(Pace { max, period, burst }, small);
-            }
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.charge(Window { max, period }, self.now, small);
             }
@@ -128,13 +141,22 @@ impl Draft {
         }
     }
 
+    /// What a reservation charges is of this epoch; it begins one where there is none.
+    pub fn enter(&mut self, reservation: Epoch) -> Epoch {
+        *self.epoch.get_or_insert(reservation)
+    }
+
+    /// Whether what was charged in this epoch may still be among what is used.
+    pub fn is_of(&self, epoch: Epoch) -> bool {
+        self.epoch == Some(epoch)
+    }
+
     /// By what a reservation knows when it charged the limit.
     pub fn mark(&self, ttl: Micros) -> Micros {
         match &self.usage {
-            Usage::None | Usage::Lifetime(_) => 0,
-            Usage::Budget(budget) => budget.ends(),
+            Usage::None | Usage::Lifetime(_) | Usage::Budget(_) => 0,
             Usage::InFlight(_) => self.now + ttl,
-            Usage::Refill(_) | Usage::Gcra(_) | Usage::Rolling(_) => self.now,
+            Usage::Refill(_) | Usage::Rolling(_) => self.now,
         }
     }
 
@@ -144,17 +166,12 @@ impl Draft {
         let charged = mark.unwrap_or(self.now);
         let since = self.now.saturating_sub(charged);
         match (self.rule, &mut self.usage) {
-            (Rule::Refill { max, period }, Usage::Refill(refill)) => {
-                refill.give_back(Rate { max, period }, small, since);
-            }
-            (Rule::Gcra { max, period, burst }, Usage::Gcra(gcra)) => {
-                gcra.give_back(Pace { max, period, burst }, small, since);
-            }
+            (_, Usage::Refill(refill)) => refill.give_back(small, since),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.give_back(Window { max, period }, self.now, small, charged);
             }
             (_, Usage::Lifetime(lifetime)) => lifetime.give_back(cost),
-            (_, Usage::Budget(budget)) => budget.give_back(cost, mark.unwrap_or(budget.ends())),
+            (_, Usage::Budget(budget)) => budget.give_back(cost),
             (_, Usage::InFlight(flights)) => {
                 if let Some(until) = mark {
                     flights.land(until, small);
@@ -167,8 +184,7 @@ impl Draft {
     /// The record as it is to be kept; nothing if the limit is as if never used.
     pub fn write(self, wall: Micros) -> Option<Record> {
         let lasts = match (self.rule, &self.usage) {
-            (_, Usage::Refill(refill)) => refill.lasts(),
-            (_, Usage::Gcra(gcra)) => gcra.lasts(),
+            (rule, Usage::Refill(refill)) => refill.lasts(most(rule)),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.lasts(Window { max, period }, self.now)
             }
@@ -182,22 +198,42 @@ impl Draft {
             Lasts::After(time) => Some(wall / 1_000 + milliseconds(time)),
             Lasts::Never => None,
         };
-        Some(Record { clock: self.clock.written(wall), usage: self.usage, gone })
+        Some(Record { clock: self.clock.written(wall), usage: self.usage, gone, epoch: self.epoch })
     }
 }
 
 impl Usage {
+    /// Whether it is something that another rule than this one refills, and whether its epoch continues by this one: of
+    /// another period nobody knows how much has been refilled since a mark.
+    fn turns(&self, rule: Rule) -> (bool, bool) {
+        match (self, rule) {
+            (Usage::Refill(refill), Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) => {
+                let rate = Rate { max, period };
+                (!refill.is_empty() && !refill.is_of(rate), refill.is_of_period(period))
+            }
+            _ => (false, true),
+        }
+    }
+
+    /// Whether it is as if never used.
+    fn is_empty(&self) -> bool {
+        match self {
+            Usage::None => true,
+            Usage::Refill(refill) => refill.is_empty(),
+            Usage::Rolling(rolling) => rolling.is_empty(),
+            Usage::Lifetime(lifetime) => lifetime.is_empty(),
+            Usage::Budget(budget) => budget.is_empty(),
+            Usage::InFlight(flights) => flights.is_empty(),
+        }
+    }
+
     /// The usage at a time that is so long after it was written. One of another kind is none.
     fn at(self, rule: Rule, now: Micros, elapsed: Micros) -> Usage {
         match rule {
             Rule::Each { .. } => Usage::None,
-            Rule::Refill { max, period } => {
+            Rule::Refill { max, period } | Rule::Gcra { max, period, .. } => {
                 let refill = if let Usage::Refill(refill) = self { refill } else { Refill::default() };
                 Usage::Refill(refill.after(Rate { max, period }, elapsed))
-            }
-            Rule::Gcra { max, period, burst } => {
-                let gcra = if let Usage::Gcra(gcra) = self { gcra } else { Gcra::default() };
-                Usage::Gcra(gcra.after(Pace { max, period, burst }, elapsed))
             }
             Rule::Rolling { max, period } => {
                 let rolling = if let Usage::Rolling(rolling) = self { rolling } else { Rolling::default() };
@@ -220,9 +256,18 @@ impl Usage {
     }
 }
 
-/// The time of so many parts of which so many make a microsecond, rounded up.
-pub(super) fn ceiling(parts: u128, in_a_micro: u64) -> Micros {
-    parts.div_ceil(u128::from(in_a_micro)) as Micros
+/// The most at once, by a rule of what refills.
+fn most(rule: Rule) -> u64 {
+    rule.most().saturating_u64()
+}
+
+/// Quotient, below 2^64, and remainder. To divide what is larger than that costs as much as all the rest of a check, and
+/// most is not.
+pub(super) fn divided(parts: u128, by: u64) -> (u64, u64) {
+    match u64::try_from(parts) {
+        Ok(parts) => (parts / by, parts % by),
+        Err(_) => ((parts / u128::from(by)) as u64, (parts % u128::from(by)) as u64),
+    }
 }
 
 /// For how many milliseconds a record is kept that is needed for so long: to the end of the last.

@@ -1,19 +1,25 @@
-//! Continuous refill: the seed's equation, without rounding anything but its result.
+//! Continuous refill: the seed's equation, without rounding anything but its result. The generic cell rate algorithm is the
+//! same with another most at once.
 
-use super::record::{Judged, Lasts, ceiling};
+use super::MAX_BACKLOG;
+use super::record::{Judged, Lasts, divided};
 use crate::Micros;
 
-/// What is used: `whole + part / period`.
+/// What is used: `whole + part / period`. More than the maximum allows where that was lowered: what is above it is worked off
+/// like the rest, and who raises it again finds all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Refill {
-    /// The period of the rule by which it was written.
+    /// Of the rule by which it was written.
+    max: u64,
     period: Micros,
     whole: u64,
     /// Below the period.
     part: u64,
+    /// The highest maximum by which anything of it has been refilled.
+    peak: u64,
 }
 
-/// So much at once, and so much in a period.
+/// So much in a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     pub max: u64,
@@ -21,65 +27,88 @@ pub(super) struct Rate {
 }
 
 impl Refill {
-    /// What is used once so much time has passed.
+    /// What is used once so much time has passed, which counts by the rule by which it was written; from then on this one
+    /// refills it.
     pub fn after(self, rate: Rate, elapsed: Micros) -> Self {
         let Rate { max, period } = rate;
-        let Refill { mut whole, mut part, .. } = self;
-        // A part of another period is rounded up, so that nothing is lost.
-        if self.period != period && part > 0 {
-            (whole, part) = (whole + 1, 0);
-        }
-        if whole >= max {
-            (whole, part) = (max, 0);
-        }
-        if elapsed >= period {
-            return Refill { period, whole: 0, part: 0 };
-        }
-        let refilled = u128::from(elapsed) * u128::from(max);
-        Self::of(period, used(whole, part, period).saturating_sub(refilled))
+        let left = self.parts().saturating_sub(refilled(elapsed, self.max));
+        let (whole, part) = match self.period == period {
+            true => divided(left, period),
+            // A part of another period is rounded up, so that nothing is lost.
+            false => (left.div_ceil(self.period.max(1).into()) as u64, 0),
+        };
+        // Where nothing is left, the epoch ends, and with it what was reserved before.
+        Refill { max, period, whole, part, peak: if left == 0 { max } else { self.peak.max(max) } }
     }
 
-    pub fn judge(self, rate: Rate, cost: u64) -> Judged {
-        let Rate { max, period } = rate;
+    /// Whether it was written by a rule that refills as this one does.
+    pub fn is_of(self, rate: Rate) -> bool {
+        self.max == rate.max && self.period == rate.period
+    }
+
+    pub fn is_of_period(self, period: Micros) -> bool {
+        self.period == period
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.whole == 0 && self.part == 0
+    }
+
+    /// Where so much is the most at once.
+    pub fn judge(self, burst: u64, cost: u64) -> Judged {
         let up = self.whole + u64::from(self.part > 0);
-        let used = used(self.whole, self.part, period);
-        let over = used + u128::from(cost) * u128::from(period);
-        let room = u128::from(max) * u128::from(period);
-        Judged {
-            allowed: u128::from(up) + u128::from(cost) <= u128::from(max),
-            remaining: max.saturating_sub(up).into(),
-            retry: (cost <= max).then(|| ceiling(over.saturating_sub(room), max)),
-            reset: Some(ceiling(used, max)),
-        }
+        let used = self.parts();
+        let over = used + u128::from(cost) * u128::from(self.period);
+        let room = u128::from(burst) * u128::from(self.period);
+        // Nothing always fits, also where more is used than a lower maximum allows.
+        let allowed = cost == 0 || u128::from(up) + u128::from(cost) <= u128::from(burst);
+        let retry =
+            if allowed { Some(0) } else { (cost <= burst).then(|| self.time(over.saturating_sub(room))) };
+        Judged { allowed, remaining: burst.saturating_sub(up).into(), retry, reset: Some(self.time(used)) }
     }
 
     pub fn charge(&mut self, cost: u64) {
         self.whole += cost;
     }
 
-    /// Gives back what was charged so long ago and has not been refilled since.
-    pub fn give_back(&mut self, rate: Rate, cost: u64, since: Micros) {
-        let Rate { max, period } = rate;
-        if since >= period {
-            return;
+    /// Gives back what was charged so long ago and has not been refilled since, by the fastest rule of that time.
+    pub fn give_back(&mut self, cost: u64, since: Micros) {
+        let back = u128::from(cost) * u128::from(self.period);
+        let back = back.saturating_sub(refilled(since, self.peak));
+        (self.whole, self.part) = divided(self.parts().saturating_sub(back), self.period);
+    }
+
+    /// How long the record is needed. A period where that suffices, which costs no division.
+    pub fn lasts(self, burst: u64) -> Lasts {
+        let Refill { max, period, whole, part, .. } = self;
+        let within = whole < max || whole == max && part == 0;
+        Lasts::After(match self.is_empty() {
+            true => 0,
+            false if within && burst == max => period,
+            false => self.time(self.parts()),
+        })
+    }
+
+    fn parts(self) -> u128 {
+        used(self.whole, self.part, self.period)
+    }
+
+    /// In how much time so many parts are refilled, rounded up; the longest that is told if it is longer.
+    fn time(self, parts: u128) -> Micros {
+        if parts > refilled(MAX_BACKLOG, self.max) {
+            return MAX_BACKLOG;
         }
-        let refilled = u128::from(since) * u128::from(max);
-        let back = (u128::from(cost) * u128::from(period)).saturating_sub(refilled);
-        *self = Self::of(period, used(self.whole, self.part, period).saturating_sub(back));
-    }
-
-    /// How long the record is needed: whatever the maximum becomes, no longer than a period.
-    pub fn lasts(self) -> Lasts {
-        Lasts::After(if self.whole == 0 && self.part == 0 { 0 } else { self.period })
-    }
-
-    fn of(period: Micros, used: u128) -> Self {
-        let parts = u128::from(period);
-        Refill { period, whole: (used / parts) as u64, part: (used % parts) as u64 }
+        let (whole, rest) = divided(parts, self.max);
+        whole + u64::from(rest > 0)
     }
 }
 
 /// What is used, in parts.
 fn used(whole: u64, part: u64, period: Micros) -> u128 {
     u128::from(whole) * u128::from(period) + u128::from(part)
+}
+
+/// What is refilled in so much time, in parts.
+fn refilled(elapsed: Micros, max: u64) -> u128 {
+    u128::from(elapsed) * u128::from(max)
 }

@@ -9,7 +9,7 @@ use crate::id::Name;
 pub struct Request {
     /// What is done.
     pub act: Act,
-    /// With which limits: each of them once.
+    /// With which limits: 1 to [`super::MAX_CHARGES`], each of them once.
     pub charges: Vec<Charge>,
 }
 
@@ -50,7 +50,8 @@ pub enum Act {
     },
     /// Gives back what was charged without a reservation. Never to more than the limit's whole.
     Refund,
-    /// The limits are as if never used.
+    /// The limits are as if never used. Reservations of before give nothing back of them, and what they have in flight is
+    /// forgotten.
     Reset,
 }
 

@@ -76,6 +76,10 @@ impl Rolling {
         });
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// How long the record is needed.
     pub fn lasts(&self, window: Window, now: Micros) -> Lasts {
         Lasts::After(self.cells.last().map_or(0, |cell| cell.last + window.period - now))

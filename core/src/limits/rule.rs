@@ -14,14 +14,19 @@ pub enum Rule {
     },
     /// Continuous refill: remaining = floor(min(max, max - used + max * elapsed / period)). In any window at most `max` and
     /// what refills in that window.
+    ///
+    /// A change of the maximum leaves what is used: what is above a lower one is worked off at its pace, and a higher one
+    /// finds what is left. The time until a take brings another rule counts by the one before, and from then on by that one,
+    /// also if the take is refused for what is used. So whatever maxima are asked with, in any window at most the highest
+    /// and what refills by it.
     Refill {
         /// The most at once, and what refills in a period.
         max: u64,
         /// How long a full refill takes.
         period: Micros,
     },
-    /// The generic cell rate algorithm: one every `period / max`, ahead of which a burst may run. It keeps a time, where
-    /// [`Rule::Refill`] keeps an amount: a change of the maximum leaves the time in which the backlog is paid off.
+    /// The generic cell rate algorithm: one every `period / max`, ahead of which a burst may run. It is [`Rule::Refill`] with
+    /// another most at once, and rules that change leave what is used as they do there.
     Gcra {
         /// How much in a period.
         max: u64,

@@ -1,7 +1,8 @@
 //! Transcripts: envelopes at moments and the answers to them, as values that every language can carry.
 //!
 //! Every number is decimal text, so that no language's numbers can bend it; what is one of several is a
-//! word; a key that nobody knows is an error. Tests of every language replay the same transcripts.
+//! word; a key that nobody knows is an error. Tests of every language replay the same transcripts. Those of limits are
+//! written with the same words ([`crate::limits::transcript`]).
 
 use super::{
     Answer, Calls, Choice, Claim, Envelope, Lane, LeaseRef, Loss, Moment, Pool, Refusal, Reply, Request,
@@ -83,7 +84,7 @@ fn envelope(value: &Value) -> Result<Envelope> {
     keys.end().map(|()| envelope)
 }
 
-fn lane(value: &Value) -> Result<Lane> {
+pub(crate) fn lane(value: &Value) -> Result<Lane> {
     let mut keys = Options::new(value)?;
     let lane = Lane {
         client: needed(keys.take("client", number)?, "client")?,
@@ -203,34 +204,34 @@ fn slot(value: &Value) -> Result<SlotId> {
     SlotId::new(text).or_else(|_| SlotId::name(text))
 }
 
-fn number<T: std::str::FromStr>(value: &Value) -> Result<T> {
+pub(crate) fn number<T: std::str::FromStr>(value: &Value) -> Result<T> {
     let text = value.as_text()?;
     text.parse()
         .map_err(|_| Error::invalid("", format_args!("must be decimal text in its range, not {text:?}")))
 }
 
-fn list<T>(value: &Value, read: impl Fn(&Value) -> Result<T>) -> Result<Vec<T>> {
+pub(crate) fn list<T>(value: &Value, read: impl Fn(&Value) -> Result<T>) -> Result<Vec<T>> {
     let read = |(at, value)| read(value).map_err(|error: Error| error.within(&format!("[{at}]")));
     value.as_list()?.iter().enumerate().map(read).collect()
 }
 
-fn needed<T>(value: Option<T>, key: &str) -> Result<T> {
+pub(crate) fn needed<T>(value: Option<T>, key: &str) -> Result<T> {
     value.ok_or_else(|| Error::invalid(key, "must be given"))
 }
 
-fn unknown(key: &str, word: &str) -> Error {
+pub(crate) fn unknown(key: &str, word: &str) -> Error {
     Error::invalid(key, format_args!("has no meaning for {word:?}"))
 }
 
-fn digits(number: impl ToString) -> Value {
+pub(crate) fn digits(number: impl ToString) -> Value {
     Value::Text(number.to_string())
 }
 
-fn optional(number: Option<u64>) -> Value {
+pub(crate) fn optional(number: Option<u64>) -> Value {
     number.map_or(Value::Null, digits)
 }
 
-fn named<const N: usize>(word: &str, entries: [(&str, Value); N]) -> Value {
+pub(crate) fn named<const N: usize>(word: &str, entries: [(&str, Value); N]) -> Value {
     let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value));
     Value::Map(std::iter::once(("reply".to_owned(), word.into())).chain(entries).collect())
 }

@@ -53,8 +53,8 @@ struct Cycle {
     /// When it began; nothing if none is under way.
     began: Option<Micros>,
     cursor: Option<String>,
-    /// When the last one began that came to its end.
-    complete: Option<Micros>,
+    /// When the last one began that came to its end, and its number.
+    complete: Option<(Micros, u32)>,
 }
 
 #[derive(Debug)]
@@ -79,6 +79,8 @@ enum State {
     Free,
     /// A selection of this process has it, or asks for it.
     Taken,
+    /// So it does, but the source lists it no more: it does not come back, and is no part of the total.
+    Leaving,
     /// Another has it.
     Resting,
     /// Listed too long ago.
@@ -142,8 +144,8 @@ impl Candidates {
         self.cycle.cursor = page.next;
         if self.cycle.cursor.is_none() {
             self.cycle.began = None;
-            self.cycle.complete = Some(began);
-            self.sweep(now, began);
+            self.cycle.complete = Some((began, self.cycle.number));
+            self.sweep(now);
         }
         Ok(())
     }
@@ -160,13 +162,10 @@ impl Candidates {
         Ok(())
     }
 
-    /// The source tells that a token is spent. One that a selection has stays its own.
+    /// The source tells that a token is spent. One that a selection has stays its own, and goes with it.
     pub fn removed(&mut self, id: &str) {
-        if let Some(&place) = self.index.get(id)
-            && self.state(place) != Some(State::Taken)
-        {
-            self.forget(place);
-        }
+        let Some(&place) = self.index.get(id) else { return };
+        self.unlist(place);
     }
 
     /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
@@ -180,7 +179,18 @@ impl Candidates {
 
     /// Whether everything that the source had at `since` is known.
     pub fn knows_all(&self, since: Micros) -> bool {
-        self.cycle.complete.is_some_and(|began| self.live || began >= since)
+        self.cycle.complete.is_some_and(|(began, _)| self.live || began >= since)
+    }
+
+    /// How many walks through all pages have begun.
+    pub fn walks(&self) -> u32 {
+        self.cycle.number
+    }
+
+    /// Whether everything is known that the source had when so many walks had begun: a clock may stand still.
+    pub fn has_walked_since(&self, walks: u32) -> bool {
+        let later = |number: u32| number.wrapping_sub(walks).cast_signed() > 0;
+        self.cycle.complete.is_some_and(|(_, number)| self.live || later(number))
     }
 
     /// Whether everything was known not too long ago, as orders by amount need it.
@@ -195,7 +205,7 @@ impl Candidates {
 
     /// The sum of what can be asked for now.
     pub fn free(&mut self, now: Micros) -> Total {
-        self.wake(now, now);
+        self.wake(now);
         self.free
     }
 
@@ -227,7 +237,7 @@ impl Candidates {
         without: &FxHashSet<u32>,
         draw: &mut Draw,
     ) -> Vec<u32> {
-        self.wake(now, now);
+        self.wake(now);
         let mut taken = Vec::new();
         let (mut sum, mut passed) = (Amount::ZERO, Vec::new());
         if order == Order::Spread {
@@ -256,10 +266,19 @@ impl Candidates {
     /// Gives tokens back that nobody has now, to be offered first.
     pub fn put_back(&mut self, now: Micros, places: &[u32]) {
         for &place in places.iter().rev() {
-            if self.state(place) == Some(State::Taken) {
-                self.set_free(now, place, true);
+            match self.state(place) {
+                Some(State::Taken) => self.set_free(now, place, true),
+                Some(State::Leaving) => self.forget(place),
+                _ => {}
             }
         }
+    }
+
+    /// Whether a token may be had that was granted just now: while the claim was under way it may have been spent, and the
+    /// lock of that may have ended.
+    pub fn is_listed(&self, place: u32, now: Micros) -> bool {
+        let listed = |entry: &Entry| entry.state != State::Leaving && entry.seen >= self.oldest(now);
+        self.entries.get(place as usize).is_some_and(listed)
     }
 
     /// A claim of a token was granted, until then.
@@ -271,6 +290,9 @@ impl Candidates {
 
     /// Another has a token that was asked for.
     pub fn missed(&mut self, now: Micros, place: u32) {
+        if self.state(place) == Some(State::Leaving) {
+            return self.forget(place);
+        }
         let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
         let rest = REST.1.min(REST.0 << entry.misses.min(16));
         entry.misses = entry.misses.saturating_add(1);
@@ -282,10 +304,14 @@ impl Candidates {
 
     /// A token was spent by its selection. Until `until` it is not offered, even if the source lists it still.
     pub fn spent(&mut self, place: u32, until: Micros) {
-        let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
-        (entry.state, entry.until) = (State::Spent, until);
-        let amount = entry.token.amount;
-        self.total.take(amount);
+        let Some(entry) = self.entry(place) else { return };
+        if !matches!(entry.state, State::Taken | State::Leaving) {
+            return;
+        }
+        self.unlist(place);
+        if let Some(entry) = self.entry(place) {
+            (entry.state, entry.until) = (State::Spent, until);
+        }
     }
 
     /// A token that is not there (any more), whatever the source listed.
@@ -293,9 +319,17 @@ impl Candidates {
         self.forget(place);
     }
 
-    /// Those that others had may be asked for at once; whether there are any.
-    pub fn rouse(&mut self, now: Micros) -> bool {
-        self.wake(Micros::MAX, now)
+    /// Those that others had, but for these, may be asked for at once; whether there are any.
+    pub fn rouse(&mut self, now: Micros, without: &FxHashSet<u32>) -> bool {
+        let resting = std::mem::take(&mut self.resting).into_vec();
+        let (rest, roused): (Vec<_>, Vec<_>) =
+            resting.into_iter().partition(|Reverse((_, place))| without.contains(place));
+        self.resting = rest.into();
+        let mut any = false;
+        for Reverse((_, place)) in roused {
+            any |= self.end_rest(now, place);
+        }
+        any
     }
 
     /// A token and its slot.
@@ -313,11 +347,15 @@ impl Candidates {
         let cycle = self.cycle.number;
         if let Some(&place) = self.index.get(&*token.id) {
             let entry = self.entry(place)?;
-            (entry.seen, entry.cycle) = (now, cycle);
+            (entry.seen, entry.cycle) = (now.max(1), cycle);
             let (state, until) = (entry.state, entry.until);
             if entry.token.amount == token.amount {
                 match state {
                     State::Stale => self.set_free(now, place, false),
+                    State::Leaving => {
+                        entry.state = State::Taken;
+                        self.total.add(token.amount);
+                    }
                     // It was not spent after all.
                     State::Spent if until <= now => {
                         self.total.add(token.amount);
@@ -328,7 +366,7 @@ impl Candidates {
                 return None;
             }
             // Another worth under the same id: what was known of it is void, unless a selection has it.
-            if matches!(state, State::Taken | State::Spent) {
+            if matches!(state, State::Taken | State::Leaving | State::Spent) {
                 return None;
             }
             self.forget(place);
@@ -336,7 +374,7 @@ impl Candidates {
         let (id, amount) = (token.id.clone(), token.amount);
         let turn = Stretches::turn_of(&id);
         let (state, queued) = (State::Free, true);
-        let entry = Entry { token, slot, turn, state, queued, seen: now, cycle, misses: 0, until: 0 };
+        let entry = Entry { token, slot, turn, state, queued, seen: now.max(1), cycle, misses: 0, until: 0 };
         let place = match self.vacant.pop() {
             Some(place) => {
                 if let Some(vacant) = self.entries.get_mut(place as usize) {
@@ -356,24 +394,25 @@ impl Candidates {
         Some(place)
     }
 
-    /// Forgets what a walk through all pages did not list, unless it was listed or told of since.
-    fn sweep(&mut self, now: Micros, began: Micros) {
+    /// Forgets what a walk through all pages did not list, unless it was listed or told of since. What selections have is
+    /// theirs as long as they have it.
+    fn sweep(&mut self, now: Micros) {
         let number = self.cycle.number;
         let unlisted = |(entry, place): (&Entry, u32)| {
-            let out = entry.cycle != number && entry.seen < began;
+            let out = entry.cycle != number;
             let keeps = match entry.state {
-                State::Taken | State::Gone => true,
+                State::Gone => true,
                 State::Spent => entry.until > now,
                 _ => false,
             };
             (out && !keeps).then_some(place)
         };
         let unlisted: Vec<u32> = self.entries.iter().zip(0..).filter_map(unlisted).collect();
-        unlisted.into_iter().for_each(|place| self.forget(place));
+        unlisted.into_iter().for_each(|place| self.unlist(place));
     }
 
     fn next_free(&mut self, now: Micros) -> Option<u32> {
-        let oldest = if self.live { 0 } else { now.saturating_sub(self.max_age) };
+        let oldest = self.oldest(now);
         while let Some(place) = self.queue.pop() {
             let Some(entry) = self.entry(place) else { continue };
             entry.queued = false;
@@ -387,24 +426,24 @@ impl Candidates {
         None
     }
 
-    /// Those that others had may be asked for again.
-    fn wake(&mut self, until: Micros, now: Micros) -> bool {
-        let mut any = false;
-        while let Some(&Reverse((at, place))) = self.resting.peek() {
-            if at > until {
-                break;
-            }
+    /// Those that others had may be asked for again when their rest is over.
+    fn wake(&mut self, now: Micros) {
+        while let Some(&Reverse((_, place))) = self.resting.peek().filter(|Reverse((at, _))| *at <= now) {
             self.resting.pop();
-            if self.state(place) == Some(State::Resting) {
-                self.set_free(now, place, false);
-                any = true;
-            }
+            self.end_rest(now, place);
         }
-        any
+    }
+
+    fn end_rest(&mut self, now: Micros, place: u32) -> bool {
+        let rests = self.state(place) == Some(State::Resting);
+        if rests {
+            self.set_free(now, place, false);
+        }
+        rests
     }
 
     fn set_free(&mut self, now: Micros, place: u32, first: bool) {
-        let oldest = if self.live { 0 } else { now.saturating_sub(self.max_age) };
+        let oldest = self.oldest(now);
         let Some(entry) = self.entry(place) else { return };
         if entry.seen < oldest {
             entry.state = State::Stale;
@@ -422,6 +461,11 @@ impl Candidates {
             let turn = entry.turn;
             self.queue.push_last(place, turn);
         }
+    }
+
+    /// What was listed last before this is not offered.
+    fn oldest(&self, now: Micros) -> Micros {
+        if self.live { 1 } else { now.saturating_sub(self.max_age).max(1) }
     }
 
     fn enqueue_first(&mut self, place: u32) {
@@ -444,10 +488,24 @@ impl Candidates {
         }
     }
 
+    /// The source lists a token no more: it is forgotten, or no part of the total any more if a selection has it.
+    fn unlist(&mut self, place: u32) {
+        match self.entry(place) {
+            Some(entry) if entry.state == State::Taken => {
+                entry.state = State::Leaving;
+                let amount = entry.token.amount;
+                self.total.take(amount);
+            }
+            Some(entry) if entry.state == State::Leaving => {}
+            _ => self.forget(place),
+        }
+    }
+
     fn forget(&mut self, place: u32) {
         self.leave(place, State::Gone);
         let Some(entry) = self.entry(place) else { return };
-        let (amount, counted) = (entry.token.amount, entry.state != State::Spent);
+        let counted = !matches!(entry.state, State::Leaving | State::Spent);
+        let amount = entry.token.amount;
         entry.state = State::Gone;
         let (id, queued) = (entry.token.id.clone(), entry.queued);
         if self.index.remove(&id).is_none() {

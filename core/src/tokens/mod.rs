@@ -26,7 +26,7 @@ pub use selector::{Bounds, Event, Selector, Step, Verdict};
 pub use shelves::Order;
 pub use strategy::{
     BestFit, Boltzmann, Consolidate, Exact, FewestInputs, FirstFitRandom, OldestFirst, RandomImprove,
-    SmallestSufficient, Strategy, named,
+    STRATEGIES, SmallestSufficient, Strategy, named,
 };
 pub use token::{Page, Spender, Token};
 

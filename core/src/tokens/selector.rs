@@ -76,6 +76,8 @@ pub enum Event {
         /// Where it is known.
         earliest: Option<Micros>,
     },
+    /// The claim had no answer in time. What is granted all the same is given back.
+    Unanswered,
     /// Of what was verified, these are spent.
     Verified(Vec<u32>),
     /// What was to be given back was.
@@ -120,6 +122,8 @@ pub struct Selector {
     bounds: Bounds,
     draw: Draw,
     began: Micros,
+    /// How many walks through all pages had begun by then.
+    walks: Option<u32>,
     deadline: Micros,
     /// What it has, and what that is worth.
     held: Vec<u32>,
@@ -159,6 +163,7 @@ impl Selector {
             bounds,
             draw: Draw::new(seed),
             began: now,
+            walks: None,
             deadline,
             held: Vec::new(),
             sum: Total::default(),
@@ -180,6 +185,7 @@ impl Selector {
         if let Some(verdict) = self.end {
             return Step::Done(verdict);
         }
+        let walks = *self.walks.get_or_insert(pool.walks());
         if !self.doubtful.is_empty() {
             return Step::Verify(self.doubtful.clone());
         }
@@ -192,7 +198,7 @@ impl Selector {
         if self.yields {
             return self.give_way(now);
         }
-        if let Some(chosen) = self.choose(pool, now) {
+        if let Some(chosen) = self.choose(pool, now, walks) {
             if self.attempts >= self.bounds.attempts {
                 pool.put_back(now, &chosen);
                 return self.done(Verdict::NoFit);
@@ -201,8 +207,12 @@ impl Selector {
             self.asked.clone_from(&chosen);
             return Step::Claim(chosen);
         }
-        let since = if self.round == 0 { self.began } else { now.saturating_sub(REFRESH).max(self.began) };
-        if !pool.knows_all(since) {
+        // Whoever waits looks again from time to time.
+        let knows = match self.round {
+            0 => pool.has_walked_since(walks),
+            _ => pool.knows_all(now.saturating_sub(REFRESH).max(self.began)),
+        };
+        if !knows {
             return Step::Fetch;
         }
         self.all_known(pool, now)
@@ -232,6 +242,7 @@ impl Selector {
                 }
                 self.earliest = [self.earliest, earliest].into_iter().flatten().min();
             }
+            Event::Unanswered => pool.put_back(now, &std::mem::take(&mut self.asked)),
             Event::Verified(spent) => {
                 for place in std::mem::take(&mut self.doubtful) {
                     if spent.contains(&place) {
@@ -294,7 +305,7 @@ impl Selector {
     }
 
     /// What is to be asked for, if what is known suffices.
-    fn choose(&mut self, pool: &mut Candidates, now: Micros) -> Option<Vec<u32>> {
+    fn choose(&mut self, pool: &mut Candidates, now: Micros, walks: u32) -> Option<Vec<u32>> {
         let strategy = self.strategy.clone();
         // By amount or age the best is known when everything is.
         if strategy.order() != Order::Spread && !pool.is_recent(now) {
@@ -302,7 +313,7 @@ impl Selector {
         }
         let most = self.bounds.inputs.saturating_sub(self.held.len());
         let chosen = self.choose_by(&*strategy, pool, now, most);
-        if chosen.is_some() || strategy.is_strict() || !pool.knows_all(self.began) {
+        if chosen.is_some() || strategy.is_strict() || !pool.has_walked_since(walks) {
             return chosen;
         }
         self.choose_by(&FewestInputs, pool, now, most)
@@ -389,7 +400,7 @@ impl Selector {
         }
         if !self.is_patient() {
             // What others had a moment ago has not been asked for by this one, which will not come again.
-            if !std::mem::replace(&mut self.waits, true) && pool.rouse(now) {
+            if !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
                 return self.poll(pool, now);
             }
             return self.locked(pool, now);

@@ -17,7 +17,7 @@
 //! | F15 success keeps the locks | `f15_…`, c `f15_…`, s `f15_…` |
 //! | F16 no livelock | `f16_…` |
 //! | F18 past a crash | `f18_…`, s `f9_…` |
-//! | F19 housekeeping | none is needed: leases end by the store's clock (`slots/tests/named.rs`, s `f9_…`) |
+//! | F19 housekeeping | none is needed: leases end by the store's clock (`slots/tests/named.rs`, s `f9_…`, s `f9_f19_…`) |
 //! | F20 subscription | `f20_…` |
 //! | F21 local check first | `f21_u2_…` |
 //! | F22 permutation, F23 affinity | `stretches.rs`, s `f6_…`: any beginning, and no owner |

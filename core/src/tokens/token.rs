@@ -7,6 +7,7 @@ use super::Amount;
 use super::digest::sha256;
 use crate::error::{Error, Result};
 use crate::id::{MAX_TOKEN_BYTES, Name, SlotId};
+use crate::value::{Options, Value};
 
 /// A token that its source lists as unspent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,27 @@ impl Token {
     pub fn new(id: impl Into<Arc<str>>, amount: impl Into<Amount>) -> Self {
         Token { id: id.into(), amount: amount.into(), since: 0 }
     }
+
+    /// Reads what a language gives: a map of `id`, `amount` and perhaps `since`.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is missing or wrong.
+    pub fn read(value: &Value) -> Result<Self> {
+        let mut options = Options::new(value)?;
+        let id = options.take("id", |value| {
+            let id = Arc::from(value.as_text()?);
+            check(&id).map(|()| id)
+        })?;
+        let amount = options.take("amount", Amount::read)?;
+        let since = options.take("since", Value::as_u64)?.unwrap_or(0);
+        options.end()?;
+        let missing = |field: &str| Error::invalid(field, "is missing");
+        Ok(Token {
+            id: id.ok_or_else(|| missing("id"))?,
+            amount: amount.ok_or_else(|| missing("amount"))?,
+            since,
+        })
+    }
 }
 
 /// What a source lists of a wallet's unspent tokens.
@@ -33,6 +55,29 @@ pub struct Page {
     pub tokens: Vec<Token>,
     /// Where the next page begins, in the source's own words; nothing if this was the last.
     pub next: Option<String>,
+}
+
+impl Page {
+    /// Reads what a language gives: a map of `tokens` and perhaps `next`, or the list of tokens alone, which is the last
+    /// page then.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is missing or wrong.
+    pub fn read(value: &Value) -> Result<Self> {
+        if let Value::List(tokens) = value {
+            return Ok(Page { tokens: read_tokens(tokens)?, next: None });
+        }
+        let mut options = Options::new(value)?;
+        let tokens = options.take("tokens", |value| read_tokens(value.as_list()?))?;
+        let next = options.take("next", |value| value.as_text().map(str::to_owned))?;
+        options.end()?;
+        Ok(Page { tokens: tokens.ok_or_else(|| Error::invalid("tokens", "is missing"))?, next })
+    }
+}
+
+fn read_tokens(tokens: &[Value]) -> Result<Vec<Token>> {
+    let read = |(token, at)| Token::read(token).map_err(|error: Error| error.within(&format!("[{at}]")));
+    tokens.iter().zip(0..).map(read).collect()
 }
 
 /// Who spends tokens: what a listing shows as their holder. Whoever claims again under the same name takes the place of
@@ -141,6 +186,40 @@ mod tests {
         assert!(slot_of(&"x".repeat(257).into()).is_err());
         let id: Arc<str> = "plain".into();
         assert!(std::ptr::eq(slot_of(&id).unwrap().as_str(), &*id), "not copied");
+    }
+
+    #[test]
+    fn pages_are_read_or_refused_by_the_path() {
+        let token = |id: Value, amount: Value| Value::map([("id", id), ("amount", amount)]);
+        let good = || token("a".into(), "5".into());
+        let bare = Value::List(vec![good(), token("".into(), 7u64.into())]);
+        let page = Page::read(&bare).unwrap();
+        assert_eq!(page, Page { tokens: vec![Token::new("a", 5u64), Token::new("", 7u64)], next: None });
+        let map = |tokens, next| Page::read(&Value::map([("tokens", tokens), ("next", next)]));
+        assert_eq!(map(bare.clone(), "x".into()).unwrap().next.as_deref(), Some("x"));
+        assert_eq!(map(bare, Value::Null).unwrap(), page);
+        let old = Value::map([("id", "a".into()), ("amount", 5u64.into()), ("since", u64::MAX.into())]);
+        assert_eq!(Token::read(&old).unwrap().since, u64::MAX);
+        for (tokens, next, field) in [
+            (Value::Null, Value::Null, "tokens"),
+            (Value::List(vec![good(), token(Value::Null, 5u64.into())]), Value::Null, "tokens[1].id"),
+            (Value::List(vec![token(5u64.into(), 5u64.into())]), Value::Null, "tokens[0].id"),
+            (
+                Value::List(vec![token("x".repeat(257).as_str().into(), 5u64.into())]),
+                Value::Null,
+                "tokens[0].id",
+            ),
+            (Value::List(vec![token("a".into(), Value::Null)]), Value::Null, "tokens[0].amount"),
+            (Value::List(vec![token("a".into(), Value::Number(0.5))]), Value::Null, "tokens[0].amount"),
+            (Value::List(vec!["a".into()]), Value::Null, "tokens[0]"),
+            (Value::List(vec![]), 5u64.into(), "next"),
+        ] {
+            assert_eq!(map(tokens, next).unwrap_err().field(), Some(field));
+        }
+        // A cursor under another name would end the walk at the first page.
+        let misspelled = Value::map([("tokens", Value::List(vec![])), ("cursor", "x".into())]);
+        assert_eq!(Page::read(&misspelled).unwrap_err().field(), Some("cursor"));
+        assert!(Page::read(&"a".into()).is_err() && Page::read(&Value::Null).is_err());
     }
 
     #[test]

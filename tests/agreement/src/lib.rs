@@ -1,4 +1,4 @@
-//! Holds the two wordings of the machine of slots against each other: the Rust one, and the script that
+//! Holds the two wordings of the machines of slots and of limits against each other: the Rust one, and the script that
 //! runs in Redis. Equal envelopes at equal moments must get equal answers.
 //!
 //! Random [`Traffic`] goes to the machine and, in the words that really travel, to a Redis inside the process
@@ -8,6 +8,7 @@
 //! The scenarios of [`scenarios`] are kept as transcripts in `tests/vectors`, which every language replays.
 
 mod charging;
+mod dated;
 mod json;
 mod ledger;
 mod random;
@@ -17,6 +18,7 @@ mod traffic;
 mod transports;
 
 pub use charging::Charging;
+pub use dated::Dated;
 pub use json::{to_json, to_value};
 pub use random::{Random, seeds};
 pub use script::Script;

@@ -35,6 +35,18 @@ pub enum Said {
     Outage,
 }
 
+impl Said {
+    /// Its word, the same in every language: `store`, `memory` or `outage`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Said::Store => "store",
+            Said::Memory => "memory",
+            Said::Outage => "outage",
+        }
+    }
+}
+
 impl LimitAnswer {
     /// What is allowed because nothing forbids it.
     pub(super) fn unbound(said: Said) -> Self {
@@ -60,6 +72,6 @@ impl LimitAnswer {
             }
             None => format!("the limit {name} has {left} left, and will never allow so much; ask for less"),
         };
-        Error::new(Code::Limited, message)
+        Error::new(Code::Limited, message).after(self.retry_after)
     }
 }

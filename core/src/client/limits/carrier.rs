@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 use super::super::courier::unavailable;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Envelope, Reply, Request};
+use crate::limits::{Act, Answer, Envelope, LANE_GRACE, Reply, Request};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -86,6 +86,25 @@ struct Parcel {
     caller: oneshot::Sender<Result<Reply>>,
 }
 
+/// A reply that is waited for.
+struct Awaited<'a, R: Runtime> {
+    carrier: &'a Arc<Carrier<R>>,
+    /// What it is to, if that reserves.
+    reserving: Option<Request>,
+    reply: Option<oneshot::Receiver<Result<Reply>>>,
+}
+
+impl<R: Runtime> Drop for Awaited<'_, R> {
+    fn drop(&mut self) {
+        let (Some(request), Some(reply)) = (self.reserving.take(), &mut self.reply) else { return };
+        // From now on the sender finds that nobody is there.
+        reply.close();
+        if let Ok(Some(Ok(reply))) = reply.try_recv() {
+            self.carrier.retract(request, reply);
+        }
+    }
+}
+
 impl<R: Runtime> Carrier<R> {
     pub fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
         let client = runtime.random_id();
@@ -109,7 +128,10 @@ impl<R: Runtime> Carrier<R> {
         // What ends a reservation is not given up with its caller.
         let stands =
             if matches!(request.act, Act::Commit { .. } | Act::GiveBack { .. }) { PURSUIT } else { 0 };
-        let reply = self.enqueue(request, patience, stands)?;
+        // Whoever leaves in the moment between a reply and its reading has reserved, and knows nothing of it.
+        let reserving = matches!(request.act, Act::Reserve { .. }).then(|| request.clone());
+        let mut awaited = Awaited { carrier: self, reserving, reply: None };
+        let reply = awaited.reply.insert(self.enqueue(request, patience, stands)?);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(reply) => {
                 reply.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
@@ -189,9 +211,13 @@ impl<R: Runtime> Carrier<R> {
                     self.learn(performed.now, (attempts == 1).then_some(sent));
                     return self.hand_out(parcels, performed.replies);
                 }
-                // Too late by the store's clock: it was not performed before, or its answer would have come.
+                // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
+                // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
                 Ok(Answer::Stale { now }) => {
                     self.learn(now, Some(sent));
+                    if uncertain && envelope.not_after.is_some_and(|last| now >= last + LANE_GRACE) {
+                        parcels = self.doubt(parcels);
+                    }
                     uncertain = false;
                     StoreError::new(Certainty::NotPerformed, "the store's clock jumps")
                 }
@@ -219,6 +245,21 @@ impl<R: Runtime> Carrier<R> {
             let (least, most) = BACKOFF;
             self.runtime.sleep(self.runtime.jitter(most.min(least << attempts.min(10)))).await;
         }
+    }
+
+    /// Tells those whose request may have been performed that nobody knows it; returns those that can be performed again
+    /// and do no harm. What may be reserved is given back.
+    fn doubt(self: &Arc<Self>, parcels: Vec<Parcel>) -> Vec<Parcel> {
+        let (again, once): (Vec<_>, Vec<_>) = parcels.into_iter().partition(|parcel| {
+            matches!(parcel.request.act, Act::Peek | Act::Commit { .. } | Act::GiveBack { .. })
+        });
+        for mut parcel in once {
+            parcel.give_up("the store's clock jumped, and nobody knows whether this was done before");
+            if let Act::Reserve { id, .. } = parcel.request.act {
+                self.tell(Request { act: Act::GiveBack { id }, charges: parcel.request.charges });
+            }
+        }
+        again
     }
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
@@ -255,14 +296,18 @@ impl<R: Runtime> Carrier<R> {
 
     fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, replies: Vec<Reply>) {
         for (parcel, reply) in parcels.into_iter().zip(replies) {
-            let gone = parcel.caller.send(Ok(reply)).is_err();
-            // What was reserved for a caller that left is given back.
-            if gone
-                && let Act::Reserve { id, .. } = parcel.request.act
-                && matches!(reply, Reply::Judged(verdict) if verdict.allowed)
-            {
-                self.tell(Request { act: Act::GiveBack { id }, charges: parcel.request.charges });
+            if parcel.caller.send(Ok(reply)).is_err() {
+                self.retract(parcel.request, reply);
             }
+        }
+    }
+
+    /// What was reserved for a caller that left is given back.
+    fn retract(self: &Arc<Self>, request: Request, reply: Reply) {
+        if let Act::Reserve { id, .. } = request.act
+            && matches!(reply, Reply::Judged(verdict) if verdict.allowed)
+        {
+            self.tell(Request { act: Act::GiveBack { id }, charges: request.charges });
         }
     }
 

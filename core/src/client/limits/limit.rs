@@ -176,7 +176,8 @@ impl<R: Runtime> Limit<R> {
         self.refund(cost).await
     }
 
-    /// Makes the limit as if it was never used.
+    /// Makes the limit as if it was never used. What was reserved of it before is not given back any more, and what is in
+    /// flight is forgotten.
     ///
     /// # Errors
     /// `store_unavailable`.

@@ -11,6 +11,7 @@ mod scope;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod tests;
+mod verbs;
 
 pub use answer::{LimitAnswer, Said};
 pub use limit::Limit;

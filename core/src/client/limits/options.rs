@@ -23,7 +23,8 @@ use crate::{Micros, SECOND};
 pub struct LimitOptions {
     /// How it is counted.
     pub kind: LimitKind,
-    /// The most: up to 10^15 of what refills, 1,000 of what is in flight, 2^256 - 1 of the others.
+    /// The most: up to 10^15 of what refills, 1,000 of what is in flight, 2^256 - 1 of the others. It may change at run time:
+    /// what is used stays.
     pub max: Amount,
     /// How long a full refill takes, or a window or a budget lasts: up to 366 days. 0 limits each request by itself.
     pub period: Micros,
@@ -162,15 +163,21 @@ impl WaitOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
-    pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
+    pub fn read(self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
+        let read = self.take(&mut options, unit)?;
+        options.end().map(|()| read)
+    }
+
+    /// Takes them out of other options.
+    pub(super) fn take(mut self, options: &mut Options<'_>, unit: Unit) -> Result<Self> {
         if let Some(timeout) = options.take("timeout", |value| rest(value, unit))? {
             self.timeout = timeout;
         }
         if let Some(priority) = options.take("priority", priority)? {
             self.priority = priority;
         }
-        options.end().map(|()| self)
+        Ok(self)
     }
 }
 

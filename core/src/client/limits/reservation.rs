@@ -57,6 +57,13 @@ impl<R: Runtime> Reservation<R> {
         }
     }
 
+    /// Ends it as if it had never been made, and waits for nothing: for one that does not reach whoever asked for it.
+    pub fn retract(mut self) {
+        if let Some(scope) = self.scope.take() {
+            scope.settle_and_forget(Act::GiveBack { id: self.id }, std::mem::take(&mut self.charges));
+        }
+    }
+
     async fn settle(&mut self, act: Act) -> Result<Settlement> {
         match self.scope.take() {
             Some(scope) => scope.settle(act, self.charges.clone()).await,

@@ -1,6 +1,6 @@
 //! What the limits of one scope share in one process.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -21,7 +21,7 @@ pub(in crate::client) struct Scope<R> {
     carrier: Arc<Carrier<R>>,
     runtime: R,
     refusals: Mutex<Refusals>,
-    lines: Mutex<HashMap<String, Weak<Line>>>,
+    lines: Mutex<BTreeMap<String, Weak<Line>>>,
     /// What this process alone has taken while the store could not be used.
     alone: Mutex<Ledger>,
     /// Until when open limits do not ask the store, on the local clock.

@@ -1,13 +1,20 @@
 //! The client over a store in memory, where nothing has to be waited for but time.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+
+use super::carrier::Carrier;
 use super::{Limit, LimitKind, LimitOptions, Said, WaitOptions};
 use crate::client::native::{NativeLeasehold, connect};
 use crate::client::{TokioRuntime, Unit};
 use crate::error::Code;
-use crate::limits::Amount;
+use crate::id::{Name, PoolName};
+use crate::limits::{Act, Amount, Answer, Charge, Envelope, Reply, Request, Rule, Settlement};
+use crate::store::ledger::MemoryLedger;
+use crate::store::{Certainty, LimitStore, MemoryStore, StoreError, StoreLedger};
 use crate::value::Value;
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -45,7 +52,10 @@ async fn it_counts_up_and_down_as_others_do() {
         error.message().contains("logins:10.0.0.1") && error.message().contains("try again in"),
         "{error}"
     );
-    assert!(logins.increment_or_fail(4u64).await.unwrap_err().message().contains("never"));
+    // Three are refilled in an hour, and one is missing.
+    assert!(error.retry_after().is_some_and(|time| (HOUR / 4..=HOUR / 3).contains(&time)), "{error:?}");
+    let error = logins.increment_or_fail(4u64).await.unwrap_err();
+    assert!(error.message().contains("never") && error.retry_after().is_none(), "{error:?}");
     // Another handle, as another process would.
     let same = limit(&other, "logins:10.0.0.1", 3, HOUR);
     same.decrement(1u64).await.unwrap();
@@ -164,6 +174,169 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     let brief = spend.reserve(1u64, 1).await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(brief.refund().await.unwrap_err().code(), Code::Lost);
+}
+
+/// A store that has to be waited for, as one elsewhere.
+struct Elsewhere(Arc<MemoryLedger>);
+
+impl StoreLedger for Elsewhere {
+    fn charge_now(&self, _: &Request) -> Option<Reply> {
+        None
+    }
+
+    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        self.0.charge(envelope).await
+    }
+}
+
+#[tokio::test]
+async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_back() {
+    let name = |text| Name::new(text).unwrap();
+    let scope = PoolName { namespace: name("test"), pool: name("limits") };
+    let ledger = MemoryStore::new(TokioRuntime::store_clock()).ledger(&scope);
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let carrier = Carrier::new(Box::new(Elsewhere(ledger.clone())), runtime, SECOND);
+    let request = |act, cost: u64| {
+        let rule = Rule::Lifetime { max: 5u64.into() };
+        Request { act, charges: vec![Charge { limit: name("spend"), rule, cost: cost.into() }] }
+    };
+    let left = || match ledger.charge_now(&request(Act::Peek, 0)) {
+        Some(Reply::Judged(verdict)) => verdict.remaining.saturating_u64(),
+        other => panic!("{other:?}"),
+    };
+    let mut asking = Box::pin(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3)));
+    assert_eq!((&mut asking).now_or_never(), None);
+    let until = async |wanted| {
+        while left() != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    shortly(until(2)).await;
+    drop(asking);
+    shortly(until(5)).await;
+}
+
+/// A store whose replies are lost when that is wanted; its clock jumps then, and what it remembers of envelopes is over.
+struct Jumping {
+    ledger: Arc<MemoryLedger>,
+    wall: Arc<AtomicU64>,
+    loses: Arc<AtomicBool>,
+}
+
+impl StoreLedger for Jumping {
+    fn charge_now(&self, _: &Request) -> Option<Reply> {
+        None
+    }
+
+    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let answer = self.ledger.charge(envelope).await;
+        if self.loses.swap(false, Relaxed) {
+            self.wall.fetch_add(100 * SECOND, Relaxed);
+            return Err(StoreError::new(Certainty::Unknown, "the reply is lost"));
+        }
+        answer
+    }
+}
+
+// It was charged twice: a store that answered "too late" was taken to have done nothing.
+#[tokio::test]
+async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
+    let name = |text| Name::new(text).unwrap();
+    let scope = PoolName { namespace: name("test"), pool: name("limits") };
+    let (wall, loses) = (Arc::new(AtomicU64::new(1_700_000_000 * SECOND)), Arc::new(AtomicBool::new(false)));
+    let clock = wall.clone();
+    let ledger = MemoryStore::new(Arc::new(move || clock.load(Relaxed))).ledger(&scope);
+    let jumping = Jumping { ledger: ledger.clone(), wall, loses: loses.clone() };
+    let carrier =
+        Carrier::new(Box::new(jumping), TokioRuntime::new(tokio::runtime::Handle::current()), SECOND);
+    let request = |act, cost: u64| {
+        let rule = Rule::Lifetime { max: 10u64.into() };
+        Request { act, charges: vec![Charge { limit: name("spend"), rule, cost: cost.into() }] }
+    };
+    let left = || match ledger.charge_now(&request(Act::Peek, 0)) {
+        Some(Reply::Judged(verdict)) => verdict.remaining.saturating_u64(),
+        other => panic!("{other:?}"),
+    };
+    // It knows the store's time from now on.
+    carrier.ask(request(Act::Take, 1)).await.unwrap();
+    loses.store(true, Relaxed);
+    let error = shortly(carrier.ask(request(Act::Take, 2))).await.unwrap_err();
+    assert_eq!((error.code(), left()), (Code::StoreUnavailable, 7));
+    // A reservation of which nobody knows is given back.
+    loses.store(true, Relaxed);
+    let error = shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3))).await.unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable);
+    shortly(async {
+        while left() != 7 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // To end one twice does no harm.
+    carrier.ask(request(Act::Reserve { id: 2, ttl: HOUR }, 3)).await.unwrap();
+    loses.store(true, Relaxed);
+    let ended = shortly(carrier.ask(request(Act::GiveBack { id: 2 }, 3))).await.unwrap();
+    assert_eq!((ended, left()), (Reply::Settled(Settlement::Before { given_back: true }), 7));
+}
+
+#[tokio::test]
+async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
+    let handle = handle("retracted");
+    let spend = handle.limit("spend", &LimitOptions::new(10u64, HOUR).kind(LimitKind::Lifetime)).unwrap();
+    spend.reserve(4u64, HOUR).await.unwrap().unwrap().retract();
+    assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
+}
+
+#[tokio::test]
+async fn languages_ask_by_verbs_and_values() {
+    let limit = limit(&handle("verbs"), "a", 3, HOUR);
+    let (unit, cost) = (Unit::Milliseconds, |cost: u64| Value::from(cost));
+    let digits = |text: &str| Value::Text(text.to_owned());
+    let entry = |answer: &Value, key: &str| match answer {
+        Value::Map(entries) => entries.iter().find(|(name, _)| name == key).unwrap().1.clone(),
+        other => panic!("{other:?}"),
+    };
+    let taken = limit.ask("take", &cost(2), unit).await.unwrap();
+    assert_eq!((entry(&taken, "allowed"), entry(&taken, "remaining")), (Value::Bool(true), digits("1")));
+    assert_eq!((entry(&taken, "limit"), entry(&taken, "said")), (digits("a"), digits("store")));
+    let Value::Number(reset) = entry(&taken, "reset_after") else { panic!("{taken:?}") };
+    assert!(reset > 0.0 && reset <= 2.4e6, "in milliseconds: {reset}");
+    for (verb, told) in [
+        ("increment", Value::Bool(false)),
+        ("exceeded", Value::Bool(true)),
+        ("limit_exceeded", digits("a")),
+        ("remaining", digits("1")),
+        ("used", digits("2")),
+    ] {
+        assert_eq!(limit.ask(verb, &cost(2), unit).await.unwrap(), told, "{verb}");
+    }
+    assert_eq!(limit.ask("increment_or_fail", &cost(2), unit).await.unwrap_err().code(), Code::Limited);
+    assert_eq!(entry(&limit.ask("decrement", &cost(1), unit).await.unwrap(), "remaining"), digits("2"));
+    assert_eq!(limit.ask("reset", &cost(0), unit).await.unwrap(), Value::Null);
+    assert_eq!(entry(&limit.ask("peek", &cost(4), unit).await.unwrap(), "retry_after"), Value::Null);
+    assert_eq!(limit.ask("take", &Value::Bool(true), unit).await.unwrap_err().field(), Some("cost"));
+    let options = |ttl: f64, more: &[(&str, Value)]| {
+        let more = more.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        Value::Map([("ttl".to_owned(), Value::Number(ttl))].into_iter().chain(more).collect())
+    };
+    let reserve = async |waits, options: Value| limit.reserve_by(waits, &cost(3), &options, unit).await;
+    reserve(false, options(1.0, &[])).await.unwrap().refund().await.unwrap();
+    let timeout = [("timeout", Value::Number(0.0)), ("priority", Value::Number(3.0))];
+    reserve(true, options(60_000.0, &timeout)).await.unwrap().commit().await.unwrap();
+    assert_eq!(reserve(false, options(1.0, &[])).await.unwrap_err().code(), Code::Limited);
+    assert_eq!(reserve(true, options(1.0, &timeout)).await.unwrap_err().code(), Code::TimedOut);
+    for (waits, options, field) in [
+        (false, options(1.0, &timeout), "timeout"),
+        (false, Value::Null, "ttl"),
+        (true, options(0.5, &[]), "ttl"),
+        (true, options(1.0, &[("priority", Value::Bool(true))]), "priority"),
+    ] {
+        assert_eq!(reserve(waits, options).await.unwrap_err().field(), Some(field));
+    }
+    assert_eq!(
+        limit.at_cost_by(&cost(1)).unwrap().take(9u64).await.unwrap().retry_after.map(|t| t > 0),
+        Some(true)
+    );
 }
 
 #[test]

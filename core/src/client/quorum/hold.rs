@@ -101,7 +101,7 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
     fn release(&self) -> BoxedFuture<'_, Result<()>> {
         let held = std::mem::take(&mut *self.servers.lock());
         Box::pin(async move {
-            let releases = held.iter().map(|leases| Box::pin(holding::release(leases)));
+            let releases = held.iter().map(|leases| Box::pin(holding::release(leases, None)));
             settle(releases.collect(), self.servers.needed).await
         })
     }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use super::LockedToken;
 use crate::client::acquisition::mix;
-use crate::client::courier::unavailable;
 use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
 use crate::client::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, State};
+use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, State};
 use crate::store::{Store, StorePool};
 use crate::tokens::slot_of;
 use crate::{MILLISECOND, Micros, SECOND};
@@ -28,7 +27,7 @@ pub(super) struct Claiming {
 }
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
-    /// Claims as many of these tokens as can be had.
+    /// Claims as many of these tokens as can be had. Nothing if the time was over before there was an answer.
     pub(super) async fn claim_free(
         &self,
         slots: &[SlotId],
@@ -36,9 +35,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         ttl: Micros,
         limit: Micros,
         patient: bool,
-    ) -> Result<Claiming> {
+    ) -> Result<Option<Claiming>> {
         loop {
-            let (reply, now, sent) = self.ask_to_claim(slots, holder, ttl, limit).await?;
+            let Some((reply, now, sent)) = self.ask_to_claim(slots, holder, ttl, limit).await? else {
+                return Ok(None);
+            };
             let earliest = |at: Option<Micros>| at.map(|at| self.runtime.now() + at.saturating_sub(now));
             let (mut grants, earliest) = match reply {
                 Reply::Granted(grants) => (grants, None),
@@ -62,19 +63,27 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     grants = Vec::new();
                 }
             }
-            return Ok(Claiming { grants, earliest });
+            return Ok(Some(Claiming { grants, earliest }));
+        }
+    }
+
+    /// Has a spent token rest no more. Tried for so long, in which nobody else can have it.
+    pub(super) fn end_rest(&self, slot: SlotId, time: Micros) {
+        let request = Request::Change { slot, change: SlotChange::Remove };
+        if self.courier.pool().perform_now(0, &request).is_none() {
+            let until = self.runtime.now() + time;
+            drop(self.courier.post(request, until, until));
         }
     }
 
     /// Who has which of these tokens.
-    pub(super) async fn locks_of(&self, ids: &[&str]) -> Result<Vec<LockedToken>> {
+    pub(super) async fn locks_of(&self, ids: Vec<Arc<str>>) -> Result<Vec<LockedToken>> {
         if ids.len() > MAX_PER_REQUEST {
             return Err(Error::invalid(
                 "ids",
                 format_args!("{} ids; at most {MAX_PER_REQUEST} are allowed", ids.len()),
             ));
         }
-        let ids: Vec<Arc<str>> = ids.iter().map(|&id| id.into()).collect();
         let slots: Vec<_> =
             ids.iter().map(slot_of).collect::<Result<_>>().map_err(|error| error.within("ids"))?;
         let (reply, now, _) = self.ask_defined(Request::Inspect { slots: slots.clone() }).await?;
@@ -82,7 +91,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let id_of = |slot: &SlotId| {
             ids.iter().zip(&slots).find(|(_, known)| *known == slot).map(|(id, _)| id.clone())
         };
-        let locked = views.into_iter().filter(|view| view.state == State::Leased && view.until > now);
+        // What was spent rests.
+        let is_locked = |state| matches!(state, State::Leased | State::Cooling);
+        let locked = views.into_iter().filter(|view| is_locked(view.state) && view.until > now);
         Ok(locked
             .filter_map(|view| Some(LockedToken { id: id_of(&view.slot)?, left: view.until - now, view }))
             .collect())
@@ -111,7 +122,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         holder: u128,
         ttl: Micros,
         limit: Micros,
-    ) -> Result<(Reply, Micros, Micros)> {
+    ) -> Result<Option<(Reply, Micros, Micros)>> {
         let seed = mix(self.secret ^ holder as u64) as u32;
         let request = |asked| {
             let choice = Choice::Free { slots: slots.to_vec(), least: 1, most: slots.len() as u32, asked };
@@ -121,7 +132,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let request = request(self.lease_clock());
             while let Some((now, reply)) = self.courier.pool().perform_now(seed, &request) {
                 if !matches!(reply, Reply::Undefined) {
-                    return Ok((reply, now, now));
+                    return Ok(Some((reply, now, now)));
                 }
                 for definition in self.courier.definition() {
                     self.courier.pool().perform_now(0, definition);
@@ -131,30 +142,28 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // A holder with a name may have leases of its own there: to take their place it has to know what time it is.
         let own = (holder >> 64) as u64 == self.secret;
         if !own && self.courier.store_time().is_none() {
-            self.ask_defined(Request::Inspect { slots: Vec::new() }).await?;
+            let asked = pin!(self.ask_defined(Request::Inspect { slots: Vec::new() }));
+            let Some(asked) = runtime::by(&self.runtime, limit, asked).await else { return Ok(None) };
+            asked?;
         }
         let request = request(if own { 0 } else { self.courier.store_time().unwrap_or(0) });
-        match runtime::by(&self.runtime, limit, pin!(self.courier.submit(request, limit))).await {
-            Some(delivered) => {
-                let delivered = delivered?;
-                let (now, sent) = (delivered.now, delivered.sent);
-                Ok((delivered.take(), now, sent))
-            }
-            None => Err(unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))),
-        }
+        let submitted = pin!(self.courier.submit(request, limit));
+        let Some(delivered) = runtime::by(&self.runtime, limit, submitted).await else { return Ok(None) };
+        let delivered = delivered?;
+        let (now, sent) = (delivered.now, delivered.sent);
+        Ok(Some((delivered.take(), now, sent)))
     }
 
     /// Until a store that may have lost its memory grants again.
     async fn wait_out(&self, until: Micros, limit: Micros, patient: bool) -> Result<()> {
         let here = self.runtime.now();
         if !patient || until > limit {
-            return Err(Error::new(
-                Code::LockedUntil,
-                format!(
-                    "the store may have lost locks (it restarted, or its memory was lost); nothing is granted until they must have ended, in {} ms",
-                    until.saturating_sub(here) / MILLISECOND
-                ),
-            ));
+            let left = until.saturating_sub(here);
+            let message = format!(
+                "the store may have lost locks (it restarted, or its memory was lost); nothing is granted until they must have ended, in {} ms",
+                left / MILLISECOND
+            );
+            return Err(Error::new(Code::LockedUntil, message).after(Some(left)));
         }
         self.runtime.sleep((until.saturating_sub(here) + 1).min(QUIET)).await;
         Ok(())

@@ -13,6 +13,7 @@ use crate::{MILLISECOND, Micros, SECOND};
 ///
 /// | option | default | |
 /// |---|---|---|
+/// | `currency` | the empty text | which is selected where a selection does not say |
 /// | `ttl` | 60 s | time to live of a selection without a renewal |
 /// | `keepalive` | at a third of `ttl` | or so often, or not |
 /// | `settle` | 60 s | how long tokens stay locked after they were spent; at least `max_age` |
@@ -26,6 +27,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// | `verify` | no | whether the source is asked of every token that was had whether it is unspent |
 #[derive(Clone, Debug)]
 pub struct TokensOptions {
+    /// Which currency is selected where a selection does not say: the empty text by default.
+    pub currency: Arc<str>,
     /// Time to live of a selection without a renewal: 1 ms to 7 days, 60 s by default.
     pub ttl: Micros,
     /// Whether selections are renewed while they are held: yes, at a third of their time to live.
@@ -47,6 +50,7 @@ pub struct TokensOptions {
 impl Default for TokensOptions {
     fn default() -> Self {
         TokensOptions {
+            currency: Arc::default(),
             ttl: 60 * SECOND,
             keepalive: Keepalive::Third,
             settle: 60 * SECOND,
@@ -66,6 +70,7 @@ impl TokensOptions {
     /// `invalid_argument` naming the option.
     pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
+        set(&mut self.currency, options.take("currency", text)?);
         set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set(&mut self.settle, time(&mut options, "settle", unit, ttl)?);
@@ -107,11 +112,15 @@ impl TokensOptions {
 /// What one selection wants, where it differs from the wallet's options.
 #[derive(Clone, Debug, Default)]
 pub struct SelectOptions {
-    /// Of which currency: the empty text by default.
-    pub currency: Arc<str>,
+    /// Of which currency: the wallet's option by default.
+    pub currency: Option<Arc<str>>,
     /// Who spends, as listings show it; by default nobody else's name, new for each selection. Whoever selects again
     /// under a name takes the place of what that name held before in another process, which is told that it lost it.
     pub spender: Option<Spender>,
+    /// Time to live of the selection without a renewal: the wallet's by default, and at most that.
+    pub ttl: Option<Micros>,
+    /// Whether the selection is renewed while it is held.
+    pub keepalive: Option<Keepalive>,
     /// How long to wait for what others have; 0 for one attempt.
     pub timeout: Option<Micros>,
     /// How tokens are chosen.
@@ -128,8 +137,10 @@ impl SelectOptions {
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = SelectOptions {
-            currency: options.take("currency", |value| value.as_text().map(Arc::from))?.unwrap_or_default(),
+            currency: options.take("currency", text)?,
             spender: options.take("spender", |value| value.as_text().map(Spender::new))?,
+            ttl: time(&mut options, "ttl", unit, ttl)?,
+            keepalive: options.take("keepalive", |value| keepalive(value, unit))?,
             timeout: time(&mut options, "timeout", unit, rest)?,
             strategy: options.take("strategy", |value| named(value.as_text()?))?,
             max_inputs: options.take("max_inputs", count)?,
@@ -137,6 +148,10 @@ impl SelectOptions {
         options.end()?;
         Ok(read)
     }
+}
+
+fn text(value: &Value) -> Result<Arc<str>> {
+    value.as_text().map(Arc::from)
 }
 
 fn count(value: &Value) -> Result<usize> {
@@ -156,6 +171,7 @@ mod tests {
             TokensOptions::default().read(&Value::map([(key, value)]), Unit::Seconds)
         };
         assert_eq!(read("ttl", Value::Number(5.0)).unwrap().ttl, 5 * SECOND);
+        assert_eq!(&*read("currency", "EUR".into()).unwrap().currency, "EUR");
         assert!(read("verify", Value::Bool(true)).unwrap().bounds.verify);
         assert_eq!(format!("{:?}", read("strategy", "best_fit".into()).unwrap().strategy), "BestFit");
         for (key, value) in [
@@ -171,12 +187,19 @@ mod tests {
             assert_eq!(read(key, value).unwrap_err().field(), Some(key));
         }
         let read = |key: &str, value: Value| SelectOptions::read(&Value::map([(key, value)]), Unit::Seconds);
-        assert_eq!(&*read("currency", "EUR".into()).unwrap().currency, "EUR");
+        assert_eq!(read("currency", "EUR".into()).unwrap().currency.as_deref(), Some("EUR"));
+        assert_eq!(read("ttl", Value::Number(5.0)).unwrap().ttl, Some(5 * SECOND));
+        assert_eq!(read("keepalive", Value::Bool(false)).unwrap().keepalive, Some(Keepalive::Off));
         assert_eq!(read("spender", "tx1".into()).unwrap().spender, Some(Spender::new("tx1")));
-        for (key, value) in [("currency", Value::Null), ("spender", Value::Number(1.0)), ("ttl", Value::Null)]
-        {
-            let error = read(key, value).err();
-            assert!(error.is_none_or(|error| error.field() == Some(key)), "{key}");
+        for (key, value) in [
+            ("currency", Value::Number(1.0)),
+            ("spender", Value::Number(1.0)),
+            ("ttl", Value::Number(0.0)),
+            ("keepalive", "often".into()),
+            ("max_inputs", Value::Number(1_000_001.0)),
+            ("settle", Value::Null),
+        ] {
+            assert_eq!(read(key, value).unwrap_err().field(), Some(key));
         }
     }
 }

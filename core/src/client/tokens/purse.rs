@@ -69,6 +69,12 @@ impl Purse {
         runtime::by(runtime, runtime.now() + time, rung).await;
     }
 
+    /// How many pause.
+    pub fn waiting(&self) -> usize {
+        let bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        bells.iter().filter(|bell| !bell.is_canceled()).count()
+    }
+
     /// Something came free: the first who pauses looks again.
     pub fn ring(&self) {
         let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);

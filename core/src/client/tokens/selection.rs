@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::{Purse, Wallet};
 use crate::Micros;
 use crate::client::holding::{first, release};
-use crate::client::{BoxedFuture, Lease, Runtime};
+use crate::client::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::tokens::{Amount, Token};
@@ -22,6 +22,7 @@ pub struct Selection<S: Store, R: Runtime> {
     fences: Vec<u64>,
     sum: Amount,
     change: Amount,
+    ttl: Micros,
     /// Nothing once it was given back, or spent.
     held: Mutex<Option<Arc<Held<S, R>>>>,
 }
@@ -35,13 +36,15 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         purse: Arc<Purse>,
         leases: Vec<(u32, Lease<S, R>)>,
         (sum, change): (Amount, Amount),
+        ttl: Micros,
     ) -> Self {
         let tokens = {
             let pool = purse.pool();
             leases.iter().filter_map(|(place, _)| pool.get(*place).map(|(token, _)| token.clone())).collect()
         };
         let fences = leases.iter().map(|(_, lease)| lease.fence()).collect();
-        Selection { wallet, purse, tokens, fences, sum, change, held: Mutex::new(Some(Arc::new(leases))) }
+        let held = Mutex::new(Some(Arc::new(leases)));
+        Selection { wallet, purse, tokens, fences, sum, change, ttl, held }
     }
 
     /// The tokens.
@@ -96,14 +99,19 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         Box::pin(first(words))
     }
 
-    /// Prolongs all of them to the wallet's time to live from now.
+    /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        runtime::within(self.wallet.core.runtime.clone(), time, self.lost())
+    }
+
+    /// Prolongs all of them to their time to live from now.
     ///
     /// # Errors
     /// `lost` if one of them is; `store_unavailable` if the store did not answer in time.
     pub async fn renew(&self) -> Result<()> {
         let held = self.held().clone();
         match held {
-            Some(held) => renew(&held, self.wallet.options.ttl).await,
+            Some(held) => renew(&held, self.ttl).await,
             None => Err(Error::new(Code::Lost, "the selection was given back or spent already; select anew")),
         }
     }
@@ -116,7 +124,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     pub async fn release(&self) -> Result<()> {
         let Some(held) = self.held().take() else { return Ok(()) };
         let given = Given { selection: self, held };
-        release(given.held.iter().map(|(_, lease)| lease)).await
+        release(given.held.iter().map(|(_, lease)| lease), None).await
     }
 
     /// Says that the tokens are spent. They stay locked for the wallet's `settle`, until the spend is visible to all,
@@ -135,11 +143,9 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         }
         // Whatever becomes of this future, they are not given back.
         let held = Lapsing(held);
-        let kept = renew(&held.0, settle).await;
-        let ids = self.tokens.iter().map(|token| token.id.clone());
-        let leases = held.0.iter().filter_map(|(_, lease)| lease.lease_ref().ok());
-        self.wallet.keep_until_settled(ids.zip(leases));
-        kept
+        self.wallet.note_spent(self.tokens.iter().map(|token| token.id.clone()));
+        // Nobody can have what rests, not even who comes by the name of this spender.
+        release(held.0.iter().map(|(_, lease)| lease), Some(settle)).await
     }
 
     fn held(&self) -> MutexGuard<'_, Option<Arc<Held<S, R>>>> {

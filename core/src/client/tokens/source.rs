@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::client::{BoxedFuture, MaybeSend, MaybeSync};
+use crate::error::{Error, Result};
 use crate::tokens::{Amount, Draw, Page, Token};
+use crate::value::{Options, Value};
 
 /// Which page of a wallet's tokens is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,19 @@ pub struct PageAsk {
     /// Another one in each process. A source that can begins its walk at a place that depends on it, and goes round, so
     /// that processes do not all begin with the same tokens.
     pub seed: u64,
+}
+
+impl PageAsk {
+    /// As a value.
+    pub fn to_value(&self) -> Value {
+        Value::map([
+            ("wallet", (&*self.wallet).into()),
+            ("currency", (&*self.currency).into()),
+            ("after", self.after.as_deref().into()),
+            ("limit", (self.limit as u64).into()),
+            ("seed", self.seed.into()),
+        ])
+    }
 }
 
 /// Lists unspent tokens. What it says is never taken for a lock, nor for the want of one: it may be late.
@@ -67,6 +82,43 @@ pub enum Change {
     Listening,
     /// Changes may have been missed: everything is looked at once more.
     Gap,
+}
+
+impl Change {
+    /// Reads what a language gives: a map of `added` (a token) or of `spent` (an id), or one of the texts `listening` and
+    /// `gap`.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong.
+    pub fn read(value: &Value) -> Result<Self> {
+        match value {
+            Value::Text(text) if text == "listening" => return Ok(Change::Listening),
+            Value::Text(text) if text == "gap" => return Ok(Change::Gap),
+            _ => {}
+        }
+        let unknown = || Error::invalid("", "must be a map of added or of spent, or one of listening, gap");
+        let mut options = Options::new(value).map_err(|_| unknown())?;
+        let added = options.take("added", Token::read)?;
+        let spent = options.take("spent", |value| value.as_text().map(Arc::from))?;
+        options.end()?;
+        match (added, spent) {
+            (Some(token), None) => Ok(Change::Added(token)),
+            (None, Some(id)) => Ok(Change::Spent(id)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// Reads ids of tokens: what a source says of those that are spent, or which locks are asked for.
+///
+/// # Errors
+/// `invalid_argument` if it is no list of texts.
+pub fn read_ids(value: &Value) -> Result<Vec<Arc<str>>> {
+    let read = |(id, at): (&Value, _)| {
+        let id = id.as_text().map_err(|error| error.within(&format!("[{at}]")));
+        id.map(Arc::from)
+    };
+    value.as_list()?.iter().zip(0..).map(read).collect()
 }
 
 /// Tokens in this process's memory.
@@ -174,6 +226,33 @@ mod tests {
                 Some(next) => after = Some(next),
                 None => return ids,
             }
+        }
+    }
+
+    #[test]
+    fn changes_are_read_or_refused() {
+        let map = |entries: &[(&str, Value)]| {
+            Value::Map(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+        };
+        let token = map(&[("id", "a".into()), ("amount", 5u64.into())]);
+        for (value, change) in [
+            ("listening".into(), Change::Listening),
+            ("gap".into(), Change::Gap),
+            (map(&[("spent", "".into())]), Change::Spent("".into())),
+            (map(&[("added", token.clone())]), Change::Added(Token::new("a", 5u64))),
+        ] {
+            assert_eq!(Change::read(&value).unwrap(), change);
+        }
+        let nameless = map(&[("amount", 5u64.into())]);
+        for (value, field) in [
+            (Value::Null, ""),
+            ("added".into(), ""),
+            (map(&[("spent", "a".into()), ("added", token)]), ""),
+            (map(&[("spent", 5u64.into())]), "spent"),
+            (map(&[("added", nameless)]), "added.id"),
+            (map(&[("gone", "a".into())]), "gone"),
+        ] {
+            assert_eq!(Change::read(&value).unwrap_err().field(), Some(field));
         }
     }
 

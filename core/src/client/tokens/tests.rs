@@ -25,7 +25,7 @@ fn tokens(handle: &NativeLeasehold, source: &TokensInMemory) -> NativeTokens {
 }
 
 fn euros() -> SelectOptions {
-    SelectOptions { currency: "EUR".into(), timeout: Some(0), ..SelectOptions::default() }
+    SelectOptions { currency: Some("EUR".into()), timeout: Some(0), ..SelectOptions::default() }
 }
 
 fn code(outcome: Result<impl fmt::Debug>) -> Code {
@@ -42,7 +42,10 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
     assert_eq!(selection.tokens().len(), 2);
     assert!(selection.is_held() && selection.fence() > 0 && selection.fences().len() == 2);
     for wallet in [&here, &there] {
-        assert_eq!(code(wallet.select(1u64, euros()).await), Code::LockedUntil);
+        let refused = wallet.select(1u64, euros()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::LockedUntil);
+        let left = refused.retry_after().expect("known");
+        assert!(left > 0 && left <= 60 * SECOND, "{left}");
         assert_eq!(code(wallet.select(9u64, euros()).await), Code::Insufficient);
         assert_eq!(wallet.count_locked().await.unwrap(), 2);
     }
@@ -74,7 +77,7 @@ async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
     }
     for (wallet, currency) in [("a", "b.c"), ("a.b", "c"), ("", "b.c"), ("a", "")] {
         let tokens = handle.tokens(wallet, Arc::new(source.clone()), TokensOptions::default()).unwrap();
-        let of = |currency: &str| SelectOptions { currency: currency.into(), ..euros() };
+        let of = |currency: &str| SelectOptions { currency: Some(currency.into()), ..euros() };
         let selection = tokens.select(7u64, of(currency)).await.unwrap();
         assert_eq!(*selection.tokens()[0].id, format!("{wallet}|{currency}"));
         assert_eq!(code(tokens.select(8u64, of(currency)).await), Code::Insufficient);
@@ -126,7 +129,9 @@ async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
         let options = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
         tokio::spawn(async move { wallet.select(5u64, options).await })
     };
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    while wallet.statistics().waiting == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
     held.release().await.unwrap();
     let served = tokio::time::timeout(std::time::Duration::from_secs(20), waits).await.expect("served");
     assert!(served.unwrap().unwrap().is_held());
@@ -156,28 +161,30 @@ async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
 
 #[tokio::test]
 async fn a_spend_that_is_visible_frees_its_lock_where_everybody_verifies() {
-    let handle = opened("visible");
-    let source = wallet_of(&[("a", 5)]);
     for verify in [false, true] {
+        let handle = opened(if verify { "visible" } else { "settling" });
         let mut options = TokensOptions::default();
         options.bounds.verify = verify;
-        let wallet = handle.tokens("w", Arc::new(source.clone()), options).unwrap();
-        wallet.hear("EUR", Change::Listening).unwrap();
+        let wallet = handle.tokens("w", Arc::new(wallet_of(&[("a", 5)])), options).unwrap();
+        wallet.hear(Change::Listening, Some("EUR")).unwrap();
         let selection = wallet.select(5u64, euros()).await.unwrap();
         selection.spent().await.unwrap();
-        wallet.hear("EUR", Change::Spent("a".into())).unwrap();
+        wallet.hear(Change::Spent("a".into()), Some("EUR")).unwrap();
         assert_eq!(wallet.count_locked().await.unwrap(), u32::from(!verify));
         assert_eq!(code(wallet.select(1u64, euros()).await), Code::Insufficient);
-        wallet
-            .wallet
-            .core
-            .ask(crate::slots::Request::Change {
-                slot: crate::id::SlotId::name("a").unwrap(),
-                change: crate::slots::SlotChange::Break,
-            })
-            .await
-            .unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_a_spender_spent_is_not_its_own_any_more() {
+    let (handle, other) = (opened("own"), opened("own"));
+    let source = wallet_of(&[("a", 5)]);
+    let (before, after) = (tokens(&handle, &source), tokens(&other, &source));
+    let named = || SelectOptions { spender: Some(Spender::new("tx1")), ..euros() };
+    before.select(5u64, named()).await.unwrap().spent().await.unwrap();
+    // It crashed, and comes again; the source lists the token still. Given back, it would be anybody's.
+    assert_eq!(code(after.select(5u64, named()).await), Code::LockedUntil);
+    assert_eq!(after.count_locked().await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -244,7 +251,7 @@ async fn u6_failures_of_source_and_arguments_are_their_own() {
         handle.tokens(&long, Arc::new(silent), TokensOptions::default()).unwrap_err().field(),
         Some("wallet")
     );
-    let currency = SelectOptions { currency: long.into(), ..euros() };
+    let currency = SelectOptions { currency: Some(long.into()), ..euros() };
     assert_eq!(wallet.select(1u64, currency).await.unwrap_err().field(), Some("currency"));
 }
 
@@ -279,4 +286,51 @@ async fn amounts_near_the_top_are_selected() {
     let options = SelectOptions { strategy: Some(Arc::new(FewestInputs)), ..euros() };
     let selection = wallet.select(Amount::MAX, options).await.unwrap();
     assert_eq!((selection.sum(), selection.change()), (Amount::MAX, Amount::ZERO));
+}
+
+#[tokio::test]
+async fn a_closed_handle_ends_selections_that_wait_and_begins_none() {
+    let (handle, other) = (opened("closed"), opened("closed"));
+    let source = wallet_of(&[("a", 5)]);
+    let held = tokens(&other, &source).select(5u64, euros()).await.unwrap();
+    let wallet = tokens(&handle, &source);
+    let waits = {
+        let wallet = wallet.clone();
+        let options = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+        tokio::spawn(async move { wallet.select(5u64, options).await.map(drop) })
+    };
+    while wallet.statistics().waiting == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    handle.close();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(20), waits).await.expect("it ends");
+    assert_eq!(code(ended.unwrap()), Code::Cancelled);
+    assert_eq!(code(wallet.select(0u64, euros()).await), Code::Cancelled);
+    assert!(held.is_held());
+    let refused = handle.tokens("w", Arc::new(source), TokensOptions::default());
+    assert_eq!(refused.unwrap_err().code(), Code::Cancelled);
+}
+
+#[tokio::test]
+async fn a_selection_may_live_shorter_than_others_of_its_wallet_and_not_longer() {
+    let handle = opened("shorter");
+    let source = wallet_of(&[("a", 5)]);
+    let options = || TokensOptions { currency: "EUR".into(), ..TokensOptions::default() };
+    let wallet = handle.tokens("w", Arc::new(source), options()).unwrap();
+    let at_once = || SelectOptions { timeout: Some(0), ..SelectOptions::default() };
+    let brief = SelectOptions { ttl: Some(10 * SECOND), keepalive: Some(Keepalive::Off), ..at_once() };
+    let selection = wallet.select(5u64, brief).await.unwrap();
+    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining()));
+    selection.renew().await.unwrap();
+    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining()));
+    assert!(selection.lost_within(Some(1)).await.is_none());
+    selection.release().await.unwrap();
+    for ttl in [0, 60 * SECOND + 1] {
+        let long = SelectOptions { ttl: Some(ttl), ..at_once() };
+        assert_eq!(wallet.select(5u64, long).await.unwrap_err().field(), Some("ttl"));
+    }
+    let often = SelectOptions { keepalive: Some(Keepalive::Every(60 * SECOND)), ..at_once() };
+    assert_eq!(wallet.select(5u64, often).await.unwrap_err().field(), Some("keepalive"));
+    assert_eq!(wallet.count_locked().await.unwrap(), 0);
+    assert_eq!(wallet.select(0u64, at_once()).await.unwrap().remaining(), Micros::MAX);
 }

@@ -1,7 +1,7 @@
 //! What each kind allows, and when.
 
 use super::scene::{DAY, HOUR, START, Scene, all, charge, charge_of, rates};
-use crate::limits::{Act, Amount, MAX_AMOUNT, MAX_PERIOD, Rule};
+use crate::limits::{Act, Amount, Charge, MAX_AMOUNT, MAX_BACKLOG, MAX_PERIOD, Rule};
 use crate::{Micros, SECOND};
 
 fn refill(max: u64, period: Micros) -> Rule {
@@ -133,14 +133,9 @@ fn a_maximum_changes_at_run_time_and_usage_stays() {
     {
         scene.judge(Act::Reset, &[charge("a", small, 0u64)]);
         assert!(scene.take(small, 8).allowed);
-        let more = scene.remaining(large);
-        // An amount is kept of the one, a time of the other.
-        let expected = if matches!(large, Rule::Gcra { .. }) { 4 } else { 12 };
-        assert_eq!(more, expected, "{large:?}");
+        assert_eq!(scene.remaining(large), 12, "{large:?}");
         assert_eq!(scene.remaining(small), 2);
     }
-    let lower = refill(5, HOUR);
-    assert_eq!((scene.remaining(lower), scene.take(lower, 1).retry_after), (0, Some(HOUR / 5)));
     // Based anew, so that what passed until now is counted by the rule of until now.
     let (before, after) = (refill(10, HOUR), refill(100, HOUR));
     scene.pass(HOUR / 10);
@@ -149,6 +144,91 @@ fn a_maximum_changes_at_run_time_and_usage_stays() {
     // A part of another period counts as a whole.
     assert!(scene.pass(1).take(before, 0).allowed);
     assert_eq!(scene.remaining(refill(10, HOUR / 2)), 3);
+}
+
+#[test]
+fn what_is_used_above_a_lowered_maximum_is_worked_off_and_not_lost() {
+    let large = [refill(10, HOUR), Rule::Gcra { max: 10, period: HOUR, burst: 10 }];
+    for (large, small) in
+        large.into_iter().zip([refill(5, HOUR), Rule::Gcra { max: 5, period: HOUR, burst: 5 }])
+    {
+        let mut scene = Scene::new();
+        assert!(scene.take(large, 10).allowed);
+        let refused = scene.take(small, 1);
+        assert_eq!((refused.remaining, refused.retry_after), (0u64.into(), Some(HOUR / 5 * 6)), "{small:?}");
+        assert_eq!(refused.reset_after, Some(2 * HOUR));
+        // It is kept for as long as that, although the maximum by which it was taken would have refilled it sooner.
+        assert!(!scene.clone().pass(HOUR / 5 * 6 - 1).take(small, 1).allowed);
+        assert!(scene.clone().pass(HOUR / 5 * 6).take(small, 1).allowed);
+        assert_eq!(scene.clone().pass(2 * HOUR - 1).allowed(small, 9), 4);
+        // Whoever raises it again finds what is left.
+        assert_eq!(scene.pass(HOUR / 5).take(small, 0).remaining, 0u64.into());
+        assert_eq!(scene.remaining(large), 1);
+        assert_eq!(scene.allowed(large, 9), 1);
+        // And in time it is gone.
+        scene.pass(2 * HOUR + 1_000).judge(Act::Peek, &[charge("b", small, 0)]);
+        assert_eq!(scene.ledger.size(), (0, 0));
+    }
+}
+
+// Each lowered what the other had used, and so they were allowed both maxima again and again.
+#[test]
+fn processes_of_different_maxima_are_allowed_the_larger_one() {
+    for (large, small) in all(10, HOUR).into_iter().zip(all(4, HOUR)) {
+        if matches!(large, Rule::Each { .. }) {
+            continue;
+        }
+        let mut scene = Scene::new();
+        let admitted: u64 = (0..50).map(|_| scene.allowed(small, 2) + scene.allowed(large, 1)).sum();
+        assert_eq!(admitted, 10, "{large:?}");
+    }
+    // Of GCRA also where the bursts are no measure of the maxima.
+    let mut scene = Scene::new();
+    let [fast, slow] = [100, 10].map(|max| Rule::Gcra { max, period: HOUR, burst: 10 });
+    let admitted: u64 = (0..50).map(|_| scene.allowed(fast, 1) + scene.allowed(slow, 1)).sum();
+    assert_eq!(admitted, 10);
+}
+
+#[test]
+fn a_maximum_that_falls_as_far_as_it_can_tells_the_longest_time() {
+    let (large, small) = (refill(MAX_AMOUNT, MAX_PERIOD), refill(1, MAX_PERIOD));
+    let mut scene = Scene::new();
+    assert!(scene.take(large, MAX_AMOUNT).allowed);
+    let refused = scene.take(small, 1);
+    assert_eq!((refused.retry_after, refused.reset_after), (Some(MAX_BACKLOG), Some(MAX_BACKLOG)));
+    assert_eq!(scene.pass(MAX_PERIOD).take(small, 1).retry_after, Some(MAX_BACKLOG));
+    assert_eq!(scene.take(small, 2).retry_after, None);
+    // One has been refilled, and all the rest is found again.
+    assert_eq!(scene.remaining(large), 1);
+    let mut scene = Scene::new();
+    let lifetime = |max| charge_of("a", Rule::Lifetime { max }, max);
+    assert!(scene.judge(Act::Take, &[lifetime(Amount::MAX)]).allowed);
+    assert!(!scene.judge(Act::Take, &[lifetime(1u64.into())]).allowed);
+    assert_eq!(scene.judge(Act::Refund, &[lifetime(1u64.into())]).remaining, Amount::ZERO);
+    let again = Charge { cost: 1u64.into(), ..lifetime(Amount::MAX) };
+    assert!(scene.judge(Act::Take, std::slice::from_ref(&again)).allowed);
+    assert!(!scene.judge(Act::Take, &[again]).allowed);
+}
+
+// A record is kept for as long as the rule needs by which it was written: it does not matter when the server forgets it.
+#[test]
+fn until_a_maximum_is_asked_with_time_counts_by_the_one_before() {
+    for kind in [|max| refill(max, HOUR), |max| Rule::Gcra { max, period: HOUR, burst: max }] {
+        let mut scene = Scene::new();
+        assert!(scene.take(kind(20), 10).allowed);
+        assert_eq!(scene.pass(HOUR / 2 - 1).remaining(kind(2)), 1);
+        assert_eq!(scene.pass(1).remaining(kind(2)), 2);
+        assert_eq!(scene.take(kind(2), 0).reset_after, Some(0));
+        // A refusal tells it too, in a group also, by the limit that refuses.
+        assert!(scene.take(kind(20), 10).allowed);
+        let both = [charge("a", kind(2), 1), charge("b", kind(2), 1)];
+        assert!(!scene.judge(Act::Take, &both).allowed);
+        assert_eq!(scene.pass(HOUR).remaining(kind(20)), 12);
+        // To look says nothing.
+        assert!(scene.take(kind(20), 0).allowed);
+        assert!(!scene.judge(Act::Peek, &both).allowed);
+        assert_eq!(scene.pass(HOUR / 20).remaining(kind(20)), 13);
+    }
 }
 
 #[test]

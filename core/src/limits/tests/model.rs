@@ -1,4 +1,4 @@
-//! The exact model, naive: every take is remembered with its time, and fractions are fractions.
+//! The exact models, naive: every take is remembered with its time, and fractions are fractions.
 
 use crate::Micros;
 use crate::limits::{Amount, Rule};
@@ -96,6 +96,42 @@ impl Model {
         self.used = self.price(self.rule.most().saturating_u64()).minus(left);
         self.written = now;
         self.taken.push((now, cost));
+    }
+}
+
+/// A limit that refills, of which whoever asks says the maximum. Amounts are in parts, of which a period makes one.
+#[derive(Clone, Debug)]
+pub(super) struct Changing {
+    period: i128,
+    used: i128,
+    written: Micros,
+    /// By whose maximum.
+    max: i128,
+    /// All that was taken.
+    pub taken: Vec<(Micros, u64)>,
+}
+
+impl Changing {
+    pub fn new(period: Micros, now: Micros) -> Self {
+        Changing { period: period.into(), used: 0, written: now, max: 0, taken: Vec::new() }
+    }
+
+    fn used(&self, now: Micros) -> i128 {
+        (self.used - self.max * i128::from(now - self.written)).max(0)
+    }
+
+    /// The whole that remains by this maximum: below 0 where more is used than that.
+    pub fn remaining(&self, now: Micros, max: u64) -> i128 {
+        (i128::from(max) * self.period - self.used(now)).div_euclid(self.period)
+    }
+
+    /// Somebody takes by this maximum, which refills from now on, whether or not that is allowed.
+    pub fn ask(&mut self, now: Micros, max: u64, cost: u64, allowed: bool) {
+        (self.used, self.written, self.max) = (self.used(now), now, max.into());
+        if allowed {
+            self.used += i128::from(cost) * self.period;
+            self.taken.push((now, cost));
+        }
     }
 }
 

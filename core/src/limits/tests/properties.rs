@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::model::{Model, sum};
+use super::model::{Changing, Model, sum};
 use super::scene::{START, Scene, charge};
-use crate::limits::{Act, CELLS, Rule};
+use crate::limits::{Act, CELLS, MAX_BACKLOG, Rule};
 use crate::{Micros, SECOND};
 
 /// Rates of every size: slow and fast, round and odd.
@@ -106,21 +106,72 @@ proptest! {
         }
     }
 
-    // Giving back what was reserved leaves no more room than if it had never been taken, whenever that is.
+    // Whatever maxima are asked with, in whatever order: the seed's equation by the rule that asks, no usage lost, and in no
+    // window more than the highest allows.
+    #[test]
+    fn a_maximum_that_changes_loses_no_usage(
+        (max, period) in rates(), shares in prop::collection::vec(1..=100u64, 2..4), steps in steps(),
+        whose in prop::collection::vec(any::<prop::sample::Index>(), 60), gcra in any::<bool>(),
+    ) {
+        let rules: Vec<Rule> = shares.iter().map(|share| part(max, *share, 100, 1).max(1)).map(|max| match gcra {
+            true => Rule::Gcra { max, period, burst: max },
+            false => Rule::Refill { max, period },
+        }).collect();
+        let (mut scene, mut model) = (Scene::new(), Changing::new(period, START));
+        for (&(pass, cost, odd), whose) in steps.iter().zip(whose) {
+            scene.pass(part(period, pass, 1_000, 1) + u64::from(odd));
+            let (rule, cost) = (*whose.get(&rules), part(max, cost, 100, 1));
+            let most = rule.most().saturating_u64();
+            let expected = model.remaining(scene.wall, most);
+            let peeked = scene.judge(Act::Peek, &[charge("a", rule, cost)]);
+            prop_assert_eq!(i128::from(peeked.remaining.saturating_u64()), expected.max(0));
+            prop_assert_eq!(peeked.allowed, cost == 0 || i128::from(cost) <= expected);
+            let taken = scene.take(rule, cost);
+            prop_assert_eq!(taken.allowed, peeked.allowed);
+            model.ask(scene.wall, most, cost, taken.allowed);
+            if let (false, Some(retry)) = (taken.allowed, taken.retry_after) {
+                // The told time is true however far the usage is above the maximum.
+                if retry < MAX_BACKLOG {
+                    prop_assert!(scene.clone().pass(retry).take(rule, cost).allowed);
+                }
+                prop_assert!(!scene.clone().pass(retry - 1).take(rule, cost).allowed);
+            }
+        }
+        let most = rules.iter().map(|rule| rule.most().saturating_u64()).max().unwrap_or(0);
+        for &(from, _) in &model.taken {
+            for &(to, _) in model.taken.iter().filter(|(to, _)| *to >= from) {
+                let whole = u128::from(most) * u128::from(period + (to - from));
+                prop_assert!(sum(&model.taken, from, to) * u128::from(period) <= whole);
+            }
+        }
+    }
+
+    // Giving back what was reserved leaves no more room than if it had never been taken, whenever that is, whatever the
+    // maximum has been meanwhile, and whether or not the limit was reset.
     #[test]
     fn what_is_given_back_makes_no_room_that_was_not_there(
-        (max, period) in rates(), steps in steps(), when in 0..10usize, later in 0..40usize,
+        (max, period) in rates(), steps in steps(), when in 0..10usize, later in 0..40usize, reset in 0..40usize,
+        shares in prop::collection::vec(prop_oneof![Just(100u64), 1..=100u64], 60),
     ) {
-        for rule in super::scene::rates(max, period) {
+        for at in 0..3 {
+            let kind = |max: u64| super::scene::rates(max, period)[at];
             let (mut with, mut without) = (Scene::new(), Scene::new());
-            let reserved = [charge("a", rule, part(max, 40, 100, 1))];
             let mut pending = false;
-            for (at, &(pass, cost, odd)) in steps.iter().enumerate() {
+            for (at, (&(pass, cost, odd), share)) in steps.iter().zip(&shares).enumerate() {
+                let rule = kind(part(max, *share, 100, 1));
                 let time = part(period, pass, 1_000, 1) + u64::from(odd);
                 with.pass(time);
                 without.pass(time);
+                // Both count the time until now by this rule.
+                let based = |scene: &mut Scene| scene.take(rule, 0).allowed;
+                prop_assert!(based(&mut with) && based(&mut without));
+                let reserved = [charge("a", rule, part(max, 40, 100, 1))];
                 if at == when {
                     pending = with.judge(Act::Reserve { id: 1, ttl: 10 * period + SECOND }, &reserved).allowed;
+                }
+                if at == reset {
+                    with.judge(Act::Reset, &reserved);
+                    without.judge(Act::Reset, &reserved);
                 }
                 if pending && at == when + later {
                     with.settle(Act::GiveBack { id: 1 }, &reserved);

@@ -1,6 +1,6 @@
 //! What is charged for the time being.
 
-use super::scene::{DAY, HOUR, START, Scene, charge};
+use super::scene::{DAY, HOUR, START, Scene, all, charge};
 use crate::SECOND;
 use crate::limits::{Act, Charge, Rule, Settlement};
 
@@ -84,6 +84,62 @@ fn a_budget_of_yesterday_gives_nothing_back_today() {
     assert!(scene.pass(SECOND).take(rule, 3).allowed);
     assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]), Settlement::Done);
     assert_eq!(scene.remaining(rule), 7);
+}
+
+// It freed what others had taken since.
+#[test]
+fn one_of_before_a_reset_gives_nothing_back() {
+    for rule in all(10, HOUR).into_iter().chain([Rule::InFlight { max: 10 }]) {
+        if matches!(rule, Rule::Each { .. }) {
+            continue;
+        }
+        let mut scene = Scene::new();
+        let six = [charge("a", rule, 6)];
+        let reserve = |id| Act::Reserve { id, ttl: SECOND };
+        assert!(scene.judge(reserve(1), &six).allowed);
+        scene.judge(Act::Reset, &six);
+        // At the same time, as much, and until the same time.
+        assert!(scene.judge(reserve(2), &six).allowed);
+        assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &six), Settlement::Done);
+        assert_eq!(scene.remaining(rule), 4, "{rule:?}");
+        assert_eq!(scene.settle(Act::GiveBack { id: 2 }, &six), Settlement::Done);
+        assert_eq!((scene.remaining(rule), scene.ledger.size().0), (10, 0), "{rule:?}");
+        // Nor where only what has no reservation was taken since.
+        if !matches!(rule, Rule::InFlight { .. }) {
+            assert!(scene.judge(reserve(3), &six).allowed);
+            scene.judge(Act::Reset, &six);
+            assert!(scene.take(rule, 6).allowed);
+            assert_eq!(scene.settle(Act::GiveBack { id: 3 }, &six), Settlement::Done);
+            assert_eq!(scene.remaining(rule), 4, "{rule:?}");
+        }
+    }
+}
+
+#[test]
+fn of_a_group_only_what_was_reset_is_not_given_back() {
+    let rule = Rule::Lifetime { max: 10u64.into() };
+    let mut scene = Scene::new();
+    let both = [charge("a", rule, 6), charge("b", rule, 6)];
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND }, &both).allowed);
+    scene.judge(Act::Reset, &both[..1]);
+    assert!(scene.judge(Act::Take, &both[..1]).allowed);
+    assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &both), Settlement::Done);
+    assert_eq!(scene.remaining(rule), 4);
+    assert_eq!(scene.judge(Act::Peek, &both[1..]).remaining, 10u64.into());
+}
+
+// By the maximum of now it would be little that has been refilled since: what others have taken was given back.
+#[test]
+fn what_a_higher_maximum_has_refilled_is_not_given_back_by_a_lower_one() {
+    for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Gcra { max, period: HOUR, burst: max }]
+    {
+        let mut scene = Scene::new();
+        assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR }, &[charge("a", kind(10), 10)]).allowed);
+        assert!(scene.take(kind(100), 0).allowed);
+        assert!(scene.pass(HOUR / 20).take(kind(100), 95).allowed, "5 have been refilled");
+        assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", kind(10), 10)]), Settlement::Done);
+        assert_eq!(scene.remaining(kind(100)), 5);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod loss;
 mod model;
 mod named;
 mod oracle;
+mod pools;
 mod properties;
 mod queue;
 mod roster;

@@ -17,7 +17,7 @@ use crate::store::{Certainty, StoreError};
 /// The script: the machine of limits in a second wording; `limits/` in one piece, without its comments.
 pub const LIMITS_SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.lua"));
 /// The name that Redis gives it.
-const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.sha1"));
+pub(super) const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.sha1"));
 /// The schema of keys and words; a script refuses any other.
 const SCHEMA: &str = "1";
 
@@ -32,6 +32,41 @@ impl<T: Transport> RedisLedger<T> {
     pub(crate) fn new(store: RedisStore<T>, scope: &PoolName) -> Self {
         RedisLedger { store, keys: Keys::new(scope) }
     }
+
+    /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
+    fn command(&self, envelope: &Envelope, whole: bool) -> Vec<String> {
+        let keys = &self.keys;
+        let lane = match envelope.lane {
+            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
+            None => keys.of("lane"),
+        };
+        let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
+        let mut last = None;
+        for request in &envelope.requests {
+            // Many callers of one process ask for the same.
+            if last == Some(request) && !request.act.is_of_reservation() {
+                words.words.push("again".to_owned());
+            } else {
+                words.request(request);
+            }
+            last = Some(request);
+        }
+        let Words { named, words, .. } = words;
+        let mut command = Vec::with_capacity(6 + named.len() + words.len());
+        match whole {
+            true => command.extend(["EVAL".to_owned(), self.store.transport.script(DIGEST)]),
+            false => command.extend(["EVALSHA".to_owned(), DIGEST.to_owned()]),
+        }
+        command.push(named.len().to_string());
+        command.extend(named);
+        let optional =
+            |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        command.push(SCHEMA.to_owned());
+        command.push(optional(envelope.lane.map(|lane| lane.sequence)));
+        command.push(optional(envelope.not_after));
+        command.extend(words);
+        command
+    }
 }
 
 impl<T: Transport> StoreLedger for RedisLedger<T> {
@@ -43,7 +78,7 @@ impl<T: Transport> StoreLedger for RedisLedger<T> {
         self.store.vet().await?;
         let mut whole = false;
         let reply = loop {
-            match self.store.transport.send(command(&self.keys, envelope, whole)).await? {
+            match self.store.transport.send(self.command(envelope, whole)).await? {
                 Resp::Error(text) if text.starts_with("NOSCRIPT") && !whole => whole = true,
                 reply => break reply,
             }
@@ -58,39 +93,6 @@ impl<T: Transport> StoreLedger for RedisLedger<T> {
             )),
         }
     }
-}
-
-/// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
-fn command(keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
-    let lane = match envelope.lane {
-        Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
-        None => keys.of("lane"),
-    };
-    let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
-    let mut last = None;
-    for request in &envelope.requests {
-        // Many callers of one process ask for the same.
-        if last == Some(request) && !request.act.is_of_reservation() {
-            words.words.push("again".to_owned());
-        } else {
-            words.request(request);
-        }
-        last = Some(request);
-    }
-    let Words { named, words, .. } = words;
-    let mut command = Vec::with_capacity(6 + named.len() + words.len());
-    match whole {
-        true => command.extend(["EVAL".to_owned(), LIMITS_SCRIPT.to_owned()]),
-        false => command.extend(["EVALSHA".to_owned(), DIGEST.to_owned()]),
-    }
-    command.push(named.len().to_string());
-    command.extend(named);
-    let optional = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    command.push(SCHEMA.to_owned());
-    command.push(optional(envelope.lane.map(|lane| lane.sequence)));
-    command.push(optional(envelope.not_after));
-    command.extend(words);
-    command
 }
 
 struct Words<'a> {

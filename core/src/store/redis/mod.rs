@@ -33,6 +33,15 @@ pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.lua"));
 /// The name that Redis gives it.
 const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.sha1"));
 
+/// The script that Redis knows by this digest.
+fn script(digest: &str) -> &'static str {
+    match digest {
+        #[cfg(feature = "limits")]
+        ledger::DIGEST => LIMITS_SCRIPT,
+        _ => SCRIPT,
+    }
+}
+
 /// Pools in a Redis that is reached through a transport.
 #[derive(Clone, Debug)]
 pub struct RedisStore<T> {
@@ -95,7 +104,7 @@ impl<T: Transport> RedisStore<T> {
     /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
     fn command(&self, keys: &Keys, envelope: &Envelope, whole: bool) -> Vec<String> {
         let mut words = match whole {
-            true => vec!["EVAL".to_owned(), self.transport.script()],
+            true => vec!["EVAL".to_owned(), self.transport.script(DIGEST)],
             false => vec!["EVALSHA".to_owned(), DIGEST.to_owned()],
         };
         words.push("6".to_owned());

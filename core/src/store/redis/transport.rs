@@ -11,10 +11,10 @@ pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
     /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
     fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
 
-    /// The text of the script, for a server that does not have it yet. A host may keep it where it is fetched only when
-    /// it is needed.
-    fn script(&self) -> String {
-        super::SCRIPT.to_owned()
+    /// The text of the script that Redis knows by this digest, for a server that does not have it yet. A host may keep the
+    /// texts where they are fetched only when they are needed.
+    fn script(&self, digest: &str) -> String {
+        super::script(digest).to_owned()
     }
 
     /// Tells the listener what the messages of a channel say, as [`super::heard`] reads it, from the future's end until

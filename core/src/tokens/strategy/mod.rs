@@ -50,10 +50,23 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     fn choose(&self, offered: &[Amount], target: Amount, most: usize, draw: &mut Draw) -> Option<Vec<usize>>;
 }
 
+/// The names of all strategies, the same in every language.
+pub const STRATEGIES: [&str; 9] = [
+    "first_fit_random",
+    "fewest_inputs",
+    "exact",
+    "smallest_sufficient",
+    "best_fit",
+    "random_improve",
+    "boltzmann",
+    "consolidate",
+    "oldest_first",
+];
+
 /// The strategy of this name, with its defaults.
 ///
 /// # Errors
-/// `invalid_argument` if there is none.
+/// `invalid_argument` if there is none: see [`STRATEGIES`].
 pub fn named(name: &str) -> Result<Arc<dyn Strategy>> {
     Ok(match name {
         "first_fit_random" => Arc::new(FirstFitRandom),
@@ -66,12 +79,7 @@ pub fn named(name: &str) -> Result<Arc<dyn Strategy>> {
         "consolidate" => Arc::new(Consolidate::default()),
         "oldest_first" => Arc::new(OldestFirst),
         other => {
-            return Err(Error::invalid(
-                "",
-                format_args!(
-                    "\"{other}\" is none of first_fit_random, fewest_inputs, exact, smallest_sufficient, best_fit, random_improve, boltzmann, consolidate, oldest_first"
-                ),
-            ));
+            return Err(Error::invalid("", format_args!("\"{other}\" is none of {}", STRATEGIES.join(", "))));
         }
     })
 }
@@ -95,21 +103,9 @@ mod tests {
     use super::Strategy as _;
     use super::*;
 
-    const ALL: [&str; 9] = [
-        "first_fit_random",
-        "fewest_inputs",
-        "exact",
-        "smallest_sufficient",
-        "best_fit",
-        "random_improve",
-        "boltzmann",
-        "consolidate",
-        "oldest_first",
-    ];
-
     #[test]
     fn strategies_have_names() {
-        for name in ALL {
+        for name in STRATEGIES {
             let shown = format!("{:?}", named(name).unwrap());
             let type_name = shown.split(' ').next().unwrap_or_default().to_lowercase();
             assert_eq!(type_name, name.replace('_', ""));
@@ -148,7 +144,7 @@ mod tests {
             seed in any::<u64>(),
         ) {
             let target = Amount::from(target);
-            for name in ALL {
+            for name in STRATEGIES {
                 let strategy = named(name).unwrap();
                 let offered = sorted(strategy.order(), amounts.iter().map(|&amount| amount.into()).collect());
                 let chosen = strategy.choose(&offered, target, most, &mut Draw::new(seed));

@@ -1,9 +1,10 @@
 //! What a selection says, and what it asks for before it does.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
-use crate::tokens::{Amount, Bounds, Exact, FewestInputs, FirstFitRandom, Verdict, named};
+use crate::tokens::{Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Step, Verdict, named};
 use crate::{MILLISECOND, SECOND};
 
 fn selected(sum: u64, change: u64) -> Option<Verdict> {
@@ -76,6 +77,148 @@ fn u4_what_a_peer_has_locked_is_not_missing_and_does_not_cost_a_pause_where_it_i
     let attempt = process.attempt(50, 10 * SECOND, scene.now);
     let attempt = scene.select(&mut process, attempt);
     assert_eq!((attempt.verdict, scene.now), (Some(Verdict::Insufficient { held: 6u64.into() }), START));
+}
+
+// A selection that was never given back had what another process spent after the lease had ended.
+#[test]
+fn f17_what_a_selection_has_but_the_wallet_has_not_is_missing() {
+    let mut scene = Scene::of(&[("a", 5), ("b", 3)]);
+    let mut process = Process::new(1);
+    let forgotten = process.attempt(8, 0, scene.now);
+    assert_eq!(scene.select(&mut process, forgotten).verdict, selected(8, 0));
+    scene.now += TTL + 1;
+    scene.source.remove("a");
+    let next = process.attempt(5, 0, scene.now);
+    let held = 3u64.into();
+    assert_eq!(scene.select(&mut process, next).verdict, Some(Verdict::Insufficient { held }));
+}
+
+// What it was told before is the truth still; and what it asked for is nobody's.
+#[test]
+fn a_claim_without_an_answer_in_time_ends_as_the_time_does() {
+    for others in [false, true] {
+        let mut scene = of_one(3);
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(3, SECOND, scene.now);
+        if others {
+            scene.lock(&["t1"], TTL);
+            while attempt.until <= scene.now {
+                attempt.step(&mut scene, &mut process);
+            }
+            assert!(scene.counts.missed > 0);
+        }
+        while !matches!(attempt.selector.poll(&mut process.pool, scene.now), Step::Claim(_)) {
+            scene.now = scene.now.max(attempt.until);
+            attempt.step(&mut scene, &mut process);
+        }
+        scene.now = START + SECOND;
+        attempt.selector.handle(&mut process.pool, scene.now, Event::Unanswered);
+        let verdict = attempt.selector.poll(&mut process.pool, scene.now);
+        let until = Some(START + TTL);
+        let told = if others { Verdict::Locked { until } } else { Verdict::TimedOut };
+        assert_eq!(verdict, Step::Done(told));
+        attempt.abandon(&mut scene, &mut process);
+        assert_eq!(process.pool.free(scene.now + SECOND).exact(), Some(3u64.into()));
+        let left = if others { 2 } else { 3 };
+        let next = process.attempt(left, 0, scene.now);
+        assert_eq!(scene.select(&mut process, next).verdict, selected(left, 0));
+    }
+}
+
+// What is known to be locked or spent is left alone for a while, and asked for again when nothing else is left.
+#[test]
+fn f7_what_is_known_to_be_locked_or_spent_is_not_asked_for() {
+    let locked: Vec<String> = (0..50).map(|number| format!("t{number}")).collect();
+    let locked: Vec<&str> = locked.iter().map(String::as_str).collect();
+    let missed = |knows: bool| {
+        let mut scene = of_one(110);
+        scene.lock(&locked, TTL);
+        let mut process = Process::new(1);
+        // One more than can be had: it asks for all.
+        let first = process.attempt(61, 0, scene.now);
+        assert_eq!(
+            scene.select(&mut process, first).verdict,
+            Some(Verdict::Locked { until: Some(START + TTL) })
+        );
+        if !knows {
+            process = Process::new(1);
+        }
+        scene.counts = Counts::default();
+        for _ in 0..20 {
+            let next = process.attempt(60, 0, scene.now);
+            let mut next = scene.select(&mut process, next);
+            assert_eq!(next.verdict, selected(60, 0));
+            next.abandon(&mut scene, &mut process);
+            if !knows {
+                process = Process::new(1);
+            }
+            scene.now += MILLISECOND / 4;
+        }
+        scene.counts.missed
+    };
+    assert_eq!(missed(true), 0);
+    assert!(missed(false) > 20 * 20);
+
+    // Told of spends, it asks for none of them.
+    let mut scene = of_one(20);
+    let mut process = Process::new(1);
+    let first = process.attempt(20, 0, scene.now);
+    scene.select(&mut process, first).abandon(&mut scene, &mut process);
+    process.pool.set_live(true);
+    for number in 0..10 {
+        process.pool.removed(&format!("t{number}"));
+        scene.source.remove(&format!("t{number}"));
+    }
+    scene.counts = Counts::default();
+    scene.now += SECOND;
+    let next = process.attempt(10, 0, scene.now);
+    assert_eq!(scene.select(&mut process, next).verdict, selected(10, 0));
+    assert_eq!(scene.counts, Counts { pages: 0, claims: 1, tokens: 10, missed: 0 });
+}
+
+// Wherever each process begins: where it may, where nobody else does, or all with the same.
+#[test]
+fn f23_affinity_changes_what_it_costs_and_nothing_else() {
+    type Seed = dyn Fn(u64, u64) -> u64;
+    let arrangements: [(&str, &Seed); 3] = [
+        ("random", &|run, number| crate::tokens::Draw::new(run * 100 + number).bits()),
+        ("perfect", &|_, number| number.wrapping_mul(u64::MAX / 6)),
+        ("adversarial", &|run, _| run),
+    ];
+    for (affinity, seed) in arrangements {
+        for run in 0..20 {
+            let mut scene = of_one(30);
+            let mut processes: Vec<_> = (0..6).map(|number| Process::new(seed(run, number))).collect();
+            for (process, number) in processes.iter_mut().zip(1..) {
+                process.holder = number << 64;
+            }
+            let mut attempts: Vec<_> =
+                processes.iter_mut().map(|process| process.attempt(5, 5 * SECOND, START)).collect();
+            race(&mut scene, &mut processes, &mut attempts, run);
+            let mut ids = HashSet::new();
+            for (attempt, process) in attempts.iter().zip(&processes) {
+                assert_eq!(attempt.verdict, selected(5, 0), "{affinity} {run}");
+                ids.extend(attempt.ids(process));
+            }
+            assert_eq!(ids.len(), 30, "{affinity} {run}: a token is in one selection");
+            for process in &mut processes {
+                let held = 30u64.into();
+                let more = process.attempt(31, 0, scene.now);
+                assert_eq!(
+                    scene.select(process, more).verdict,
+                    Some(Verdict::Insufficient { held }),
+                    "{affinity}"
+                );
+                let one = process.attempt(1, 0, scene.now);
+                let told = scene.select(process, one).verdict;
+                assert!(matches!(told, Some(Verdict::Locked { until: Some(_) })), "{affinity}: {told:?}");
+            }
+            for (attempt, process) in attempts.iter_mut().zip(&mut processes) {
+                attempt.abandon(&mut scene, process);
+            }
+            assert_eq!(scene.locked(), 0, "{affinity}");
+        }
+    }
 }
 
 #[test]
@@ -157,6 +300,22 @@ fn f1_f3_what_was_added_since_is_seen_before_anybody_is_told_that_it_is_missing(
     let second = process.attempt(5, 0, scene.now + 1);
     scene.now += 1;
     assert_eq!(scene.select(&mut process, second).verdict, selected(5, 0));
+}
+
+// In a worker the clock stands still between events: what is spent in the meantime was counted still.
+#[test]
+fn f17_the_verdict_is_the_truth_also_where_the_clock_stands_still() {
+    let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+    let mut process = Process::new(1);
+    for (change, sum) in [(None, 10u64), (Some("a"), 5), (Some("b"), 0)] {
+        scene.source.retain(|id, _| Some(id.as_str()) != change);
+        let next = process.attempt(11, 0, START);
+        let told = scene.select(&mut process, next).verdict;
+        assert_eq!((told, scene.now), (Some(Verdict::Insufficient { held: sum.into() }), START));
+    }
+    scene.source.insert("c".to_owned(), 11u64.into());
+    let next = process.attempt(11, 0, START);
+    assert_eq!(scene.select(&mut process, next).verdict, selected(11, 0));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::scene::{MAX_AGE, Process, START, Scene};
+use super::scene::{MAX_AGE, Process, START, Scene, TTL};
 use crate::SECOND;
-use crate::tokens::{Amount, Candidates, Draw, Order, Page, Token, Verdict, named};
+use crate::tokens::{Amount, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
 
 fn page(ids: std::ops::Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
     Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
@@ -137,10 +137,6 @@ proptest! {
         asks in prop::collection::vec((1u64..120, 0..9usize, 0..3u8, 1u64..9), 1..25),
         seed in any::<u64>(),
     ) {
-        const NAMES: [&str; 9] = [
-            "first_fit_random", "fewest_inputs", "exact", "smallest_sufficient", "best_fit", "random_improve",
-            "boltzmann", "consolidate", "oldest_first",
-        ];
         let mut scene = Scene::of(&[]);
         scene.limit = 7;
         for (number, amount) in amounts.iter().enumerate() {
@@ -152,7 +148,7 @@ proptest! {
         let mut held = Vec::new();
         for (number, (target, strategy, fate, new)) in asks.into_iter().enumerate() {
             let at = number % 2;
-            let strategy = named(NAMES[strategy]).unwrap();
+            let strategy = named(STRATEGIES[strategy]).unwrap();
             let attempt = processes[at].attempt_by(target.into(), strategy.clone(), Default::default(), 0, scene.now);
             let mut attempt = scene.select(&mut processes[at], attempt);
             let total: u64 = scene.source.values().map(|amount| amount.shifted(0)).sum();
@@ -196,5 +192,96 @@ proptest! {
         let all = processes[0].attempt_by(left.into(), named("fewest_inputs").unwrap(), Default::default(), 0, scene.now);
         let all = scene.select(&mut processes[0], all).verdict;
         prop_assert!(matches!(all, Some(Verdict::Selected { .. } | Verdict::Locked { .. })), "{:?}", all);
+    }
+}
+
+/// A claim can be under way for so long that the token is spent meanwhile, and the lock of that spend ends.
+#[test]
+fn what_is_granted_late_is_had_only_while_it_is_listed() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.next_page(START);
+    pool.absorb(START, None, page(0..2, |_| 5)).unwrap();
+    let ask = |pool: &mut Candidates, now| {
+        pool.take(now, Order::Spread, 10u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7))
+    };
+    let places = ask(&mut pool, START);
+    assert_eq!(places.len(), 2);
+    for place in &places {
+        assert!(pool.is_listed(*place, START + MAX_AGE));
+        assert!(!pool.is_listed(*place, START + MAX_AGE + 1));
+    }
+    // A source that tells of every change told of this one while it was asked for.
+    pool.set_live(true);
+    assert!(places.iter().all(|&place| pool.is_listed(place, START + 10 * MAX_AGE)));
+    pool.removed("t0");
+    let listed: Vec<_> = places.iter().filter(|&&place| pool.is_listed(place, START)).collect();
+    assert_eq!(listed.len(), 1);
+    // It goes with who asked for it, and can come again.
+    pool.put_back(START, &places);
+    assert_eq!((pool.len(), pool.free(START)), (1, pool.total()));
+    assert_eq!(ask(&mut pool, START).len(), 1);
+    pool.added(START, Token::new("t0", 5u64)).unwrap();
+    assert_eq!(ask(&mut pool, START).len(), 1);
+}
+
+/// What a selection has counts as long as the source lists it, however long it is had.
+#[test]
+fn what_is_listed_no_more_is_no_part_of_the_total_though_a_selection_has_it() {
+    fn walk(pool: &mut Candidates, now: u64, ids: std::ops::Range<u64>) {
+        let after = pool.next_page(now);
+        pool.absorb(now, after.as_deref(), page(ids, |_| 5)).unwrap();
+    }
+    let unlist: [fn(&mut Candidates); 2] = [|pool| walk(pool, START + 1, 1..3), |pool| pool.removed("t0")];
+    let spent = |pool: &mut Candidates, place| pool.spent(place, START + TTL);
+    type End = dyn Fn(&mut Candidates, u32);
+    let fates: [(&str, &End); 4] = [
+        ("given back", &|pool, place| pool.put_back(START + 2, &[place])),
+        ("another's", &|pool, place| pool.missed(START + 2, place)),
+        ("not there", &|pool, place| pool.gone(place)),
+        ("spent", &spent),
+    ];
+    for unlist in unlist {
+        for (fate, end) in fates {
+            for twice in [false, true] {
+                let mut pool = Candidates::new(1, MAX_AGE);
+                walk(&mut pool, START, 0..3);
+                let all = pool.take(
+                    START,
+                    Order::Spread,
+                    15u64.into(),
+                    (0, 9),
+                    &FxHashSet::default(),
+                    &mut Draw::new(7),
+                );
+                let place = *all.iter().find(|&&place| &*pool.get(place).unwrap().0.id == "t0").unwrap();
+                assert_eq!(pool.total().exact(), Some(15u64.into()));
+                unlist(&mut pool);
+                if twice {
+                    unlist(&mut pool);
+                }
+                assert_eq!(pool.total().exact(), Some(10u64.into()), "{fate}");
+                assert!(!pool.is_listed(place, START + 1), "{fate}");
+                end(&mut pool, place);
+                assert_eq!(pool.total().exact(), Some(10u64.into()), "{fate}");
+                // It is had by nobody, and offered to nobody.
+                pool.rouse(START + SECOND, &FxHashSet::default());
+                assert_eq!(pool.free(START + SECOND).exact(), Some(Amount::ZERO), "{fate}");
+                // Listed again, it is there again, unless it is known to be spent.
+                walk(&mut pool, START + SECOND, 0..3);
+                let (total, free) = if fate == "spent" { (10u64, 0u64) } else { (15, 5) };
+                assert_eq!(pool.total().exact(), Some(total.into()), "{fate}");
+                assert_eq!(pool.free(START + SECOND).exact(), Some(free.into()), "{fate}");
+            }
+        }
+        // Or while the selection has it.
+        let mut pool = Candidates::new(1, MAX_AGE);
+        walk(&mut pool, START, 0..3);
+        let all =
+            pool.take(START, Order::Spread, 15u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
+        unlist(&mut pool);
+        walk(&mut pool, START + 2, 0..3);
+        assert_eq!(pool.total().exact(), Some(15u64.into()));
+        pool.put_back(START + 2, &all);
+        assert_eq!((pool.free(START + 2), pool.len()), (pool.total(), 3));
     }
 }

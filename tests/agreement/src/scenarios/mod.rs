@@ -1,12 +1,17 @@
 //! Scenarios, in words: what every language must answer, kept as transcripts in `tests/vectors`.
 
+use std::path::{Path, PathBuf};
+
 mod accounts;
 mod holding;
+mod limits;
 mod line;
 mod scenario;
 mod server;
+mod tally;
 
 pub use scenario::Scenario;
+pub use tally::Tally;
 
 /// Every scenario, by topic.
 pub fn all() -> Vec<Scenario> {
@@ -35,7 +40,41 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
+/// Every scenario of limits.
+pub fn of_limits() -> Vec<Tally> {
+    vec![
+        limits::refill(),
+        limits::rates_below_a_millisecond(),
+        limits::bursts(),
+        limits::rolling(),
+        limits::lifetime(),
+        limits::budgets(),
+        limits::each(),
+        limits::in_flight(),
+        limits::groups(),
+        limits::reservations(),
+        limits::changes(),
+        limits::clocks(),
+        limits::lanes(),
+        limits::give_backs(),
+    ]
+}
+
 /// Where the transcripts are kept.
-pub fn folder() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors")
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors")
+}
+
+/// Where those of limits are kept.
+pub fn folder_of_limits() -> PathBuf {
+    folder().join("limits")
+}
+
+/// The file of every transcript, and its text.
+pub fn files() -> Vec<(PathBuf, String)> {
+    let pools = all().into_iter().map(|told| (folder().join(format!("{}.json", told.name())), told.text()));
+    let limits = of_limits()
+        .into_iter()
+        .map(|told| (folder_of_limits().join(format!("{}.json", told.name())), told.text()));
+    pools.chain(limits).collect()
 }

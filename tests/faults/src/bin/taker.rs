@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leasehold::MILLISECOND;
 use leasehold::client::{Limit, LimitKind, LimitOptions, Runtime, TokioRuntime};
-use leasehold_faults::handle;
+use leasehold_faults::handle_with;
 
 async fn take(limit: Limit<TokioRuntime>, until: u64) {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
@@ -31,7 +31,9 @@ async fn main() {
         panic!("taker URL KIND MAX PERIOD_MS CALLERS TIME_MS")
     };
     let number = |text: &String| text.parse::<u64>().expect("a number");
-    let (handle, period) = (handle(url), number(period) * MILLISECOND);
+    // No answer is late here, however busy the machine.
+    let handle = handle_with(url, "faults", 60_000.0).expect("a good address");
+    let period = number(period) * MILLISECOND;
     let kind = match kind.as_str() {
         "gcra" => LimitKind::Gcra,
         "rolling" => LimitKind::Rolling,

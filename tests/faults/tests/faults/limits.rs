@@ -11,11 +11,15 @@ use leasehold_faults::{Handle, Place, calls, eventually, handle_with, soon};
 use leasehold_servers::{Proxy, Resp};
 
 const TAKER: &str = env!("CARGO_BIN_EXE_taker");
-const RESPONSE: f64 = 400.0;
 const HOUR: Micros = 3_600 * SECOND;
 
 fn opened(url: &str) -> Handle {
-    handle_with(url, "faults", RESPONSE).expect("a good address")
+    handle_with(url, "faults", 60_000.0).expect("a good address")
+}
+
+/// One that soon takes a server for lost.
+fn brisk(url: &str) -> Handle {
+    handle_with(url, "faults", 1_000.0).expect("a good address")
 }
 
 fn limit(handle: &Handle, name: &str, max: u64, period: Micros) -> Limit<TokioRuntime> {
@@ -108,7 +112,7 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
 async fn a_take_that_is_sent_again_is_charged_once() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
-    let (handle, direct) = (opened(&proxy.url()), opened(place.url()));
+    let (handle, direct) = (brisk(&proxy.url()), opened(place.url()));
     let (ours, theirs) = (limit(&handle, "a", 100, 24 * HOUR), limit(&direct, "a", 100, 24 * HOUR));
     assert!(ours.increment(1u64).await.expect("taken"));
     for round in 1..=5u64 {
@@ -132,7 +136,7 @@ async fn a_take_that_is_sent_again_is_charged_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_closes_a_limit_unless_it_is_open() {
     let place = Place::redis();
-    let handle = opened(place.url());
+    let handle = brisk(place.url());
     let closed = limit(&handle, "spend", 3, HOUR);
     let open =
         handle.limit("api", &LimitOptions::new(3u64, HOUR).outage(Outage::Open)).expect("a good limit");

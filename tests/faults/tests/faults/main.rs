@@ -43,5 +43,6 @@ mod quorum;
 mod refusals;
 mod restarts;
 mod secrets;
+mod sql;
 mod stealing;
 mod tokens;

@@ -236,6 +236,8 @@ async fn a_script_that_dies_between_its_writes_grants_nothing_twice() {
     let error = pool.acquire(within(300)).await.expect_err("no rights");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
+    // What was under way as the right was away is told to whoever comes next.
+    eventually("its trouble is over", async || pool.inspect(&[]).await.is_ok()).await;
     // The held slot is the next in the order, and not granted for that.
     while held.remaining() > 100_000 {
         match pool.acquire(within(0)).await {

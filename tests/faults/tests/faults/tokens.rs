@@ -23,6 +23,9 @@ fn at_once() -> SelectOptions {
 }
 
 async fn i6_uncontended_it_is_one_page_and_one_claim(place: Place) {
+    // A fresh server grants nothing at first; what was listed before that is looked at once more.
+    let first = tokens_of_one(&place.handle(), 1, 5 * SECOND);
+    first.select(1u64, SelectOptions::default()).await.expect("a token").release().await.expect("given back");
     for ask in [5u64, 50] {
         let tokens = tokens_of_one(&place.handle(), 300, 5 * SECOND);
         let selection = tokens.select(ask, SelectOptions::default()).await.expect("tokens");
@@ -162,6 +165,52 @@ async fn f9_what_a_killed_process_had_is_free_after_its_time_to_live() {
     assert_eq!(all.tokens().len(), 100);
     all.release().await.expect("given back");
     assert_eq!(tokens.count_locked().await.expect("an answer"), 0, "nothing stays behind");
+}
+
+// F9, F19: killed at any moment, between two commands or within one, it leaves nothing that outlives its time to live,
+// and whoever selects beside it never has what it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f9_f19_whenever_a_process_is_killed_all_is_free_after_its_time_to_live() {
+    let place = Place::redis();
+    let tokens = tokens_of_one(&place.handle(), 100, 5 * SECOND);
+    // A fresh server grants nothing for as long as a lock may live.
+    tokens
+        .select(1u64, SelectOptions::default())
+        .await
+        .expect("a token")
+        .release()
+        .await
+        .expect("given back");
+    let ttl = Duration::from_secs(5);
+    for round in 0..6u32 {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spender"));
+        command.args([place.url(), "60", "5000"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let out = child.stdout.take().expect("piped");
+        // What it told before it was killed, it had.
+        let told = std::thread::spawn(move || {
+            let mut line = String::new();
+            BufReader::new(out).read_line(&mut line).expect("readable");
+            line
+        });
+        let moment = Duration::from_micros(u64::from(round.wrapping_mul(2_654_435_761) % 60_000));
+        tokio::time::sleep(moment).await;
+        child.kill().and_then(|()| child.wait()).expect("killed");
+        let killed = std::time::Instant::now();
+        let line = told.join().expect("no panic");
+        let free = tokens.select(40u64, SelectOptions::default()).await.expect("what it can not have");
+        let theirs: HashSet<&str> = line.split_whitespace().collect();
+        let ours = || free.tokens().iter().map(|token| &*token.id);
+        // A machine that stood still may have let them lapse.
+        assert!(killed.elapsed() >= ttl || ours().all(|id| !theirs.contains(id)), "in two hands");
+        free.release().await.expect("given back or lapsed");
+        let left = ttl.saturating_sub(killed.elapsed()) + Duration::from_millis(100);
+        tokio::time::sleep(left).await;
+        let moment = SelectOptions { timeout: Some(2 * SECOND), ..SelectOptions::default() };
+        let all = tokens.select(100u64, moment).await.expect("all of them");
+        all.release().await.expect("given back");
+        assert_eq!(tokens.count_locked().await.expect("an answer"), 0, "round {round}: nothing stays behind");
+    }
 }
 
 // U6, S7: a store that is away is never read as tokens that others have, nor as tokens that are free.

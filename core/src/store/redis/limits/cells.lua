@@ -21,6 +21,7 @@
             end
           end
         end
+        if last == 0 then epoch = false end
         if gives then cost = 0 end
         allowed = cost == 0 or sum + cost <= max
         if not allowed then

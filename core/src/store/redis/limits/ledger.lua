@@ -15,12 +15,14 @@
 -- branch, and no function is made that is not called. See also the pool's script.
 
 local SCHEMA = '1'
-local LANE_GRACE, EXACT = 60000000, 9007199254740992
+local LANE_GRACE, EXACT, MAX_BACKLOG = 60000000, 9007199254740992, 1125899906842624
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
--- is then needed, whether it is to be written, and where its key stands. What is needed for ever lasts `false`, and what is written for its
--- clock only `kept`: as long as before.
-local LAST, SHIFT, FIRST, SECOND, THIRD = 1, 2, 3, 4, 5
-local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_LASTS, LASTS, KIND, DIRTY, PLACE = 6, 7, 8, 9, 10, 11, 12, 13, 14
+-- is then needed, whether it is to be written, where its key stands, and the reservation that began its epoch, if there is
+-- one. What is needed for ever lasts `false`, and what is written for its clock only `kept`: as long as before. TURNS says
+-- that another rule refills what is used from now on, even if nothing is allowed.
+local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
+local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
+local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS = 15, 16, 17, 18, 19, 20, 21
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
 if args[1] ~= SCHEMA then
@@ -81,7 +83,7 @@ while cursor <= words do
     elseif size ~= count then
       answer = 'gone'
     else
-      answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('ds', count), packed) }
+      answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
       values[held] = string.sub(what, 1, 1) .. string.sub(packed, 2)
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000)) }
@@ -95,32 +97,44 @@ while cursor <= words do
   for j = 0, (answer and not parts) and -1 or count - 1 do
     local at = first + 6 * j
     local kind, max, period, cost, mark = args[at + 1], args[at + 2], tonumber(args[at + 3]), args[at + 5], nil
-    if gives and parts then mark, cost = parts[4 + 2 * j], parts[5 + 2 * j] end
+    if gives and parts then mark, cost = parts[4 + 3 * j], parts[5 + 3 * j] end
     if what ~= 'commit' or kind == 'f' then
       -- By the text of its key's place: to read a number costs more than to look up a text.
       local r = records[args[at]]
       if not r or what == 'reset' then
-        local a, b, c, d, e, place = wall, 0, 0, 0, 0, tonumber(args[at])
+        local a, b, c, d, e, f, g, epoch, place = wall, 0, 0, 0, 0, 0, 0, false, tonumber(args[at])
         local value = what ~= 'reset' and values[place]
+        -- The epoch stands behind the rest, after a blank.
         if kind == 'c' or kind == 'g' then
-          if value then a, b, c, d, e = struct.unpack('<ddddd', value) end
+          if value then
+            a, b, c, d, e, f, g = struct.unpack('<ddddddd', value)
+            if #value > 56 then epoch = string.sub(value, 58) end
+          end
         elseif kind == 'b' then
           d = '0'
-          if value then a, b, c, d = struct.unpack('<ddds', value) end
+          if value then
+            a, b, c, d, e = struct.unpack('<ddds', value)
+            if #value > e then epoch = string.sub(value, e + 1) end
+          end
         elseif kind == 'l' then
-          d = value or '0'
+          d = '0'
+          if value then
+            d, epoch = value, string.match(value, ' (.*)$') or false
+            if epoch then d = string.sub(value, 1, -34) end
+          end
         elseif kind ~= 'e' then
           c = {}
           if value then
+            if #value % 8 > 0 then value, epoch = string.sub(value, 1, -34), string.sub(value, -32) end
             c = { struct.unpack('<' .. string.rep('d', #value / 8), value) }
             a, b = c[1], c[2]
             c = { unpack(c, 3, #c - 1) }
           end
         end
         if r then
-          r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD] = a, b, c, d, e
+          r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH], r[EPOCH] = a, b, c, d, e, f, g, epoch
         else
-          r = { a, b, c, d, e, 0, 0, 0, 0, 0, 0, kind, false, place }
+          r = { a, b, c, d, e, f, g, 0, 0, 0, 0, 0, 0, 0, 0, kind, false, place, epoch, false, false }
           records[args[at]] = r
         end
       end
@@ -134,4 +148,6 @@ while cursor <= words do
           r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', r
         end
       end
-      local allowed, remaining, retry, reset, lasts = false, nil, nil, nil, nil
+      local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
+      -- What was charged in another epoch is not among what is used.
+      if parts and gives and parts[6 + 3 * j] ~= epoch then mark, cost = nil, '0' end

@@ -1,38 +1,53 @@
 
-      if kind == 'c' then
+      -- GCRA is continuous refill with another most at once.
+      if kind == 'c' or kind == 'g' then
         max, cost = tonumber(max), tonumber(cost)
-        local whole, part, elapsed, quotient, rest = r[SECOND], r[THIRD], now - r[LAST], nil, nil
-        if part > 0 and r[FIRST] ~= period then whole, part = whole + 1, 0 end
-        if whole >= max then whole, part = max, 0 end
-        if elapsed >= period then
-          whole, part = 0, 0
-        elseif elapsed > 0 then
-          quotient, rest = scale(elapsed, max, period)
-          whole, part = whole - quotient, part - rest
-          if part < 0 then whole, part = whole - 1, part + period end
-          if whole < 0 then whole, part = 0, 0 end
+        local burst = kind == 'c' and max or tonumber(args[at + 4])
+        local whole, part, elapsed, peak, quotient, rest = r[SECOND], r[THIRD], now - r[LAST], r[FIFTH], nil, nil
+        if whole > 0 or part > 0 then
+          -- The time until now counts by the rule by which it was written.
+          turns = r[FOURTH] ~= max or r[FIRST] ~= period
+          if elapsed > 0 then
+            quotient, rest = scale(elapsed, r[FOURTH], r[FIRST])
+            whole, part = whole - quotient, part - rest
+            if part < 0 then whole, part = whole - 1, part + r[FIRST] end
+            if whole < 0 then whole, part = 0, 0 end
+          end
+          if r[FIRST] ~= period then
+            if part > 0 then whole, part = whole + 1, 0 end
+            epoch = false
+            if parts and gives then mark, cost = nil, 0 end
+          end
         end
+        if whole == 0 and part == 0 then peak, epoch = max, false end
+        if peak < max then peak = max end
         if gives then
-          local since = mark and math.max(0, now - mark) or 0
-          if since < period then
-            quotient, rest = scale(since, max, period)
-            if quotient < cost then
-              whole, part = whole + quotient - cost, part + rest
-              if part >= period then whole, part = whole + 1, part - period end
-              if whole < 0 then whole, part = 0, 0 end
-            end
+          quotient, rest = scale(mark and math.max(0, now - mark) or 0, peak, period)
+          if quotient < cost then
+            whole, part = whole + quotient - cost, part + rest
+            if part >= period then whole, part = whole + 1, part - period end
+            if whole < 0 then whole, part = 0, 0 end
           end
           cost = 0
         end
         local up = part > 0 and whole + 1 or whole
-        allowed = up + cost <= max
+        allowed = cost == 0 or up + cost <= burst
         if allowed then
           retry = 0
           if charges then whole, up = whole + cost, up + cost end
-        elseif cost <= max then
-          quotient, rest = scale(whole + cost - max, period, max)
-          retry = quotient + ceil((rest + part) / max)
+        elseif cost <= burst then
+          quotient, rest = scale(whole + cost - burst, period, max)
+          retry = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
         end
-        -- When it is as if never used is reckoned if it binds.
-        remaining, lasts = max - up, (whole > 0 or part > 0) and period or 0
-        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD] = period, whole, part
+        -- When it is as if never used is reckoned if it binds, or if a period is not as long as that.
+        remaining = math.max(0, burst - up)
+        if whole == 0 and part == 0 then
+          lasts = 0
+        elseif burst == max and (whole < max or whole == max and part == 0) then
+          lasts = period
+        else
+          quotient, rest = scale(whole, period, max)
+          reset = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
+          lasts = reset
+        end
+        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH], r[NEXT_FIFTH] = period, whole, part, max, peak

@@ -22,8 +22,9 @@
           local offset = tonumber(args[at + 4])
           ends, used = (floor((now - offset) / period) + 1) * period + offset, '0'
         end
+        if used == '0' then epoch = false end
         if gives then
-          if kind == 'l' or not mark or mark == ends then used = less(cost, used) and add(used, cost, -1) or '0' end
+          used = less(cost, used) and add(used, cost, -1) or '0'
           cost = '0'
         end
         local sum = add(used, cost, 1)
@@ -37,7 +38,7 @@
         remaining = less(used, max) and add(max, used, -1) or '0'
         if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
         lasts = reset or false
-        mark = kind == 'b' and ends or 0
+        mark = 0
         r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD] = ends, used, 0
 
       else

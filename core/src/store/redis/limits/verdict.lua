@@ -1,8 +1,9 @@
 
-      r[NOW], r[NEXT_LASTS] = now, lasts
+      r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and not allowed
       changed[#changed + 1] = r
       if charges and parts then
         parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
+        parts[#parts + 1] = epoch or string.sub(KEYS[held], -32)
       end
       if not answer then
         local binds = j == 0
@@ -21,9 +22,9 @@
           end
         end
         if binds then
-          if kind == 'c' then
+          if (kind == 'c' or kind == 'g') and not reset then
             local quotient, rest = scale(r[NEXT_SECOND], period, max)
-            reset = quotient + ceil((rest + r[NEXT_THIRD]) / max)
+            reset = math.min(quotient + ceil((rest + r[NEXT_THIRD]) / max), MAX_BACKLOG)
           end
           binding, bound_allowed, bound_remaining, bound_retry, bound_reset = j, allowed, remaining, retry, reset
         end
@@ -31,19 +32,22 @@
     end
   end
 
-  -- All are charged, or none.
-  if what ~= 'peek' and (answer or bound_allowed) then
+  -- All are charged, or none; one that refuses is written if another rule refills it from now on.
+  if what ~= 'peek' then
+    local whole = answer or bound_allowed
     for k = 1, #changed do
       local r = changed[k]
-      if r[PLACE] > 0 then
+      if r[PLACE] > 0 and (whole or r[TURNS]) then
         local kind = r[KIND]
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
           r[FIRST], r[SECOND], r[THIRD] = r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD]
+          r[FOURTH], r[FIFTH], r[EPOCH] = r[NEXT_FOURTH], r[NEXT_FIFTH], r[NEXT_EPOCH]
+          if whole and charges and parts and not r[EPOCH] then r[EPOCH] = string.sub(KEYS[held], -32) end
         else
           -- As if never used, for what comes next in this envelope too.
-          r[LAST], r[SHIFT], r[THIRD] = wall, 0, 0
+          r[LAST], r[SHIFT], r[THIRD], r[FOURTH], r[FIFTH], r[EPOCH] = wall, 0, 0, 0, 0, false
           r[FIRST], r[SECOND] = (kind == 'w' or kind == 'f') and {} or 0, (kind == 'b' or kind == 'l') and '0' or 0
         end
         if not r[DIRTY] then
@@ -52,8 +56,8 @@
         end
       end
     end
-    if charges and parts then
-      values[held] = struct.pack('<c1dd' .. string.rep('ds', count), 'p', wall + ttl, count, unpack(parts))
+    if charges and parts and whole then
+      values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', wall + ttl, count, unpack(parts))
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000)) }
     end
@@ -78,17 +82,18 @@ for k = 1, #written do
   if lasts == 0 then
     if values[i] then call('DEL', KEYS[i]) end
   elseif not lasts then
-    call('SET', KEYS[i], r[SECOND])
+    call('SET', KEYS[i], r[EPOCH] and r[SECOND] .. ' ' .. r[EPOCH] or r[SECOND])
   else
     local packed
     if kind == 'c' or kind == 'g' then
-      packed = struct.pack('<ddddd', unpack(r, 1, 5))
+      packed = struct.pack('<ddddddd', unpack(r, 1, 7))
     elseif kind == 'b' then
       packed = struct.pack('<ddds', unpack(r, 1, 4))
     else
       local cells = r[FIRST]
       packed = struct.pack('<dd' .. string.rep('d', #cells), r[LAST], r[SHIFT], unpack(cells))
     end
+    if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
     else

@@ -1,0 +1,111 @@
+//! What limits are asked by languages: a verb and values in, a value out.
+
+use super::options::WaitOptions;
+use super::{Limit, LimitAnswer, Reservation};
+use crate::Micros;
+use crate::client::options::read_ttl;
+use crate::client::{Runtime, Unit};
+use crate::error::{Code, Error, Result};
+use crate::limits::Amount;
+use crate::value::{Options, Value};
+
+impl<R: Runtime> Limit<R> {
+    /// Asks by the name of a method that waits for nothing but the store: `take`, `increment`, `increment_or_fail`, `peek`,
+    /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`. Amounts come back as digits, and
+    /// answers as [`LimitAnswer::to_value`].
+    ///
+    /// # Errors
+    /// As the method; `invalid_argument` naming `cost`.
+    pub async fn ask(&self, verb: &str, cost: &Value, unit: Unit) -> Result<Value> {
+        let cost = read_cost(cost)?;
+        let told = match verb {
+            "take" => self.take(cost).await?.to_value(unit),
+            "increment" => Value::Bool(self.increment(cost).await?),
+            "increment_or_fail" => self.increment_or_fail(cost).await?.to_value(unit),
+            "peek" => self.peek(cost).await?.to_value(unit),
+            "exceeded" => Value::Bool(self.exceeded(cost).await?),
+            "limit_exceeded" => text(self.limit_exceeded(cost).await?),
+            "remaining" => text(Some(self.remaining().await?)),
+            "used" => text(Some(self.used().await?)),
+            "refund" => self.refund(cost).await?.to_value(unit),
+            "decrement" => self.decrement(cost).await?.to_value(unit),
+            "reset" => self.reset().await?.into(),
+            _ => return Err(Error::new(Code::Internal, "no limit has this verb; report this as a bug")),
+        };
+        Ok(told)
+    }
+
+    /// [`Limit::at_cost`] of what a language gives.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming `cost`.
+    pub fn at_cost_by(&self, cost: &Value) -> Result<Self> {
+        Ok(self.at_cost(read_cost(cost)?))
+    }
+
+    /// [`Limit::wait`] by the options of a language.
+    ///
+    /// # Errors
+    /// As [`Limit::wait`]; `invalid_argument` naming what is wrong.
+    pub async fn wait_by(&self, cost: &Value, options: &Value, unit: Unit) -> Result<LimitAnswer> {
+        let (cost, options) = (read_cost(cost)?, WaitOptions::default().read(options, unit)?);
+        self.wait(cost, options).await
+    }
+
+    /// [`Limit::reserve`], or [`Limit::wait_to_reserve`] if it `waits`, by the options of a language, of which `ttl` is one. A
+    /// refusal is the error `limited`.
+    ///
+    /// # Errors
+    /// As these; `invalid_argument` naming what is wrong.
+    pub async fn reserve_by(
+        &self,
+        waits: bool,
+        cost: &Value,
+        options: &Value,
+        unit: Unit,
+    ) -> Result<Reservation<R>> {
+        let (cost, (ttl, waiting)) = (read_cost(cost)?, read_reserving(waits, options, unit)?);
+        match waiting {
+            Some(waiting) => self.wait_to_reserve(cost, ttl, waiting).await,
+            None => self.reserve(cost, ttl).await?.map_err(|refused| refused.error()),
+        }
+    }
+}
+
+impl LimitAnswer {
+    /// `allowed`, `remaining` (digits), `retry_after`, `reset_after`, `limit`, `said` ([`Said::as_str`](super::Said::as_str)).
+    #[must_use]
+    pub fn to_value(&self, unit: Unit) -> Value {
+        let time = |time: Option<Micros>| time.map_or(Value::Null, |time| Value::Number(unit.count(time)));
+        Value::map([
+            ("allowed", Value::Bool(self.allowed)),
+            ("remaining", text(Some(self.remaining))),
+            ("retry_after", time(self.retry_after)),
+            ("reset_after", time(self.reset_after)),
+            ("limit", text(self.limit.as_ref())),
+            ("said", self.said.as_str().into()),
+        ])
+    }
+}
+
+/// How long a reservation lasts, and how it is waited for if it is.
+fn read_reserving(waits: bool, value: &Value, unit: Unit) -> Result<(Micros, Option<WaitOptions>)> {
+    let mut options = Options::of_call(value)?;
+    let ttl = options.take("ttl", Ok)?;
+    let waiting = match waits {
+        true => Some(WaitOptions::default().take(&mut options, unit)?),
+        false => None,
+    };
+    options.end()?;
+    let ttl = read_ttl(ttl.unwrap_or(&Value::Null), unit)?;
+    Ok((ttl.ok_or_else(|| Error::invalid("ttl", "is missing"))?, waiting))
+}
+
+fn read_cost(cost: &Value) -> Result<Amount> {
+    Amount::read(cost).map_err(|error| error.within("cost"))
+}
+
+/// Digits, as an amount may be larger than any number of a [`Value`]; a name.
+fn text(text: Option<impl ToString>) -> Value {
+    text.map_or(Value::Null, |text| Value::Text(text.to_string()))
+}
