@@ -73,6 +73,7 @@ mod tests {
             ageing: 0,
             waited: 0,
             waits: false,
+            steal: None,
         };
         let lease = |slot: &str, fence, deadline| Fact::Granted {
             holder: "1".to_owned(),

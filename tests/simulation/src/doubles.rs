@@ -2,6 +2,7 @@
 
 use leasehold::store::redis::{Resp, TransportError};
 
+use crate::charges::{self, SentCharges, is_of_limits};
 use crate::facts::{LANE, Sent};
 use crate::planted::PlantedFault;
 use crate::server::BEGINNING;
@@ -10,10 +11,24 @@ use crate::world::{Instant, World};
 /// The command under a lane of its own, as if it were new.
 pub fn other_lane(command: &[String]) -> Vec<String> {
     let mut command = command.to_vec();
-    if let Some(lane) = command.get_mut(LANE) {
+    let place = if is_of_limits(&command) { charges::LANE } else { LANE };
+    if let Some(lane) = command.get_mut(place) {
         lane.push_str("-retry");
     }
     command
+}
+
+/// What a transport with this bug answers by itself to some of the commands, which it does not send.
+pub fn swallow(fault: PlantedFault, command: &[String], world: &World) -> Option<Resp> {
+    let (kind, answer) = match fault {
+        PlantedFault::ReleaseToSome => ("release", "released".to_owned()),
+        PlantedFault::RenewalOfSome => ("renew", format!("renewed {}", BEGINNING + world.now() + 3_000_000)),
+        _ => return None,
+    };
+    let count = Sent::read(command)?.only(kind)?;
+    let now = BEGINNING + world.now();
+    let answers = vec![answer; count].join("\n");
+    Some(Resp::Text(format!("done {now} {now} 0\n{answers}")))
 }
 
 /// What a transport with this bug makes of a reply.
@@ -36,6 +51,12 @@ pub fn disguise(
             let slot = slots.first().copied().unwrap_or("0xa0");
             let deadline = now + 4_000_000;
             Ok(Resp::Text(format!("done {now} {now} 0\ngranted 1 {slot} {now} {deadline} u -")))
+        }
+        (PlantedFault::ErrorAsGrant, reply, None) if failed && !noscript => {
+            match SentCharges::read(command).and_then(|sent| sent.only_takes()) {
+                Some(takes) => Ok(Resp::Text(format!("done {now}{}", "\nyes 0 1 0".repeat(takes)))),
+                None => reply,
+            }
         }
         (PlantedFault::ErrorAsExhausted, _, Some(_)) if failed && !noscript => {
             Ok(Resp::Text(format!("done {now} 0 0\nrefused exhausted -")))

@@ -3,6 +3,7 @@
 use leasehold::nonce::{NonceRecord, Outcome};
 use leasehold::slots::{Calls, Choice, Claim, Refusal, Reply, Request, SlotChange};
 
+use crate::charges::is_of_limits;
 use crate::history::{Bid, Fact, Performance, Wish};
 
 /// One envelope as it stands in a command.
@@ -25,12 +26,13 @@ const ARGUMENTS: usize = 9;
 const HEAD: usize = 7;
 
 impl<'a> Sent<'a> {
-    /// Reads a command; `None` if it calls no script.
+    /// Reads a command; `None` if it does not call the script of slots.
     ///
     /// # Panics
     /// If the words are not those of a known request: the wire has changed, and this reading with it.
     pub fn read(command: &'a [String]) -> Option<Self> {
-        if !matches!(command.first().map(String::as_str), Some("EVAL" | "EVALSHA")) {
+        let evaluates = matches!(command.first().map(String::as_str), Some("EVAL" | "EVALSHA"));
+        if !evaluates || is_of_limits(command) {
             return None;
         }
         let words: Vec<&str> = command[ARGUMENTS..].iter().map(String::as_str).collect();
@@ -81,6 +83,11 @@ impl<'a> Sent<'a> {
         }
     }
 
+    /// Whether it has requests of this kind and no others; how many.
+    pub fn only(&self, kind: &str) -> Option<usize> {
+        self.requests.iter().all(|request| request[0] == kind).then_some(self.requests.len())
+    }
+
     /// What came of it, by its answer; `None` if nothing was performed.
     pub fn performance(&self, answer: &str) -> Option<Performance> {
         let mut lines = answer.split('\n');
@@ -92,13 +99,16 @@ impl<'a> Sent<'a> {
             facts.extend(read(request, &reply));
         }
         // How many slots became ready, the tickets that are called, the fences of leases that are claimed.
-        let called = done.skip(1).filter(|word| !word.starts_with('!'));
-        facts.extend(called.map(|holder| Fact::Offered { holder: holder.to_owned() }));
+        let (claimed, called): (Vec<&str>, Vec<&str>) = done.skip(1).partition(|word| word.starts_with('!'));
+        facts.extend(called.iter().map(|&holder| Fact::Offered { holder: holder.to_owned() }));
+        let fences: Vec<u64> = claimed.iter().filter_map(|word| word[1..].parse().ok()).collect();
+        facts.extend((!fences.is_empty()).then_some(Fact::Called { fences }));
         Some(Performance {
             now,
             top,
             seen: self.head[4].parse().unwrap_or(0),
             jumped: self.head[5] == "1",
+            envelope: self.sequence.parse().ok().map(|number| (self.lane.to_owned(), number)),
             not_after: self.head[3].parse().ok(),
             facts,
         })
@@ -112,12 +122,18 @@ fn bid(claim: &[&str]) -> Bid {
         wish: match claim[9] {
             "any" => Wish::Any(number(11)),
             "named" => Wish::Names(claim[11..].iter().map(|&name| name.to_owned()).collect()),
+            "free" => Wish::Free {
+                asked: number(12),
+                names: claim[14..].iter().map(|&name| name.to_owned()).collect(),
+                most: number(11),
+            },
             _ => Wish::These,
         },
         priority: claim[5].parse().unwrap_or(0),
         ageing: number(6),
         waited: number(7),
         waits: claim[4] == "1",
+        steal: claim[8].parse().ok(),
     }
 }
 
@@ -174,7 +190,9 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
 
 /// Whom a store that answers at once calls.
 pub fn offers_of_memory(calls: &Calls) -> Vec<Fact> {
-    calls.tickets.iter().map(|&ticket| Fact::Offered { holder: holder(ticket) }).collect()
+    let called = calls.tickets.iter().map(|&ticket| Fact::Offered { holder: holder(ticket) });
+    let claimed = (!calls.claimed.is_empty()).then(|| Fact::Called { fences: calls.claimed.clone() });
+    called.chain(claimed).collect()
 }
 
 fn holder(id: u128) -> String {
@@ -186,8 +204,12 @@ fn bid_of_memory(claim: &Claim) -> Bid {
         holder: holder(claim.holder),
         wish: match &claim.choice {
             Choice::Any { least, .. } => Wish::Any(u64::from(*least)),
-            // Nobody here claims what is free, and it stands beside the line.
-            Choice::These { .. } | Choice::Free { .. } => Wish::These,
+            Choice::These { .. } => Wish::These,
+            Choice::Free { slots, most, asked, .. } => Wish::Free {
+                asked: *asked,
+                names: slots.iter().map(|slot| slot.as_str().to_owned()).collect(),
+                most: u64::from(*most),
+            },
             Choice::Named { slots } => {
                 Wish::Names(slots.iter().map(|slot| slot.as_str().to_owned()).collect())
             }
@@ -196,13 +218,14 @@ fn bid_of_memory(claim: &Claim) -> Bid {
         ageing: claim.ageing,
         waited: claim.waited,
         waits: claim.wait,
+        steal: claim.steal,
     }
 }
 
 /// The same of a store that answers at once.
 pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
     match (request, reply) {
-        (Request::Claim(claim), Reply::Granted(grants)) => {
+        (Request::Claim(claim), Reply::Granted(grants) | Reply::Partly { grants, .. }) => {
             let grants = grants.iter().map(|grant| Fact::Granted {
                 holder: holder(claim.holder),
                 slot: grant.slot.as_str().to_owned(),
@@ -300,9 +323,10 @@ mod tests {
             ageing: 6,
             waited,
             waits: true,
+            steal: None,
         };
         let offered = |holder: &str| Fact::Offered { holder: holder.to_owned() };
-        assert_eq!(done.facts.len(), 6);
+        assert_eq!(done.facts.len(), 7);
         assert_eq!(done.facts[0], Fact::Served(bid("0a", 8)));
         assert!(matches!(
             &done.facts[1],
@@ -310,7 +334,8 @@ mod tests {
         ));
         assert!(matches!(&done.facts[2], Fact::Released { fence: 12, rest: 3, named: false, .. }));
         assert_eq!(done.facts[3], Fact::Refused { bid: bid("0b", 9), why: "exhausted".to_owned() });
-        assert_eq!(done.facts[4..], [offered("0c"), offered("0d")]);
+        let called = Fact::Called { fences: vec![17] };
+        assert_eq!(done.facts[4..], [offered("0c"), offered("0d"), called]);
         assert_eq!(sent.performance("stale 40"), None);
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::charges::Charging;
+use crate::limit_calls::{Ask, Told};
 use crate::world::{Instant, ProcessId, unpoisoned};
 
 /// One thing that happened.
@@ -9,7 +11,7 @@ use crate::world::{Instant, ProcessId, unpoisoned};
 pub struct Event {
     /// When, in true time.
     pub at: Instant,
-    /// To which process; 0 for the store, the chain and the faults.
+    /// To which process; 0 for the chain and the faults. Of what a server performed, who asked.
     pub process: ProcessId,
     /// What.
     pub what: What,
@@ -20,8 +22,83 @@ pub struct Event {
 pub enum What {
     /// The store performed requests, now and for the first time.
     Performed(Performance),
+    /// The store performed requests to limits, now and for the first time.
+    Charged(Charging),
+    /// A process asked something of limits.
+    LimitAsked {
+        /// The call's number.
+        call: u64,
+        /// What.
+        ask: Ask,
+        /// How much later than its timeout it may end.
+        grace: u64,
+    },
+    /// It was told.
+    LimitTold {
+        /// The call's number.
+        call: u64,
+        /// Whether what the store does of it is known to be of this call.
+        tagged: bool,
+        /// What; `None` if the caller dropped it.
+        told: Option<Told>,
+    },
+    /// A process ends what a call reserved.
+    ReservationEnds {
+        /// The call's number.
+        call: u64,
+        /// Whether it is given back.
+        back: bool,
+    },
+    /// It was told what became of that.
+    ReservationEnded {
+        /// The call's number.
+        call: u64,
+        /// Whether what the store does of it is known to be of this call.
+        tagged: bool,
+        /// The error's code.
+        error: Option<String>,
+    },
+    /// The source of tokens lists one from here on.
+    Listed {
+        /// Its id.
+        token: String,
+        /// What it is worth.
+        amount: u64,
+    },
+    /// It lists the token no more.
+    Unlisted {
+        /// Its id.
+        token: String,
+    },
+    /// A process selects tokens.
+    SelectBegan {
+        /// The call's number.
+        call: u64,
+        /// For how much.
+        target: u64,
+        /// How long it waits, on its own clock.
+        timeout: u64,
+        /// How much later it may end.
+        grace: u64,
+    },
+    /// It has them, or an error's code; `None` if the caller dropped it.
+    SelectEnded {
+        /// The call's number.
+        call: u64,
+        /// How.
+        end: Option<Result<Selected, String>>,
+    },
+    /// A process says that it spends these tokens; answered, if it was told that they stay locked.
+    Spends {
+        /// Their ids.
+        tokens: Vec<String>,
+        /// Whether it was told so.
+        answered: bool,
+    },
     /// The store forgot everything.
     Wiped,
+    /// The store's keys were deleted while it ran.
+    Flushed,
     /// The store restarted with its data.
     Restarted,
     /// The store's data was copied to a replica.
@@ -77,6 +154,20 @@ pub enum What {
     ToldLost {
         /// The lease's fence.
         fence: u64,
+    },
+    /// It was told that somebody of higher priority claims the lease.
+    ToldClaimed {
+        /// The lease's fence.
+        fence: u64,
+    },
+    /// A write arrived at a resource that checks fences.
+    Wrote {
+        /// The resource.
+        slot: String,
+        /// The writer's fence.
+        fence: u64,
+        /// Whether it was taken.
+        accepted: bool,
     },
     /// A release or renewal that was answered: its error's code, if it failed.
     Answered {
@@ -135,6 +226,17 @@ pub enum What {
     },
 }
 
+/// Tokens that a caller has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// Their ids, and what each is worth.
+    pub tokens: Vec<(String, u64)>,
+    /// What they are worth together, as it was told.
+    pub sum: u64,
+    /// What that is above the target.
+    pub change: u64,
+}
+
 /// Requests that a store performed as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Performance {
@@ -146,6 +248,8 @@ pub struct Performance {
     pub seen: u64,
     /// Whether the sender saw the store's time jump.
     pub jumped: bool,
+    /// The lane that it came in, and its number there; nothing where no copy can exist.
+    pub envelope: Option<(String, u64)>,
     /// The last store time at which the sender wanted it done.
     pub not_after: Option<u64>,
     /// What came of it, in the order in which it did.
@@ -167,6 +271,8 @@ pub struct Bid {
     pub waited: u64,
     /// Whether it waits in line if it is refused.
     pub waits: bool,
+    /// How long it waits for holders of lower priority, if it steals.
+    pub steal: Option<u64>,
 }
 
 /// Which slots a claim wants.
@@ -176,6 +282,15 @@ pub enum Wish {
     Any(u64),
     /// These by their ids, beside the line.
     These,
+    /// As many of these names as nobody has.
+    Free {
+        /// The store's time when it was asked, or earlier: what the holder was granted after it stays.
+        asked: u64,
+        /// The names.
+        names: Vec<String>,
+        /// How many at most.
+        most: u64,
+    },
     /// All of these names.
     Names(Vec<String>),
 }
@@ -201,6 +316,11 @@ pub enum Fact {
     Offered {
         /// Its claim's id.
         holder: String,
+    },
+    /// The holders of these leases are called: somebody claims them.
+    Called {
+        /// Their fences.
+        fences: Vec<u64>,
     },
     /// The pool has these slots.
     Defined {

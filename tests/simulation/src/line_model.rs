@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::checker::Breach;
 use crate::history::{Bid, Fact, Performance, Wish};
 use crate::readiness::Readiness;
+use crate::thefts::Thief;
 use crate::world::Instant;
 
 /// A ticket lives so long after the last claim with it.
@@ -55,6 +56,9 @@ struct Ticket {
     /// The last claim with it, in true time.
     asked: Instant,
     sure: bool,
+    priority: i64,
+    /// How long it waits for holders of lower priority, if it steals.
+    steal: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,24 @@ impl LineModel {
     pub fn anybody_since(&self, since: Instant) -> Option<&str> {
         let waits = self.tickets.iter().find(|(_, ticket)| ticket.asked > since);
         waits.map(|(holder, _)| holder.as_str())
+    }
+
+    /// Whether this claim stands in line.
+    pub fn waits(&self, holder: &str) -> bool {
+        self.tickets.contains_key(holder)
+    }
+
+    /// This claim as one that steals, if it stands in line and does.
+    pub fn thief(&self, holder: &str) -> Option<Thief> {
+        let ticket = self.tickets.get(holder)?;
+        let (holder, priority, patience) = (holder.to_owned(), ticket.priority, ticket.steal?);
+        Some(Thief { holder, priority, patience })
+    }
+
+    /// All who steal and wait, each with what it wants.
+    pub fn thieves(&self) -> Vec<(Wish, Thief)> {
+        let thief = |(holder, ticket): (&String, &Ticket)| Some((ticket.wish.clone(), self.thief(holder)?));
+        self.tickets.iter().filter_map(thief).collect()
     }
 
     /// The store begins to perform.
@@ -152,7 +174,7 @@ impl LineModel {
             let free = match &ticket.wish {
                 Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
-                Wish::These => false,
+                Wish::These | Wish::Free { .. } => false,
             };
             // Of two with one turn either may be the first, and one that is not sure may stand there or not.
             let behind = |other: &Ticket| other.turn > ticket.turn || !other.wish.shares(&ticket.wish);
@@ -199,12 +221,22 @@ impl LineModel {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
             return Err(Breach::new("Q2", text));
         }
-        if !bid.waits || bid.wish == Wish::These || !matches!(why, "exhausted" | "claimed") {
+        if !bid.waits
+            || matches!(bid.wish, Wish::These | Wish::Free { .. })
+            || !matches!(why, "exhausted" | "claimed")
+        {
             return Ok(());
         }
         let sure = bid.wish.fits(self.taking_part());
-        let fresh =
-            || Ticket { wish: bid.wish.clone(), turn: turn(now, bid), until: 0, asked: 0, sure: true };
+        let fresh = || Ticket {
+            wish: bid.wish.clone(),
+            turn: turn(now, bid),
+            until: 0,
+            asked: 0,
+            sure: true,
+            priority: bid.priority,
+            steal: bid.steal,
+        };
         let ticket = self.tickets.entry(bid.holder.clone()).or_insert_with(fresh);
         (ticket.until, ticket.asked, ticket.sure) = (now + TICKET_LIFE, at, ticket.sure && sure);
         Ok(())
@@ -242,6 +274,15 @@ impl LineModel {
 }
 
 impl Wish {
+    /// Whether it waits for this slot.
+    pub fn is_for(&self, slot: &str) -> bool {
+        match self {
+            Wish::Any(_) => true,
+            Wish::Names(names) => names.iter().any(|name| name == slot),
+            Wish::These | Wish::Free { .. } => false,
+        }
+    }
+
     /// Whether two stand in one line.
     fn shares(&self, other: &Wish) -> bool {
         match (self, other) {
@@ -285,6 +326,7 @@ mod tests {
             ageing: 0,
             waited: 0,
             waits: true,
+            steal: None,
         }
     }
 

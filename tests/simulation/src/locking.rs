@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{Either, select};
 use leasehold::client::{Keepalive, Lock, LockOptions, Locked, OpenOptions};
-use leasehold::store::Store;
+use leasehold::store::LimitStore;
 use leasehold::{Error, Leasehold};
 
 use crate::history::What;
@@ -21,7 +21,7 @@ type SimLock<S> = Arc<Lock<S, SimRuntime>>;
 type SimLocked<S> = Locked<S, SimRuntime>;
 
 /// One process, as its tasks share it.
-struct Member<S: Store> {
+struct Member<S: LimitStore> {
     site: Arc<Site<S>>,
     process: ProcessId,
     handle: SimHandle<S>,
@@ -32,7 +32,7 @@ struct Member<S: Store> {
 }
 
 /// Starts a process and its workers.
-pub fn start<S: Store>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
+pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
     let process = site.world.start(site.plan.drift);
     let handle = open(site, process);
     unpoisoned(&site.state).lockers.insert(process, handle.clone());
@@ -46,7 +46,7 @@ pub fn start<S: Store>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
 }
 
 /// A handle of a process. It asks nothing of the store.
-pub fn open<S: Store>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle<S> {
+pub fn open<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle<S> {
     let options = OpenOptions {
         response_timeout: site.plan.response_timeout,
         lock_ttl: site.plan.pool.ttl,
@@ -59,14 +59,14 @@ pub fn open<S: Store>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle<S> {
 ///
 /// # Errors
 /// As the library's.
-pub fn lock<S: Store>(handle: &SimHandle<S>, names: &[String]) -> Result<SimLock<S>, Error> {
+pub fn lock<S: LimitStore>(handle: &SimHandle<S>, names: &[String]) -> Result<SimLock<S>, Error> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // Renewed by who asks for that: the default of a handle may be too short for its response timeout.
     let options = LockOptions { keepalive: Keepalive::Off, ..handle.lock_defaults() };
     handle.lock(&names, options).map(Arc::new)
 }
 
-impl<S: Store> Member<S> {
+impl<S: LimitStore> Member<S> {
     async fn work(self: &Arc<Self>, mut rng: Rng) {
         while unpoisoned(&self.site.state).busy {
             let rest = rng.spread(2_000, 400_000);
@@ -89,10 +89,11 @@ impl<S: Store> Member<S> {
         if rng.in_thousand(500) && options.ttl / 3 + plan.response_timeout < options.ttl {
             options.keepalive = *rng.pick(&[Keepalive::Third, Keepalive::Every(options.ttl / 8)]);
         }
-        if rng.in_thousand(300) {
+        let thievish = plan.factor < 1.0;
+        if rng.in_thousand(if thievish { 700 } else { 300 }) {
             options.priority = *rng.pick(&[-1, 1, 2]);
-            // Such a thief waits for the end of leases: two never hold a name.
-            options.steal = rng.in_thousand(500).then_some(1.0);
+            // One that waits for the end of leases lets two never hold a name.
+            options.steal = rng.in_thousand(if thievish { 800 } else { 500 }).then_some(plan.factor);
         }
         options.reentrant = rng.in_thousand(250);
         options
@@ -172,10 +173,11 @@ impl<S: Store> Member<S> {
             site.history.record(site.world.now(), process, watched);
         }
         let (lost, claimed) = (locked.lost(), locked.claimed());
-        let census = site.census.clone();
+        let shared = self.site.clone();
         self.site.world.spawn(process, async move {
             if claimed.await.is_some() {
-                census.count("lock claimed");
+                shared.census.count("lock claimed");
+                shared.history.record(shared.world.now(), process, What::ToldClaimed { fence });
             }
         });
         self.site.world.spawn(process, async move {
@@ -190,6 +192,7 @@ impl<S: Store> Member<S> {
         let (site, ttl) = (&self.site, options.ttl);
         let obliging = rng.in_thousand(500);
         for _ in 0..rng.between(0, 3) {
+            self.write(&locked, rng);
             match rng.below(10) {
                 // To the brink, and sometimes past the end.
                 0 => site.world.sleep(locked.remaining().saturating_sub(rng.spread(100, 400_000))).await,
@@ -210,7 +213,18 @@ impl<S: Store> Member<S> {
                 break;
             }
         }
+        self.write(&locked, rng);
         self.end(locked, options, rng).await;
+    }
+
+    /// Writes to what the lock guards, whether or not it is still held: that is for the resource to see.
+    fn write(&self, locked: &SimLocked<S>, rng: &mut Rng) {
+        // The other scenes draw as they did.
+        if self.site.plan.factor < 1.0 {
+            for name in locked.names() {
+                self.site.resources.write(name, locked.fence(), rng.spread(500, 2_000_000));
+            }
+        }
     }
 
     /// Gives the lock back, drops it, or keeps it for ever.
@@ -246,7 +260,7 @@ impl<S: Store> Member<S> {
 }
 
 /// Sees that every process that is left can lock all names together, all at once and each in an order of its own.
-pub fn go_on<S: Store>(site: &Arc<Site<S>>) {
+pub fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
     let lockers = unpoisoned(&site.state).lockers.clone();
     for ((process, handle), turned) in lockers.into_iter().zip(0..) {
         let mut names = site.plan.names.clone();
@@ -261,7 +275,7 @@ pub fn go_on<S: Store>(site: &Arc<Site<S>>) {
 }
 
 /// Has a new process lock every name.
-pub fn audit<S: Store>(site: &Arc<Site<S>>) {
+pub fn audit<S: LimitStore>(site: &Arc<Site<S>>) {
     let process = site.world.start(false);
     let shared = site.clone();
     site.world.spawn(process, async move {
@@ -273,7 +287,7 @@ pub fn audit<S: Store>(site: &Arc<Site<S>>) {
     });
 }
 
-async fn try_out<S: Store>(
+async fn try_out<S: LimitStore>(
     site: &Arc<Site<S>>,
     handle: &SimHandle<S>,
     names: &[String],
@@ -286,6 +300,6 @@ async fn try_out<S: Store>(
     locked.release().await.map_err(told)
 }
 
-fn audited<S: Store>(site: &Arc<Site<S>>, process: ProcessId, slot: String, failure: Option<String>) {
+fn audited<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId, slot: String, failure: Option<String>) {
     site.history.record(site.world.now(), process, What::Audited { slot, failure });
 }

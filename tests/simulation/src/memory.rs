@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use leasehold::Micros;
 use leasehold::id::PoolName;
+use leasehold::limits;
 use leasehold::slots::{Answer, Envelope, Reply, Request};
+use leasehold::store::ledger::MemoryLedger;
 use leasehold::store::memory::MemoryPool;
-use leasehold::store::{Listener, MemoryStore, Store, StoreError, StorePool, Watch};
+use leasehold::store::{LimitStore, Listener, MemoryStore, Store, StoreError, StoreLedger, StorePool, Watch};
 
+use crate::charges;
 use crate::facts;
 use crate::history::{Fact, History, Performance, What};
 use crate::server::BEGINNING;
@@ -66,6 +69,36 @@ impl Store for ObservedMemory {
         // Memory answers at once.
         let _watch = inner.watch(listener).now_or_never().and_then(Result::ok).flatten();
         ObservedPool { inner, world: self.world.clone(), history: self.history.clone(), called, _watch }
+    }
+}
+
+/// Limits in it.
+pub struct ObservedLedger {
+    inner: Arc<MemoryLedger>,
+    world: World,
+    history: History,
+}
+
+impl LimitStore for ObservedMemory {
+    type Ledger = ObservedLedger;
+
+    fn ledger(&self, scope: &PoolName) -> ObservedLedger {
+        let inner = self.inner.ledger(scope);
+        ObservedLedger { inner, world: self.world.clone(), history: self.history.clone() }
+    }
+}
+
+impl StoreLedger for ObservedLedger {
+    fn charge_now(&self, request: &limits::Request) -> Option<limits::Reply> {
+        let reply = self.inner.charge_now(request)?;
+        let now = self.world.now();
+        let done = charges::of_memory(BEGINNING + now, request, &reply);
+        self.history.record(now, NATURE, What::Charged(done));
+        Some(reply)
+    }
+
+    async fn charge(&self, envelope: &limits::Envelope) -> Result<limits::Answer, StoreError> {
+        self.inner.charge(envelope).await
     }
 }
 

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
-use leasehold::store::redis::{Resp, SCRIPT, Transport, TransportError};
+use leasehold::store::redis::{Resp, Transport, TransportError};
 use leasehold::store::{Listener, Watch};
-use sha1_smol::Sha1;
 
 use crate::census::Census;
+use crate::charges::SentCharges;
 use crate::doubles;
 use crate::history::{History, What};
 use crate::planted::{Planted, PlantedFault};
 use crate::rng::Rng;
-use crate::server::Server;
+use crate::server::{Scripts, Server};
 use crate::world::{Instant, NATURE, ProcessId, World, unpoisoned};
 
 /// How often things go wrong, in thousandths of all messages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Odds {
     /// A request never arrives.
     pub lost_request: u64,
@@ -31,6 +31,20 @@ pub struct Odds {
     pub slow: u64,
     /// A message of the server to its listeners is lost, doubled or late.
     pub push: u64,
+}
+
+impl Odds {
+    /// Each misfortune of a storm as often as it falls out, or never; none of messages to listeners.
+    pub fn of_storm(rng: &mut Rng) -> Self {
+        Odds {
+            lost_request: rng.perhaps(60),
+            lost_reply: rng.perhaps(60),
+            doubled: rng.perhaps(60),
+            late: rng.perhaps(30),
+            slow: rng.perhaps(200),
+            push: 0,
+        }
+    }
 }
 
 /// How a process is cut off.
@@ -49,8 +63,7 @@ pub struct Network {
     history: History,
     census: Census,
     bug: Option<Planted>,
-    /// The script with the bug in it, and its digest.
-    script: Arc<(String, String)>,
+    scripts: Arc<Scripts>,
     state: Arc<Mutex<State>>,
 }
 
@@ -88,8 +101,6 @@ impl Network {
         odds: Odds,
         bug: Option<Planted>,
     ) -> Self {
-        let script = bug.map_or_else(|| SCRIPT.to_owned(), |bug| bug.script());
-        let digest = Sha1::from(&script).digest().to_string();
         let state = State {
             server: Server::new(),
             odds,
@@ -106,7 +117,7 @@ impl Network {
             history: history.clone(),
             census: census.clone(),
             bug,
-            script: Arc::new((script, digest)),
+            scripts: Arc::new(Scripts::new(bug)),
             state: Arc::new(Mutex::new(state)),
         }
     }
@@ -155,6 +166,12 @@ impl Network {
         let sent = self.world.now();
         self.census.count("commands");
         let Some((cut, fate)) = self.depart(process, sent) else { return std::future::pending().await };
+        if let Some(bug) = self.bug
+            && let Some(answer) = doubles::swallow(bug.fault, &command, &self.world)
+            && self.lock().rng.in_thousand(500)
+        {
+            return Ok(answer);
+        }
         let reply = match cut {
             Some(Cut::Refused) => {
                 self.world.sleep(fate.flight.unwrap_or(500)).await;
@@ -195,15 +212,18 @@ impl Network {
             self.world.spawn(NATURE, async move {
                 network.world.sleep(flight).await;
                 network.wait_while_hung().await;
-                let reply = network.perform(&command);
+                let reply = network.perform(process, &command);
                 // What is doubled is what got through: a refusal is the server's last word on a command,
                 // or no client could ever send anything anew.
                 if let (Some(later), Resp::Text(_)) = (fate.copy, &reply) {
                     let network = network.clone();
+                    // The end of a reservation may come again on any way, as from a client that has restarted.
+                    let settles = SentCharges::read(&command).is_some_and(|sent| sent.only_settles());
+                    let command = if settles { doubles::other_lane(&command) } else { command };
                     network.world.clone().spawn(NATURE, async move {
                         network.world.sleep(later).await;
                         network.wait_while_hung().await;
-                        network.perform(&command);
+                        network.perform(process, &command);
                     });
                 }
                 let back = network.lock().flight();
@@ -252,10 +272,10 @@ impl Network {
     }
 
     /// The server performs a command and tells its listeners.
-    fn perform(&self, command: &[String]) -> Resp {
+    fn perform(&self, process: ProcessId, command: &[String]) -> Resp {
         let mut state = self.lock();
         let now = self.world.now();
-        let reply = state.server.perform(now, command, &self.script, &self.history);
+        let reply = state.server.perform(now, process, command, &self.scripts, &self.history);
         for (channel, calls) in state.server.published() {
             let listeners: Vec<_> = state
                 .listeners

@@ -1,13 +1,14 @@
 //! What one world is made of, drawn from its seed: each world has some kinds of faults and not others, so that
 //! rare ones are not drowned by frequent ones.
 
-use leasehold::client::{Keepalive, PoolOptions};
+use leasehold::client::{Keepalive, LimitKind, LimitOptions, Outage, PoolOptions};
 use leasehold::id::SlotId;
 use leasehold::slots::{SlotSpec, Strategy};
 
 use crate::chain::{LONGEST_FLIGHT, LONGEST_LAG};
 use crate::network::Odds;
 use crate::rng::Rng;
+use crate::selections::LAG;
 
 const SECOND: u64 = 1_000_000;
 
@@ -55,6 +56,104 @@ pub enum Scene {
     Pools,
     /// They lock names.
     Locks,
+    /// The same, and thieves do not wait for the end of leases.
+    Thefts,
+    /// They charge limits.
+    Limits,
+    /// They select tokens.
+    Tokens,
+}
+
+/// The wallet of a world.
+#[derive(Clone, Debug, Default)]
+pub struct TokensPlan {
+    /// How many tokens it has, as long as it grows.
+    pub tokens: usize,
+    /// The longest page of its source.
+    pub page: usize,
+    /// How far a page lags behind at most.
+    pub lag: u64,
+    /// How often, in thousandths, the source fails.
+    pub failures: u64,
+    /// Whether the source is asked whether what was had is unspent.
+    pub verify: bool,
+    /// Whether selections are renewed.
+    pub keepalive: bool,
+    /// Whether a bug is planted in the source: it says that there is nothing when it fails.
+    pub errors_as_empty: bool,
+}
+
+/// A limit of a world.
+#[derive(Clone, Debug)]
+pub struct LimitPlan {
+    /// Its name.
+    pub name: String,
+    /// How it is counted.
+    pub kind: LimitKind,
+    /// The most, one after the other.
+    pub maxes: Vec<u128>,
+    /// How long each of them is so.
+    pub term: u64,
+    /// Its period; 0 if it has none.
+    pub period: u64,
+    /// The most at once, or when the periods begin.
+    pub extra: u64,
+    /// Whether an outage leaves it open.
+    pub open: bool,
+}
+
+impl LimitPlan {
+    fn new(rng: &mut Rng, at: usize) -> Self {
+        use LimitKind::{Budget, Gcra, InFlight, Lifetime, Refill, Rolling};
+        let kind =
+            *rng.pick(&[Refill, Refill, Gcra, Gcra, Rolling, Rolling, Budget, Budget, Lifetime, InFlight]);
+        let period = match kind {
+            Lifetime | InFlight => 0,
+            Budget => rng.between(2 * SECOND, 20 * SECOND),
+            _ => rng.spread(300_000, 12 * SECOND),
+        };
+        let most: u128 = match kind {
+            InFlight => rng.between(1, 6).into(),
+            // Amounts that no double holds.
+            Lifetime | Budget if rng.in_thousand(500) => {
+                1_000_000_000_000_000_000_000_000_000_000 + u128::from(rng.bits())
+            }
+            Lifetime => rng.between(100, 1_000).into(),
+            Refill if rng.in_thousand(250) => rng.between(1 << 40, 1_000_000_000_000_000).into(),
+            _ => rng.between(4, 40).into(),
+        };
+        let maxes =
+            if rng.in_thousand(250) { vec![most, (most / 2).max(1), most * 3 / 4 + 1] } else { vec![most] };
+        let extra = match kind {
+            Gcra => rng.between(1, (most / 2).min(1 << 40) as u64),
+            Budget => rng.below(period),
+            _ => 0,
+        };
+        let term = rng.between(3 * SECOND, 20 * SECOND);
+        LimitPlan {
+            name: format!("limit-{at}"),
+            kind,
+            maxes,
+            term,
+            period,
+            extra,
+            open: rng.in_thousand(300),
+        }
+    }
+
+    /// The most at a time.
+    pub fn max(&self, now: u64) -> u128 {
+        self.maxes[(now / self.term) as usize % self.maxes.len()]
+    }
+
+    /// The options with which it is opened.
+    pub fn options(&self, max: u128) -> LimitOptions {
+        let options = LimitOptions::new(max, self.period).kind(self.kind);
+        let outage = if self.open { Outage::Open } else { Outage::Closed };
+        let burst = (self.kind == LimitKind::Gcra).then_some(self.extra);
+        let offset = if self.kind == LimitKind::Budget { self.extra } else { 0 };
+        LimitOptions { burst, offset, outage, ..options }
+    }
 }
 
 /// A world's plan.
@@ -70,6 +169,10 @@ pub struct Plan {
     pub accounts: Vec<(String, u64)>,
     /// All names that are locked.
     pub names: Vec<String>,
+    /// All limits.
+    pub limits: Vec<LimitPlan>,
+    /// The wallet.
+    pub tokens: TokensPlan,
     /// Processes at one time, and workers of each.
     pub processes: usize,
     /// Workers of each process.
@@ -90,13 +193,43 @@ pub struct Plan {
     pub drift: bool,
     /// How often, in thousandths, an acquisition is dropped before its end.
     pub cancels: u64,
+    /// The stolen consistency factor of those who steal.
+    pub factor: f64,
 }
 
 impl Plan {
     /// The plan of a seed.
     pub fn new(rng: &mut Rng, scene: Scene, redis: bool) -> Self {
         let plan = Plan::of_pools(rng, redis);
-        if scene == Scene::Pools { plan } else { Plan::of_locks(rng, plan) }
+        match scene {
+            Scene::Pools => plan,
+            Scene::Locks => Plan::of_locks(rng, plan),
+            Scene::Thefts => Plan::of_thefts(rng, plan),
+            Scene::Limits => Plan::of_limits(rng, plan),
+            Scene::Tokens => Plan::of_tokens(rng, plan),
+        }
+    }
+
+    /// The same with a wallet for pools.
+    fn of_tokens(rng: &mut Rng, plan: Plan) -> Self {
+        let plan = Plan::of_locks(rng, plan);
+        let tokens = TokensPlan {
+            tokens: rng.between(2, 40) as usize,
+            page: rng.between(3, 60) as usize,
+            lag: if rng.in_thousand(500) { LAG } else { 0 },
+            failures: if rng.in_thousand(500) { rng.below(100) } else { 0 },
+            verify: rng.in_thousand(250),
+            keepalive: rng.in_thousand(500),
+            errors_as_empty: false,
+        };
+        Plan { scene: Scene::Tokens, names: Vec::new(), tokens, ..plan }
+    }
+
+    /// The same with limits for pools.
+    fn of_limits(rng: &mut Rng, plan: Plan) -> Self {
+        let plan = Plan::of_locks(rng, plan);
+        let limits = (0..rng.between(2, 5) as usize).map(|at| LimitPlan::new(rng, at)).collect();
+        Plan { scene: Scene::Limits, names: Vec::new(), limits, ..plan }
     }
 
     /// The same with locks for pools: nobody administrates them.
@@ -107,6 +240,27 @@ impl Plan {
         let pool = PoolOptions { ttl: plan.pool.ttl, ..PoolOptions::default() };
         let workers = rng.between(1, 4) as usize;
         Plan { scene: Scene::Locks, accounts: Vec::new(), names, workers, pool, mixed: false, ..plan }
+    }
+
+    /// The same with thieves who do not wait for the end of leases. In some of these worlds all messages arrive: there
+    /// every holder that listens is told in time.
+    fn of_thefts(rng: &mut Rng, plan: Plan) -> Self {
+        use Misfortune::{Crash, Pause};
+        let mut plan = Plan::of_locks(rng, plan);
+        plan.names.truncate(2);
+        plan.factor = *rng.pick(&[0.0, 0.03, 0.2, 0.6]);
+        if rng.in_thousand(400) {
+            plan.misfortunes.retain(|kind| [Crash, Pause].contains(kind));
+            plan.odds = Odds { slow: plan.odds.slow, ..Odds::default() };
+        }
+        plan
+    }
+
+    /// Whether no message is ever lost or late, and nobody is cut off.
+    pub fn is_quiet(&self) -> bool {
+        use Misfortune::{Crash, Pause};
+        let quiet = Odds { slow: self.odds.slow, ..Odds::default() };
+        self.misfortunes.iter().all(|kind| [Crash, Pause].contains(kind)) && self.odds == quiet
     }
 
     fn of_pools(rng: &mut Rng, redis: bool) -> Self {
@@ -162,21 +316,16 @@ impl Plan {
             timeout: 3 * SECOND,
             ageing: *rng.pick(&[0, 0, SECOND]),
         };
-        let mut often = |most: u64| if rng.in_thousand(500) { rng.below(most) } else { 0 };
-        let odds = Odds {
-            lost_request: often(60),
-            lost_reply: often(60),
-            doubled: often(60),
-            late: often(30),
-            slow: often(200),
-            push: often(500),
-        };
+        let mut odds = Odds::of_storm(rng);
+        odds.push = rng.perhaps(500);
         Plan {
             scene: Scene::Pools,
             redis,
             storm: rng.between(50, 90) * SECOND,
             accounts,
             names: Vec::new(),
+            limits: Vec::new(),
+            tokens: TokensPlan::default(),
             processes: rng.between(2, 4) as usize,
             workers: rng.between(1, 3) as usize,
             pool,
@@ -187,6 +336,7 @@ impl Plan {
             mixed: rng.in_thousand(150),
             drift: redis,
             cancels: *rng.pick(&[0, 100, 300]),
+            factor: 1.0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bugs of other systems, planted in doubles of the store and of the transport: the harness must find them all.
 
-use leasehold::store::redis::SCRIPT;
+use leasehold::store::redis::{LIMITS_SCRIPT, SCRIPT};
 
 /// A bug and how it is planted.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,18 @@ pub struct Planted {
 pub enum PlantedFault {
     /// In the script: these texts are replaced by those.
     Script(&'static [(&'static str, &'static str)]),
+    /// The same in the script of limits.
+    Limits(&'static [(&'static str, &'static str)]),
+    /// The source of tokens says that there is none when it fails.
+    SourceAsEmpty,
+    /// The resources that locks guard take every write.
+    CarelessResource,
+    /// Of several servers half of an even number is enough.
+    HalfIsEnough,
+    /// The transport tells every second server nothing of releases, and says that it did.
+    ReleaseToSome,
+    /// The same of renewals.
+    RenewalOfSome,
     /// The transport makes deadlines count from the arrival of the reply.
     DeadlineFromReply,
     /// The transport repeats what got no reply, under another lane.
@@ -26,7 +38,7 @@ pub enum PlantedFault {
     ErrorAsExhausted,
 }
 
-use PlantedFault::Script;
+use PlantedFault::{Limits, Script};
 
 /// Those that are found in worlds in which accounts are leased.
 pub const OF_POOLS: [Planted; 27] = [
@@ -206,21 +218,281 @@ pub const OF_LOCKS: [Planted; 11] = [
     },
 ];
 
+/// Those that are found in worlds in which thieves do not wait for the end of leases.
+pub const OF_THEFTS: [Planted; 8] = [
+    Planted { name: "resource that looks at no fence", fault: PlantedFault::CarelessResource },
+    Planted {
+        name: "fence of whoever was robbed given to the thief",
+        fault: Script(&[(
+            "local top = pool[8] + 1\n    if top < now then top = now end",
+            "local top = math.max(s[8], pool[8])\n    if top == 0 then top = now end",
+        )]),
+    },
+    Planted {
+        name: "thief that does not wait as long as it said",
+        fault: Script(&[(
+            "end_at(s, math.min(s[10], now + card.steal))",
+            "end_at(s, math.min(s[10], now + floor(card.steal / 2)))",
+        )]),
+    },
+    Planted {
+        name: "equals steal from each other",
+        fault: Script(&[("s[15] >= priority then return nil", "s[15] > priority then return nil")]),
+    },
+    Planted {
+        name: "who vanished has stolen all the same",
+        fault: Script(&[(
+            "if s[4] ~= 'l' or claimant(s) then return false end",
+            "if true then return false end",
+        )]),
+    },
+    Planted {
+        name: "claimed lease prolonged",
+        fault: Script(&[("and s[19] ~= '' and stealing('heed')(s)", "and false")]),
+    },
+    Planted {
+        name: "holder not told of its claimant",
+        fault: Script(&[("called = called .. ' !' .. format('%d', s[8])", "")]),
+    },
+    Planted {
+        name: "robbed holder gives back what the thief has",
+        fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
+    },
+];
+
+/// Those that are found in worlds in which limits are charged.
+pub const OF_LIMITS: [Planted; 24] = [
+    Planted {
+        name: "doubled envelope charged twice",
+        fault: Limits(&[
+            ("if ahead == 0 then return", "if false then return"),
+            ("if ahead >= 0 and", "if ahead > 0 and"),
+        ]),
+    },
+    Planted {
+        name: "late envelope charged",
+        fault: Limits(&[("if not_after and wall > not_after then", "if false then")]),
+    },
+    Planted { name: "charge sent again under another lane", fault: PlantedFault::OtherLane },
+    Planted { name: "store error read as allowed", fault: PlantedFault::ErrorAsGrant },
+    Planted {
+        name: "group without roll back",
+        fault: Limits(&[(
+            "local whole = answer or bound_allowed",
+            "local whole = answer or bound_allowed or count > 1",
+        )]),
+    },
+    Planted {
+        name: "group judged by its first limit",
+        fault: Limits(&[("binds = not allowed", "binds = false")]),
+    },
+    Planted {
+        name: "reservation given back twice",
+        fault: Limits(&[("elseif state ~= 'p' then", "elseif state == 'c' then")]),
+    },
+    Planted {
+        name: "reservation given back after its time",
+        fault: Limits(&[
+            ("if not packed or ends <= wall then", "if not packed then"),
+            (
+                "values[held], format('%d', ceil(ttl / 1000)) }",
+                "values[held], format('%d', ceil(ttl / 100)) }",
+            ),
+        ]),
+    },
+    Planted {
+        name: "what was refilled since given back too",
+        fault: Limits(&[("mark and math.max(0, now - mark) or 0, peak", "0, peak")]),
+    },
+    Planted {
+        name: "budget given back in the next period",
+        fault: Limits(&[
+            ("if used == '0' then epoch = false end", ""),
+            (
+                "packed, 'PX', format('%d', ceil(lasts / 1000))",
+                "packed, 'PX', format('%d', ceil(lasts / 500))",
+            ),
+        ]),
+    },
+    Planted {
+        name: "flight that lands when it is given back only",
+        fault: Limits(&[("if what ~= 'commit' or kind == 'f' then", "if what ~= 'commit' then")]),
+    },
+    Planted {
+        name: "clock set back refills",
+        fault: Limits(&[
+            ("if now < r[1] then", "if false then"),
+            ("r[4], r[5], now - r[1], r[7]", "r[4], r[5], math.abs(now - r[1]), r[7]"),
+        ]),
+    },
+    Planted {
+        name: "window shorter by one cell",
+        fault: Limits(&[("if time + span > now then", "if time + span - floor(span / 32) > now then")]),
+    },
+    Planted {
+        name: "cell of a window counts from its first take",
+        fault: Limits(&[(
+            "live[last - 1], live[last] = now, live[last] + cost",
+            "live[last] = live[last] + cost",
+        )]),
+    },
+    Planted {
+        name: "maximum that changes forgets what is used",
+        fault: Limits(&[(
+            "if whole > 0 or part > 0 then",
+            "if r[6] ~= max then whole, part = 0, 0 end\n          if whole > 0 or part > 0 then",
+        )]),
+    },
+    Planted {
+        name: "lowered maximum takes down what is used",
+        fault: Limits(&[(
+            "if whole > 0 or part > 0 then",
+            "if whole >= burst then whole, part = burst, 0 end\n          if whole > 0 or part > 0 then",
+        )]),
+    },
+    Planted {
+        name: "lowered maximum forgotten when the higher one would",
+        fault: Limits(&[("(whole or r[21])", "whole")]),
+    },
+    Planted {
+        name: "given back what a higher maximum has refilled",
+        fault: Limits(&[("or 0, peak, period)", "or 0, max, period)")]),
+    },
+    Planted {
+        name: "reservation that outlives a reset",
+        fault: Limits(&[("parts[6 + 3 * j] ~= epoch", "false")]),
+    },
+    Planted {
+        name: "cost above the maximum allowed of what is unused",
+        fault: Limits(&[("or up + cost <= burst", "or up + cost <= burst or up == 0")]),
+    },
+    Planted {
+        name: "record forgotten before its time",
+        fault: Limits(&[(
+            "packed, 'PX', format('%d', ceil(lasts / 1000))",
+            "packed, 'PX', format('%d', ceil(lasts / 2000))",
+        )]),
+    },
+    Planted {
+        name: "amounts compared as numbers",
+        fault: Limits(&[(
+            "if #a ~= #b then return #a < #b end\n          return a < b",
+            "return tonumber(a) < tonumber(b)",
+        )]),
+    },
+    Planted {
+        name: "refill rounded up",
+        fault: Limits(&[(
+            "if part < 0 then whole, part = whole - 1, part + r[3] end\n          if whole < 0",
+            "if part ~= 0 then whole, part = whole - 1, 0 end\n          if whole < 0",
+        )]),
+    },
+    Planted {
+        name: "time told of a refusal too soon",
+        fault: Limits(&[(
+            "retry = math.min(quotient + ceil((rest + part) / max)",
+            "retry = math.min(quotient + floor((rest + part) / max)",
+        )]),
+    },
+];
+
+/// Those that are found in worlds in which tokens are selected.
+pub const OF_TOKENS: [Planted; 11] = [
+    Planted {
+        name: "token claimed that another has",
+        fault: Script(&[(
+            "local can = not s or s[4] == 'r'",
+            "local can = not s or s[4] == 'r' or s[4] == 'l'",
+        )]),
+    },
+    Planted {
+        name: "any holder takes a token's place",
+        fault: Script(&[("s[4] == 'l' and s[17] == holder and", "s[4] == 'l' and")]),
+    },
+    Planted {
+        name: "delayed claim takes the place of a later one",
+        fault: Script(&[("can = s[9] <= tonumber(args[at + 13])", "can = true")]),
+    },
+    Planted {
+        name: "one token of all that are free",
+        fault: Script(&[(
+            "if #found == ask[9] then break end\nif not seen",
+            "if #found == 1 then break end\nif not seen",
+        )]),
+    },
+    Planted {
+        name: "release of a token without fence check",
+        fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
+    },
+    Planted {
+        name: "sweep frees tokens that are held",
+        fault: Script(&[(
+            "format('%d', 2533274790395904 + now), 'LIMIT'",
+            "format('%d', 2533274790395904 + now + 1500000), 'LIMIT'",
+        )]),
+    },
+    Planted {
+        name: "late claim of tokens performed",
+        fault: Script(&[("if not_after and now > not_after then", "if false then")]),
+    },
+    Planted {
+        name: "record of a token left behind",
+        fault: Script(&[("if mode == 'r' or mode == 'p' then", "if mode == 'r' then")]),
+    },
+    Planted {
+        name: "tokens granted after an empty restart",
+        fault: Script(&[
+            ("if seen > 0 then", "if seen < 0 then"),
+            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+        ]),
+    },
+    Planted {
+        name: "deadline of a selection counted from the reply",
+        fault: PlantedFault::DeadlineFromReply,
+    },
+    Planted { name: "source that fails read as an empty wallet", fault: PlantedFault::SourceAsEmpty },
+];
+
+/// Those that are found in worlds in which a majority of servers grants locks.
+pub const OF_QUORUMS: [Planted; 6] = [
+    Planted { name: "half of the servers is enough", fault: PlantedFault::HalfIsEnough },
+    Planted { name: "release told to some servers only", fault: PlantedFault::ReleaseToSome },
+    Planted { name: "extension told to some servers only", fault: PlantedFault::RenewalOfSome },
+    Planted { name: "server that fails read as a vote", fault: PlantedFault::ErrorAsGrant },
+    Planted {
+        name: "server that restarted empty votes at once",
+        fault: Script(&[
+            ("if seen > 0 then", "if seen < 0 then"),
+            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+        ]),
+    },
+    Planted {
+        name: "fences of servers are counters",
+        fault: Script(&[("if top < now then top = now end", "")]),
+    },
+];
+
 impl Planted {
-    /// The script with the bug in it.
+    /// The scripts of slots and of limits, with the bug in one of them.
     ///
     /// # Panics
     /// If the text that the bug replaces is not in the script (any more): the bug must be planted anew.
-    pub fn script(&self) -> String {
-        let mut script = SCRIPT.to_owned();
-        if let Script(replacements) = self.fault {
-            // The script stands without its indents, and with the values of its constants.
-            let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
-            for (from, to) in replacements {
-                let from = plain(from);
-                assert!(script.contains(&from), "{}: the script has no {from:?}", self.name);
-                script = script.replacen(&from, &plain(to), 1);
-            }
+    pub fn scripts(&self) -> (String, String) {
+        match self.fault {
+            Script(replacements) => (self.planted(SCRIPT, replacements), LIMITS_SCRIPT.to_owned()),
+            Limits(replacements) => (SCRIPT.to_owned(), self.planted(LIMITS_SCRIPT, replacements)),
+            _ => (SCRIPT.to_owned(), LIMITS_SCRIPT.to_owned()),
+        }
+    }
+
+    fn planted(&self, script: &str, replacements: &[(&str, &str)]) -> String {
+        // The script stands without its indents, and with the values of its constants.
+        let plain = |text: &str| text.split('\n').map(str::trim_start).collect::<Vec<_>>().join("\n");
+        let mut script = script.to_owned();
+        for (from, to) in replacements {
+            let from = plain(from);
+            assert!(script.contains(&from), "{}: the script has no {from:?}", self.name);
+            script = script.replacen(&from, &plain(to), 1);
         }
         script
     }
@@ -232,9 +504,17 @@ mod tests {
 
     #[test]
     fn every_bug_finds_its_place_in_the_script() {
-        for bug in OF_POOLS.iter().chain(&OF_LOCKS) {
-            let changed = bug.script() != SCRIPT;
-            assert_eq!(changed, matches!(bug.fault, Script(_)), "{}", bug.name);
+        for bug in OF_POOLS
+            .iter()
+            .chain(&OF_LOCKS)
+            .chain(&OF_THEFTS)
+            .chain(&OF_LIMITS)
+            .chain(&OF_TOKENS)
+            .chain(&OF_QUORUMS)
+        {
+            let (slots, limits) = bug.scripts();
+            assert_eq!(slots != SCRIPT, matches!(bug.fault, Script(_)), "{}", bug.name);
+            assert_eq!(limits != LIMITS_SCRIPT, matches!(bug.fault, Limits(_)), "{}", bug.name);
         }
     }
 }

@@ -39,6 +39,11 @@ impl Rng {
         self.below(1_000) < count
     }
 
+    /// In half of all worlds nothing, and else less than `most`.
+    pub fn perhaps(&mut self, most: u64) -> u64 {
+        if self.in_thousand(500) { self.below(most) } else { 0 }
+    }
+
     /// One of these.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len() as u64) as usize]

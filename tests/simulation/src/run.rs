@@ -4,19 +4,22 @@ use std::sync::{Arc, Mutex};
 
 use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
 use leasehold::id::SlotId;
-use leasehold::store::Store;
+use leasehold::store::LimitStore;
 use leasehold::store::redis::RedisStore;
 
 use crate::census::Census;
 use crate::chain::{Chain, Told};
 use crate::checker::{self, Rules, Violation};
 use crate::history::{Event, History, What};
+use crate::limiting;
 use crate::locking;
 use crate::memory::ObservedMemory;
 use crate::network::{Network, SimTransport, record_reach};
 use crate::plan::{Misfortune, Plan, Scene};
-use crate::planted::Planted;
+use crate::planted::{Planted, PlantedFault};
+use crate::resources::Resources;
 use crate::rng::Rng;
+use crate::selecting::{self, SETTLE, SimSource};
 use crate::storm::Storm;
 use crate::workload::{Site, SiteState, open, start};
 use crate::world::{NATURE, ProcessId, World, unpoisoned};
@@ -25,6 +28,10 @@ use crate::world::{NATURE, ProcessId, World, unpoisoned};
 const CALM: u64 = 45_000_000;
 /// How long the processes that are left may take to lease once more.
 const GOING_ON: u64 = 30_000_000;
+/// Within how long a holder that listens hears that its lease is claimed, in one process and over a network: a message,
+/// a question and its answer.
+const TOLD_AT_ONCE: u64 = 10_000;
+const TOLD_FROM_AFAR: u64 = 1_500_000;
 /// How long the audit may take.
 const AUDIT: u64 = 60_000_000;
 
@@ -43,9 +50,12 @@ pub struct Run {
 /// Runs the world of a seed. Counts go to `census`.
 pub fn run(seed: u64, scene: Scene, redis: bool, bug: Option<Planted>, census: &Census) -> Run {
     let mut rng = Rng::new(seed.wrapping_mul(2) + u64::from(redis));
-    let plan = Plan::new(&mut rng, scene, redis);
+    let mut plan = Plan::new(&mut rng, scene, redis);
+    plan.tokens.errors_as_empty = matches!(bug, Some(Planted { fault: PlantedFault::SourceAsEmpty, .. }));
     let world = World::new(rng.bits());
     let history = History::default();
+    let careless = matches!(bug, Some(Planted { fault: PlantedFault::CarelessResource, .. }));
+    let resources = Resources::new(&world, &history, careless);
     if !redis {
         let store = ObservedMemory::new(&world, &history);
         let memory = store.clone();
@@ -53,6 +63,8 @@ pub fn run(seed: u64, scene: Scene, redis: bool, bug: Option<Planted>, census: &
             store: Box::new(move |_| store.clone()),
             network: None,
             records: Box::new(move || memory.records()),
+            told_within: Some(TOLD_AT_ONCE),
+            resources,
         };
         return play(world, history, census, plan, rng, ground);
     }
@@ -63,21 +75,27 @@ pub fn run(seed: u64, scene: Scene, redis: bool, bug: Option<Planted>, census: &
         store: Box::new(move |process| RedisStore::new(SimTransport::new(&ways, process, pushed))),
         network: Some(network),
         records: Box::new(move || server.with_server(|server| server.records(clock.now()))),
+        told_within: pushed.then_some(TOLD_FROM_AFAR),
+        resources,
     };
     play(world, history, census, plan, rng, ground)
 }
 
 /// The store of a world.
-struct Ground<S: Store> {
+struct Ground<S: LimitStore> {
     /// Makes a process's way to it.
     store: Box<dyn Fn(ProcessId) -> S + Send + Sync>,
     /// The network, if it is behind one.
     network: Option<Network>,
     /// All slots and tickets of which it keeps anything.
     records: Box<dyn Fn() -> Vec<String>>,
+    /// Within how long whoever listens is told by it, if nothing is lost.
+    told_within: Option<u64>,
+    /// What its locks guard.
+    resources: Resources,
 }
 
-fn play<S: Store>(
+fn play<S: LimitStore>(
     world: World,
     history: History,
     census: &Census,
@@ -85,14 +103,21 @@ fn play<S: Store>(
     mut rng: Rng,
     ground: Ground<S>,
 ) -> Run {
-    let Ground { store, network, records } = ground;
+    let Ground { store, network, records, told_within, resources } = ground;
     let chain = Chain::new(&world, &history, census, rng.fork(2), plan.accounts.iter().cloned());
     let state = Mutex::new(SiteState::new(rng.fork(3)));
+    // The other scenes draw as they did.
+    let source = SimSource::new(&world, &history, &plan.tokens, rng.clone().fork(5));
+    if plan.scene == Scene::Tokens {
+        source.grow();
+    }
     let site = Arc::new(Site {
         world: world.clone(),
         history: history.clone(),
         census: census.clone(),
         chain: chain.clone(),
+        source: source.clone(),
+        resources,
         plan: plan.clone(),
         store,
         state,
@@ -104,6 +129,7 @@ fn play<S: Store>(
     world.run_until(plan.storm);
     unpoisoned(&site.state).busy = false;
     chain.calm();
+    source.calm();
     if let Some(network) = &network {
         network.calm();
         record_reach(network, true);
@@ -114,12 +140,16 @@ fn play<S: Store>(
     left_over(&site);
     match plan.scene {
         Scene::Pools => go_on(&site),
-        Scene::Locks => locking::go_on(&site),
+        Scene::Locks | Scene::Thefts => locking::go_on(&site),
+        Scene::Limits => limiting::go_on(&site),
+        Scene::Tokens => selecting::go_on(&site),
     }
     world.run_until(plan.storm + CALM + GOING_ON);
     match plan.scene {
         Scene::Pools => audit(&site),
-        Scene::Locks => locking::audit(&site),
+        Scene::Locks | Scene::Thefts => locking::audit(&site),
+        Scene::Limits => limiting::audit(&site),
+        Scene::Tokens => selecting::audit(&site),
     }
     world.run_until(plan.storm + CALM + GOING_ON + AUDIT);
     if let Some(network) = &network {
@@ -127,9 +157,13 @@ fn play<S: Store>(
             history.record(world.now(), process, What::Attempts { most });
         }
     }
-    if plan.scene == Scene::Locks {
-        history.record(world.now(), NATURE, What::LeftBehind(records()));
-    }
+    let left: Vec<String> = match plan.scene {
+        Scene::Pools => Vec::new(),
+        Scene::Locks | Scene::Thefts | Scene::Tokens => records(),
+        // What is used for good is kept for good.
+        Scene::Limits => records().into_iter().filter(|record| !record.contains(":limit:l:")).collect(),
+    };
+    history.record(world.now(), NATURE, What::LeftBehind(left));
     let lasted = world.now();
     census.add("tasks run", world.polls());
     world.end();
@@ -145,18 +179,29 @@ fn play<S: Store>(
     let events = history.take();
     census.add("events", events.len() as u64);
     let rules = Rules {
-        ttl: plan.pool.ttl,
+        // No lock lives longer.
+        ttl: if plan.scene == Scene::Tokens { plan.pool.ttl.max(SETTLE) } else { plan.pool.ttl },
         doubt_rest: plan.pool.doubt_rest,
-        accounts: plan.accounts.iter().map(|(account, _)| account).chain(&plan.names).cloned().collect(),
+        accounts: plan
+            .accounts
+            .iter()
+            .map(|(account, _)| account)
+            .chain(&plan.names)
+            .chain(plan.limits.iter().map(|limit| &limit.name))
+            .cloned()
+            .chain((plan.scene == Scene::Tokens).then(|| "wallet".to_owned()))
+            .collect(),
         mixed: plan.mixed || plan.misfortunes.contains(&Misfortune::Removal),
         workers: plan.workers as u64,
         drift: plan.drift,
+        patience: (plan.pool.ttl as f64 * plan.factor) as u64,
+        prompt: told_within.filter(|_| plan.is_quiet()),
     };
     let violation = checker::judge(&rules, &events, census);
     Run { plan, violation, events, lasted }
 }
 
-fn left_over<S: Store>(site: &Arc<Site<S>>) {
+fn left_over<S: LimitStore>(site: &Arc<Site<S>>) {
     let state = unpoisoned(&site.state);
     for (&process, pool) in &state.pools {
         let statistics = pool.statistics();
@@ -168,7 +213,7 @@ fn left_over<S: Store>(site: &Arc<Site<S>>) {
 }
 
 /// Sees that every process that is left can still lease, with what it knows from before.
-fn go_on<S: Store>(site: &Arc<Site<S>>) {
+fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
     let pools = unpoisoned(&site.state).pools.clone();
     for (process, pool) in pools {
         let shared = site.clone();
@@ -193,7 +238,7 @@ fn go_on<S: Store>(site: &Arc<Site<S>>) {
 }
 
 /// Leases every account, signs with the nonce that comes with it, and sees that the chain takes it.
-fn audit<S: Store>(site: &Arc<Site<S>>) {
+fn audit<S: LimitStore>(site: &Arc<Site<S>>) {
     let process = site.world.start(false);
     let shared = site.clone();
     site.world.spawn(process, async move {
@@ -211,7 +256,7 @@ fn audit<S: Store>(site: &Arc<Site<S>>) {
     });
 }
 
-async fn inspect<S: Store>(
+async fn inspect<S: LimitStore>(
     site: &Arc<Site<S>>,
     pool: &crate::workload::SimPool<S>,
     slot: &str,

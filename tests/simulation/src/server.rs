@@ -3,15 +3,38 @@
 use std::collections::{BTreeSet, HashSet};
 
 use leasehold::slots::Calls;
-use leasehold::store::redis::{Resp, SCRIPT, heard};
+use leasehold::store::redis::{LIMITS_SCRIPT, Resp, SCRIPT, heard};
 use leasehold_embedded::{EmbeddedRedis, Fault, Resp as Raw, Snapshot};
 
+use sha1_smol::Sha1;
+
+use crate::charges::{SentCharges, is_of_limits};
 use crate::facts::{KEYS, Sent};
 use crate::history::{History, What};
-use crate::world::{Instant, NATURE};
+use crate::planted::Planted;
+use crate::world::{Instant, NATURE, ProcessId};
 
 /// The server's time when a world begins.
 pub const BEGINNING: u64 = 1_700_000_000_123_456;
+
+/// The scripts that a server is given in place of the library's, each with its digest.
+pub struct Scripts {
+    slots: (String, String),
+    limits: (String, String),
+}
+
+impl Scripts {
+    /// The library's own, or those with a bug in them.
+    pub fn new(bug: Option<Planted>) -> Self {
+        let own = || (SCRIPT.to_owned(), LIMITS_SCRIPT.to_owned());
+        let (slots, limits) = bug.map_or_else(own, |bug| bug.scripts());
+        let named = |text: String| {
+            let digest = Sha1::from(&text).digest().to_string();
+            (text, digest)
+        };
+        Scripts { slots: named(slots), limits: named(limits) }
+    }
+}
 
 /// A server.
 pub struct Server {
@@ -21,6 +44,8 @@ pub struct Server {
     replica: Option<Snapshot>,
     /// The keys of each pool that was ever asked for: slots, places, line and tickets.
     pools: BTreeSet<Vec<String>>,
+    /// All keys of limits and of their reservations.
+    limits: BTreeSet<String>,
     /// All answers, to tell one that is given again from one that is new.
     answers: HashSet<String>,
 }
@@ -32,12 +57,16 @@ impl Server {
             skew: 0,
             replica: None,
             pools: BTreeSet::new(),
+            limits: BTreeSet::new(),
             answers: HashSet::new(),
         }
     }
 
     /// Sets the clock forward or back.
     pub fn step_clock(&mut self, now: Instant, by: i64, history: &History) {
+        // What has expired is gone, wherever the clock goes.
+        self.redis.set_time(self.clock(now));
+        self.redis.key_count();
         self.skew += by;
         self.redis.set_time(self.clock(now));
         history.record(now, NATURE, What::ClockStepped(by));
@@ -73,6 +102,13 @@ impl Server {
         history.record(now, NATURE, What::Wiped);
     }
 
+    /// Forgets its keys, while it runs: nothing of it tells so.
+    pub fn flush(&mut self, now: Instant, history: &History) {
+        self.redis.set_time(self.clock(now));
+        self.redis.command(&[b"FLUSHALL"]);
+        history.record(now, NATURE, What::Flushed);
+    }
+
     /// The replica is up to date, and from here on behind. False if there is nothing to copy.
     pub fn copy(&mut self, now: Instant, history: &History) -> bool {
         if self.redis.key_count() == 0 {
@@ -92,7 +128,7 @@ impl Server {
         true
     }
 
-    /// All slots and tickets of which anything is kept.
+    /// All slots, tickets, limits and reservations of which anything is kept.
     pub fn records(&mut self, now: Instant) -> Vec<String> {
         self.redis.set_time(self.clock(now));
         let mut records = Vec::new();
@@ -110,6 +146,11 @@ impl Server {
                 }));
             }
         }
+        for key in self.limits.clone() {
+            if self.redis.command(&[b"EXISTS", key.as_bytes()]) == Raw::Int(1) {
+                records.push(key);
+            }
+        }
         records
     }
 
@@ -117,18 +158,20 @@ impl Server {
     pub(crate) fn perform(
         &mut self,
         now: Instant,
+        process: ProcessId,
         command: &[String],
-        script: &(String, String),
+        scripts: &Scripts,
         history: &History,
     ) -> Resp {
         self.redis.set_time(self.clock(now));
-        let (text, digest) = script;
+        let of_limits = is_of_limits(command);
+        let (text, digest) = if of_limits { &scripts.limits } else { &scripts.slots };
         let words: Vec<&[u8]> = command
             .iter()
             .enumerate()
             .map(|(at, word)| match (at, command[0].as_str()) {
                 (1, "EVAL") => {
-                    assert_eq!(word, SCRIPT, "a script that the simulation does not know");
+                    assert!(of_limits || word == SCRIPT, "a script that the simulation does not know");
                     text.as_bytes()
                 }
                 (1, "EVALSHA") => digest.as_bytes(),
@@ -138,7 +181,17 @@ impl Server {
         let reply = converted(self.redis.command(&words));
         if let (Resp::Text(answer), Some(sent)) = (&reply, Sent::read(command)) {
             self.pools.insert(command[KEYS].to_vec());
-            self.note(now, &sent, answer, history);
+            self.note(now, process, &sent, answer, history);
+        }
+        if let (Resp::Text(answer), Some(sent)) = (&reply, SentCharges::read(command)) {
+            self.limits.extend(SentCharges::keys(command).iter().skip(1).cloned());
+            if let Some(done) = sent.performed(answer) {
+                let number = done.lane.as_ref().map(|(lane, number)| format!("{lane} {number} {}", done.now));
+                // An answer that is given again tells the time of the first.
+                if number.is_none_or(|number| self.answers.insert(number)) {
+                    history.record(now, NATURE, What::Charged(done));
+                }
+            }
         }
         reply
     }
@@ -149,13 +202,13 @@ impl Server {
         self.redis.published().into_iter().map(|(channel, text)| (channel, calls(text))).collect()
     }
 
-    fn note(&mut self, at: Instant, sent: &Sent<'_>, answer: &str, history: &History) {
+    fn note(&mut self, at: Instant, process: ProcessId, sent: &Sent<'_>, answer: &str, history: &History) {
         let Some(done) = sent.performance(answer) else { return };
         // The store's time tells two performances apart: no two fall on one microsecond of a lane.
         if !self.answers.insert(format!("{} {} {}", sent.lane, sent.sequence, done.now)) {
             return;
         }
-        history.record(at, NATURE, What::Performed(done));
+        history.record(at, process, What::Performed(done));
     }
 
     fn clock(&self, now: Instant) -> u64 {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::checker::Breach;
-use crate::history::Fact;
+use crate::history::{Fact, Wish};
+use crate::thefts::InForce;
 use crate::world::Instant;
 
 type Slots = BTreeMap<String, SlotState>;
@@ -19,6 +20,10 @@ pub struct SlotModel {
     claims: HashMap<String, u64>,
     /// By fence: the true time at which the lease has ended in the store.
     ends: HashMap<u64, Instant>,
+    /// When the last claim of what is free was asked.
+    asked: Option<u64>,
+    /// The priority of the last claim that was granted.
+    priority: i64,
     /// Fences of leases that were not prolonged because somebody waits for them.
     claimed: HashSet<u64>,
 }
@@ -26,6 +31,8 @@ pub struct SlotModel {
 #[derive(Clone, Debug, Default)]
 struct SlotState {
     fence: u64,
+    holder: String,
+    priority: i64,
     leased: bool,
     since: u64,
     deadline: u64,
@@ -57,6 +64,35 @@ impl SlotModel {
     /// Whether a slot is leased at the store's time `now`.
     pub fn is_held(&self, slot: &str, now: u64) -> bool {
         self.slots.get(slot).is_some_and(|state| state.leased && state.deadline > now)
+    }
+
+    /// The lease of a slot that is in force at the store's time `now`.
+    pub fn in_force(&self, slot: &str, now: u64) -> Option<InForce> {
+        let state = self.slots.get(slot).filter(|state| state.leased && state.deadline > now)?;
+        Some(InForce { fence: state.fence, priority: state.priority, deadline: state.deadline })
+    }
+
+    /// The slot whose lease of this fence is in force.
+    pub fn slot_of(&self, fence: u64, now: u64) -> Option<&str> {
+        let found = self.slots.iter().find(|(_, state)| state.leased && state.fence == fence)?;
+        self.is_held(found.0, now).then_some(found.0.as_str())
+    }
+
+    /// A lease ended for its claimant at the store's time `ended`; whether it would have lasted.
+    pub fn rob(&mut self, fence: u64, now: u64, ended: u64, doubt_rest: u64) -> bool {
+        let robbed = self.slots.values_mut().find(|state| state.leased && state.fence == fence);
+        let Some(state) = robbed.filter(|state| state.deadline > now) else { return false };
+        state.leased = false;
+        if state.told {
+            state.doubt = true;
+            state.rest_until = state.rest_until.max(ended + doubt_rest);
+        }
+        true
+    }
+
+    /// Whether a slot rests at the store's time `now`.
+    pub fn is_resting(&self, slot: &str, now: u64) -> bool {
+        self.slots.get(slot).is_some_and(|state| state.rest_until > now)
     }
 
     /// A slot that is leased in the store at a true time.
@@ -109,15 +145,10 @@ impl SlotModel {
                 self.ends.entry(*fence).and_modify(|until| *until = end.max(*until)).or_insert(end);
                 Ok(())
             }
-            Fact::Claimed { slot, fence, deadline } => {
-                let state = self.held(now, slot, *fence, "claimed")?;
-                let agreed = state.deadline;
+            // When it ends then those say who know of its claimant.
+            Fact::Claimed { slot, fence, .. } => {
+                self.held(now, slot, *fence, "claimed")?;
                 self.claimed.insert(*fence);
-                // All thieves of these worlds wait for the end of leases.
-                if *deadline != agreed {
-                    let text = format!("{slot} {fence} ends at {deadline} for its claimant, not at {agreed}");
-                    return Err(Breach::new("S6", text));
-                }
                 Ok(())
             }
             Fact::Resynced { slot, fence } => {
@@ -140,11 +171,16 @@ impl SlotModel {
                 }
                 Ok(())
             }
+            Fact::Served(bid) => {
+                self.asked = if let Wish::Free { asked, .. } = bid.wish { Some(asked) } else { None };
+                self.priority = bid.priority;
+                Ok(())
+            }
             // Of those who wait the model of the line knows.
-            Fact::Served(_)
-            | Fact::Refused { .. }
+            Fact::Refused { .. }
             | Fact::Withdrawn { .. }
             | Fact::Offered { .. }
+            | Fact::Called { .. }
             | Fact::Defined { .. } => Ok(()),
             Fact::Changed { slot, change } => {
                 let state = self.slots.entry(slot.clone()).or_default();
@@ -169,14 +205,18 @@ impl SlotModel {
             return Err(Breach::new("S2", format!("{slot} was granted with fence {fence} after {top}")));
         }
         *top = *fence;
-        if self.claims.insert(format!("{holder} {slot}"), *fence).is_some()
-            || self.claims.insert(holder.clone(), now).is_some_and(|before| before != now)
+        // Who claims what is free comes again under its name.
+        if self.asked.is_none()
+            && (self.claims.insert(format!("{holder} {slot}"), *fence).is_some()
+                || self.claims.insert(holder.clone(), now).is_some_and(|before| before != now))
         {
             return Err(Breach::new("E2", format!("the claim {holder} was granted twice")));
         }
         self.ends.insert(*fence, at + (deadline.saturating_sub(now)));
         let state = self.slots.entry(slot.clone()).or_default();
-        if state.leased && state.deadline > now {
+        // It takes the place of what it was granted before it asked.
+        let own = state.holder == *holder && self.asked.is_some_and(|asked| state.since <= asked);
+        if state.leased && state.deadline > now && !own {
             let left = state.deadline - now;
             return Err(Breach::new(
                 "S1",
@@ -202,6 +242,8 @@ impl SlotModel {
         }
         *state = SlotState {
             fence: *fence,
+            holder: holder.clone(),
+            priority: self.priority,
             leased: true,
             since: now,
             deadline: *deadline,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::select;
-use leasehold::store::Store;
+use leasehold::store::LimitStore;
 use leasehold::value::Value;
 use leasehold_embedded::Fault;
 
@@ -16,14 +16,14 @@ use crate::workload::{Site, start};
 use crate::world::{NATURE, ProcessId, unpoisoned};
 
 /// What misfortunes need.
-pub struct Storm<S: Store> {
+pub struct Storm<S: LimitStore> {
     /// Where they happen.
     pub site: Arc<Site<S>>,
     /// The network, if the store is behind one.
     pub network: Option<Network>,
 }
 
-impl<S: Store> Storm<S> {
+impl<S: LimitStore> Storm<S> {
     /// Lets misfortunes happen until the plan's storm is over.
     pub fn rage(self: Arc<Self>, mut rng: Rng) {
         let world = self.site.world.clone();
@@ -151,6 +151,7 @@ impl<S: Store> Storm<S> {
         world.kill(process);
         let left = {
             let mut state = unpoisoned(&self.site.state);
+            state.places.remove(&process);
             (state.kept.remove(&process), state.pools.remove(&process), state.lockers.remove(&process))
         };
         drop(left);

@@ -10,16 +10,19 @@ use leasehold::client::{
     AcquireOptions, Keepalive, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions, Unit,
 };
 use leasehold::id::SlotId;
-use leasehold::store::Store;
+use leasehold::store::LimitStore;
 use leasehold::value::Value;
 use leasehold::{Error, Lease, Pool};
 
 use crate::census::Census;
 use crate::chain::{Chain, Told};
 use crate::history::{History, What};
+use crate::limiting;
 use crate::locking::{self, SimHandle};
 use crate::plan::{Misfortune, Plan, Scene};
+use crate::resources::Resources;
 use crate::rng::Rng;
+use crate::selecting::{self, SimSource};
 use crate::world::{ProcessId, SimRuntime, World, unpoisoned};
 
 /// A pool as a process has it.
@@ -27,7 +30,7 @@ pub type SimPool<S> = Pool<S, SimRuntime>;
 type SimLease<S> = Lease<S, SimRuntime>;
 
 /// Where all processes are.
-pub struct Site<S: Store> {
+pub struct Site<S: LimitStore> {
     /// The world.
     pub world: World,
     /// Its record.
@@ -36,6 +39,10 @@ pub struct Site<S: Store> {
     pub census: Census,
     /// The chain.
     pub chain: Chain,
+    /// The source of tokens.
+    pub source: SimSource,
+    /// What locks guard.
+    pub resources: Resources,
     /// Its plan.
     pub plan: Plan,
     /// Makes a process's way to the store.
@@ -45,20 +52,22 @@ pub struct Site<S: Store> {
 }
 
 /// What changes of a site.
-pub struct SiteState<S: Store> {
+pub struct SiteState<S: LimitStore> {
     /// Whether the workers go on.
     pub busy: bool,
     /// The pools of processes that live, and how many leases each keeps on purpose.
     pub pools: BTreeMap<ProcessId, SimPool<S>>,
-    /// What processes that live lock with.
+    /// What processes that live lock with, or charge limits.
     pub lockers: BTreeMap<ProcessId, SimHandle<S>>,
     /// Leases that are neither given back nor dropped, by process.
     pub kept: BTreeMap<ProcessId, Vec<Box<dyn Any + Send>>>,
+    /// Which place among all processes each has that lives.
+    pub places: BTreeMap<ProcessId, usize>,
     acquires: u64,
     rng: Rng,
 }
 
-impl<S: Store> SiteState<S> {
+impl<S: LimitStore> SiteState<S> {
     /// Nothing yet.
     pub fn new(rng: Rng) -> Self {
         SiteState {
@@ -66,6 +75,7 @@ impl<S: Store> SiteState<S> {
             pools: BTreeMap::new(),
             lockers: BTreeMap::new(),
             kept: BTreeMap::new(),
+            places: BTreeMap::new(),
             acquires: 0,
             rng,
         }
@@ -79,7 +89,7 @@ impl<S: Store> SiteState<S> {
 }
 
 /// One process, as its tasks share it.
-struct Member<S: Store> {
+struct Member<S: LimitStore> {
     site: Arc<Site<S>>,
     process: ProcessId,
     pool: SimPool<S>,
@@ -88,10 +98,14 @@ struct Member<S: Store> {
 }
 
 /// Starts a process and its workers.
-pub fn start<S: Store>(site: &Arc<Site<S>>) -> ProcessId {
-    if site.plan.scene == Scene::Locks {
+pub fn start<S: LimitStore>(site: &Arc<Site<S>>) -> ProcessId {
+    if site.plan.scene != Scene::Pools {
         let rng = unpoisoned(&site.state).rng.fork(0);
-        return locking::start(site, rng);
+        return match site.plan.scene {
+            Scene::Limits => limiting::start(site, rng),
+            Scene::Tokens => selecting::start(site, rng),
+            _ => locking::start(site, rng),
+        };
     }
     let process = site.world.start(site.plan.drift);
     let mut rng = unpoisoned(&site.state).rng.fork(process as u64);
@@ -115,7 +129,7 @@ pub fn start<S: Store>(site: &Arc<Site<S>>) -> ProcessId {
 }
 
 /// Opens the pool, for as long as it takes.
-pub async fn open<S: Store>(
+pub async fn open<S: LimitStore>(
     site: &Arc<Site<S>>,
     process: ProcessId,
     options: leasehold::client::PoolOptions,
@@ -134,7 +148,7 @@ pub async fn open<S: Store>(
     None
 }
 
-impl<S: Store> Member<S> {
+impl<S: LimitStore> Member<S> {
     async fn work(&self, mut rng: Rng) {
         while unpoisoned(&self.site.state).busy {
             let rest = rng.spread(2_000, 400_000);
@@ -221,10 +235,11 @@ impl<S: Store> Member<S> {
         let watched = What::Watched { slot: lease.slot().to_owned(), fence };
         site.history.record(site.world.now(), process, watched);
         let (lost, claimed) = (lease.lost(), lease.claimed());
-        let census = site.census.clone();
+        let shared = site.clone();
         self.site.world.spawn(process, async move {
             if claimed.await.is_some() {
-                census.count("told of a claimant");
+                shared.census.count("told of a claimant");
+                shared.history.record(shared.world.now(), process, What::ToldClaimed { fence });
             }
         });
         self.site.world.spawn(process, async move {

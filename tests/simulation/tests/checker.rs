@@ -6,6 +6,8 @@ use leasehold_simulation::history::{Bid, Event, Fact, Performance, What, Wish};
 use leasehold_simulation::world::ProcessId;
 
 const TTL: u64 = 1_000_000;
+/// Within how long a holder hears that somebody claims its lease.
+const PROMPT: u64 = 50_000;
 
 /// A history that grows.
 #[derive(Default)]
@@ -52,8 +54,16 @@ impl Story {
 
     /// The rule that is broken.
     fn breaks(&self) -> Option<&'static str> {
-        let rules =
-            Rules { ttl: TTL, doubt_rest: 0, accounts: Vec::new(), mixed: false, workers: 1, drift: false };
+        let rules = Rules {
+            ttl: TTL,
+            doubt_rest: 0,
+            accounts: Vec::new(),
+            mixed: false,
+            workers: 1,
+            drift: false,
+            patience: TTL / 2,
+            prompt: Some(PROMPT),
+        };
         judge(&rules, &self.0, &Census::default()).map(|violation| violation.rule)
     }
 }
@@ -66,6 +76,7 @@ fn bid(holder: &str, names: &[&str]) -> Bid {
         ageing: 0,
         waited: 0,
         waits: true,
+        steal: None,
     }
 }
 
@@ -131,4 +142,97 @@ fn after_the_storm_nobody_waits_and_nothing_is_held_or_kept() {
     let left = |records: &[&str]| What::LeftBehind(records.iter().map(|&record| record.to_owned()).collect());
     assert_eq!(Story::locked().then(20_000_000, 0, left(&[])).breaks(), None);
     assert_eq!(Story::locked().then(20_000_000, 0, left(&["HKEYS a"])).breaks(), Some("N2"));
+}
+
+/// Somebody of higher priority waits for `a`, which is locked under 7, and takes it from its holder after a quarter.
+fn robbed() -> Story {
+    let thief = || Bid { priority: 1, steal: Some(TTL / 4), ..bid("2", &["a"]) };
+    let claimed = Fact::Refused { bid: thief(), why: "claimed".to_owned() };
+    let held = Story::locked().believes(20, 1, "a", 10 + TTL);
+    held.store(30, vec![claimed, Fact::Called { fences: vec![7] }])
+}
+
+fn granted_at(at: u64) -> Vec<Fact> {
+    let grant = Fact::Granted {
+        holder: "2".to_owned(),
+        slot: "a".to_owned(),
+        fence: 9,
+        deadline: at + TTL,
+        max_hold: 0,
+        known: false,
+    };
+    let thief = Bid { priority: 1, steal: Some(TTL / 4), ..bid("2", &["a"]) };
+    vec![Fact::Offered { holder: "2".to_owned() }, Fact::Served(thief), grant]
+}
+
+#[test]
+fn a_thief_may_meet_whom_it_robbed_when_its_patience_is_over_and_it_still_waits() {
+    let early = 29 + TTL / 4;
+    let late = 30 + TTL / 4;
+    let met = |at| {
+        robbed().store(at, granted_at(at)).then(
+            at,
+            2,
+            What::Believes { slot: "a".to_owned(), fence: 9, until: at + TTL },
+        )
+    };
+    assert_eq!(met(late).breaks(), None);
+    assert_eq!(met(early).breaks(), Some("S1"), "too soon");
+    let gone = robbed().store(40, vec![Fact::Withdrawn { holder: "2".to_owned() }]);
+    let other = Fact::Granted {
+        holder: "3".to_owned(),
+        slot: "a".to_owned(),
+        fence: 9,
+        deadline: late + TTL,
+        max_hold: 0,
+        known: false,
+    };
+    let next = gone.store(late, vec![Fact::Served(bid("3", &["a"])), other]);
+    assert_eq!(next.breaks(), Some("S1"), "the thief has gone");
+}
+
+#[test]
+fn who_hears_that_it_is_claimed_relies_on_it_no_longer_than_its_claimant_lets_it() {
+    let ends = 30 + TTL / 4;
+    let told = |fence| {
+        let said = Fact::Claimed { slot: "a".to_owned(), fence: 7, deadline: ends };
+        robbed().store(35, vec![said]).then(38, 1, What::ToldClaimed { fence })
+    };
+    let believes = |story: Story, until| {
+        story.then(40, 1, What::Believes { slot: "a".to_owned(), fence: 7, until }).breaks()
+    };
+    assert_eq!(believes(told(7), ends), None);
+    assert_eq!(believes(told(7), ends + 1), Some("S4"));
+    assert_eq!(believes(robbed(), 10 + TTL), None, "it does not know");
+}
+
+#[test]
+fn who_listens_hears_of_its_claimant_in_time() {
+    let claimed = Fact::Refused {
+        bid: Bid { priority: 1, steal: Some(TTL / 4), ..bid("2", &["a"]) },
+        why: "claimed".to_owned(),
+    };
+    let claimed = || vec![claimed.clone(), Fact::Called { fences: vec![7] }];
+    let story = || {
+        let watched = What::Watched { slot: "a".to_owned(), fence: 8 };
+        Story::locked().then(20, 1, watched).store(30, claimed())
+    };
+    let later = |story: Story| story.then(31 + PROMPT, 3, What::Paused(false)).breaks();
+    assert_eq!(later(story()), Some("K3"));
+    assert_eq!(later(story().then(40, 1, What::ToldClaimed { fence: 8 })), None);
+    assert_eq!(later(story().then(40, 1, What::Closed { fence: 8 })), None, "it has let go");
+    assert_eq!(later(story().then(40, 1, What::Paused(true))), None, "it stands");
+    let uncalled = Story::locked().store(30, claimed()[..1].to_vec());
+    assert_eq!(uncalled.breaks(), Some("K3"), "nobody is called");
+    let equal = Fact::Refused { bid: Bid { steal: Some(1), ..bid("2", &["a"]) }, why: "claimed".to_owned() };
+    assert_eq!(Story::locked().store(30, vec![equal]).breaks(), Some("S6"), "an equal");
+}
+
+#[test]
+fn resources_take_no_late_write() {
+    let wrote = |fence, accepted| What::Wrote { slot: "a".to_owned(), fence, accepted };
+    let story = |second| Story::default().then(10, 0, wrote(8, true)).then(20, 0, second);
+    assert_eq!(story(wrote(7, false)).breaks(), None);
+    assert_eq!(story(wrote(7, true)).breaks(), Some("F1"));
+    assert_eq!(story(wrote(9, false)).breaks(), Some("F1"));
 }

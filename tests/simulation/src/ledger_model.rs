@@ -1,0 +1,438 @@
+//! What limits must say, from their definitions: whole numbers and fractions, every reservation remembered. It shares
+//! no code with the library.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::charges::{Action, Charging, Cost, Deed, Kind, Word};
+use crate::checker::Breach;
+
+/// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
+const LANE_GRACE: u64 = 60_000_000;
+/// The longest time that is told.
+const LONGEST: u128 = 1 << 50;
+
+/// All limits of a store.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerModel {
+    records: BTreeMap<(Kind, String), Record>,
+    reservations: HashMap<String, Reservation>,
+    /// The last envelope of each lane, and until when its answer is kept.
+    lanes: HashMap<String, (u64, u64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    /// When it was written, by its own clock, and how far that is ahead of the wall clock.
+    last: u64,
+    shift: u64,
+    /// The last millisecond of the wall clock in which it is there; for ever if there is none.
+    gone: Option<u64>,
+    used: Used,
+}
+
+/// What is used of a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Used {
+    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, and by which it was
+    /// refilled fastest.
+    Parts { period: u64, max: u128, parts: u128, fastest: u128 },
+    /// What was taken within one grain of a window, and the last time at which it was.
+    Cells(Vec<(u64, u128)>),
+    /// All that was ever taken.
+    Ever(u128),
+    /// What was taken in the period that ends then.
+    Period { ends: u64, used: u128 },
+    /// What is in flight, until when.
+    Flights(Vec<(u64, u128)>),
+    /// Nothing is remembered.
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+struct Reservation {
+    until: u64,
+    /// The last millisecond of the wall clock in which it is there.
+    gone: u64,
+    /// Whether it was given back, once it has ended.
+    ended: Option<bool>,
+    parts: Vec<Part>,
+}
+
+/// What a reservation took of a limit: by what the limit knows when that was, and how much; nothing once that was forgotten.
+type Part = ((Kind, String), Option<(u64, u128)>);
+
+/// A limit at a moment.
+struct Sight {
+    now: u64,
+    used: Used,
+}
+
+impl LedgerModel {
+    /// Lets go what has expired by this time of the wall clock.
+    pub fn expire(&mut self, wall: u64) {
+        self.records.retain(|_, record| record.gone.is_none_or(|gone| gone >= wall / 1_000));
+        self.reservations.retain(|_, reservation| reservation.gone >= wall / 1_000);
+        self.lanes.retain(|_, (_, until)| *until > wall);
+    }
+
+    /// The names of limits of which something is kept.
+    pub fn kept(&self) -> impl Iterator<Item = (Kind, &str)> {
+        self.records.keys().map(|(kind, name)| (*kind, name.as_str()))
+    }
+
+    /// The store performed this.
+    pub fn perform(&mut self, done: &Charging) -> Result<(), Breach> {
+        let now = done.now;
+        if let Some(last) = done.not_after.filter(|&last| now > last) {
+            return Err(Breach::new("E1", format!("charged {} us after its last moment", now - last)));
+        }
+        self.expire(now);
+        if let Some((lane, number)) = &done.lane {
+            if let Some((before, _)) = self.lanes.get(lane).filter(|(before, _)| before >= number) {
+                let text = format!("envelope {number} of {lane} was performed after {before}");
+                return Err(Breach::new("E2", text));
+            }
+            let until = done.not_after.unwrap_or(now) + LANE_GRACE;
+            self.lanes.insert(lane.clone(), (*number, until));
+        }
+        done.deeds.iter().try_for_each(|deed| self.deed(now, deed))
+    }
+
+    fn deed(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
+        let costs = &deed.costs;
+        match &deed.act {
+            Action::Settle { id, back } => self.settle(wall, id, *back, deed),
+            Action::Reset => {
+                for cost in costs {
+                    self.records.remove(&key(cost));
+                    self.forget(&key(cost));
+                }
+                let sights = self.sights(wall, costs);
+                let nothing: Vec<Cost> = costs.iter().map(|cost| Cost { cost: 0, ..cost.clone() }).collect();
+                judged(&nothing, &sights, &deed.word)
+            }
+            Action::Refund => {
+                let mut sights = self.sights(wall, costs);
+                for (sight, cost) in sights.iter_mut().zip(costs) {
+                    sight.give_back(cost, cost.cost, None);
+                }
+                let nothing: Vec<Cost> = costs.iter().map(|cost| Cost { cost: 0, ..cost.clone() }).collect();
+                judged(&nothing, &sights, &deed.word)?;
+                self.write(wall, costs, sights);
+                Ok(())
+            }
+            Action::Take | Action::Peek | Action::Reserve { .. } => self.take(wall, deed),
+        }
+    }
+
+    fn take(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
+        let costs = &deed.costs;
+        let mut sights = self.sights(wall, costs);
+        let allowed = sights.iter().zip(costs).all(|(sight, cost)| sight.used.allows(cost, cost.cost));
+        if !allowed || deed.act == Action::Peek {
+            judged(costs, &sights, &deed.word)?;
+            // A take by another maximum is refilled by that from now on, also if that is why it is refused.
+            let all = sights.into_iter().zip(costs).filter(|_| deed.act != Action::Peek);
+            for (sight, cost) in all.filter(|(sight, cost)| !sight.used.allows(cost, cost.cost)) {
+                if self.records.get(&key(cost)).is_some_and(|record| record.used.is_of_another(cost)) {
+                    self.write(wall, std::slice::from_ref(cost), vec![sight]);
+                }
+            }
+            return Ok(());
+        }
+        let ttl = if let Action::Reserve { ttl, .. } = deed.act { ttl } else { 0 };
+        let mut parts = Vec::new();
+        for (sight, cost) in sights.iter_mut().zip(costs) {
+            if sight.used.is_empty() {
+                self.forget(&key(cost));
+            }
+            sight.charge(cost, ttl);
+            let mark = match &sight.used {
+                Used::Period { ends, .. } => *ends,
+                Used::Flights(_) => sight.now + ttl,
+                _ => sight.now,
+            };
+            parts.push((key(cost), Some((mark, cost.cost))));
+        }
+        let nothing: Vec<Cost> = costs.iter().map(|cost| Cost { cost: 0, ..cost.clone() }).collect();
+        judged(&nothing, &sights, &deed.word)?;
+        self.write(wall, costs, sights);
+        if let Action::Reserve { id, ttl } = &deed.act {
+            let gone = wall / 1_000 + ttl.div_ceil(1_000);
+            let reservation = Reservation { until: wall + ttl, gone, ended: None, parts };
+            if self.reservations.insert(id.clone(), reservation).is_some() {
+                return Err(Breach::new("M3", format!("{id} was reserved twice")));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, wall: u64, id: &str, back: bool, deed: &Deed) -> Result<(), Breach> {
+        let reservation = self.reservations.get_mut(id).filter(|reservation| reservation.until > wall);
+        let due = match &reservation {
+            None => Word::Gone,
+            Some(Reservation { ended: Some(back), .. }) => Word::Before { back: *back },
+            Some(_) => Word::Settled,
+        };
+        if due != deed.word {
+            let text = format!("the end of {id} was answered with {:?}, not {due:?}", deed.word);
+            return Err(Breach::new("M3", text));
+        }
+        let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
+        reservation.ended = Some(back);
+        reservation.gone = wall / 1_000 + (reservation.until - wall).div_ceil(1_000);
+        let parts = reservation.parts.clone();
+        for (cost, (_, part)) in deed.costs.iter().zip(parts) {
+            // What is in flight lands in any case.
+            if back || cost.kind == Kind::InFlight {
+                let costs = std::slice::from_ref(cost);
+                let mut sights = self.sights(wall, costs);
+                if let Some((mark, amount)) = part {
+                    sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
+                }
+                self.write(wall, costs, sights);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing of a limit is used: what was reserved of it until now is not among what will be.
+    fn forget(&mut self, limit: &(Kind, String)) {
+        for reservation in self.reservations.values_mut() {
+            reservation.parts.iter_mut().filter(|(key, _)| key == limit).for_each(|(_, part)| *part = None);
+        }
+    }
+
+    /// The limits at this moment. A record whose clock the wall clock fell behind goes on from where it was.
+    fn sights(&mut self, wall: u64, costs: &[Cost]) -> Vec<Sight> {
+        let sight = |cost: &Cost| match self.records.get_mut(&key(cost)) {
+            Some(record) => {
+                let now = record.last.max(wall + record.shift);
+                if record.last > wall + record.shift {
+                    record.shift = now - wall;
+                }
+                Sight { now, used: record.used.at(cost, now, now - record.last) }
+            }
+            None => Sight { now: wall, used: Used::new(cost.kind).at(cost, wall, 0) },
+        };
+        costs.iter().map(sight).collect()
+    }
+
+    fn write(&mut self, wall: u64, costs: &[Cost], sights: Vec<Sight>) {
+        for (Sight { now, used }, cost) in sights.into_iter().zip(costs) {
+            let lasts = match &used {
+                Used::Ever(used) if *used > 0 => None,
+                // A period where that is as long at least.
+                Used::Parts { period, parts, .. }
+                    if *parts > 0 && cost.most() == cost.max && *parts <= cost.max * u128::from(*period) =>
+                {
+                    Some(*period)
+                }
+                used => used.empty_after(cost, now),
+            };
+            if lasts == Some(0) {
+                self.records.remove(&key(cost));
+                self.forget(&key(cost));
+                continue;
+            }
+            let gone = lasts.map(|time| wall / 1_000 + time.div_ceil(1_000));
+            self.records.insert(key(cost), Record { last: now, shift: now - wall, gone, used });
+        }
+    }
+}
+
+impl Sight {
+    fn charge(&mut self, of: &Cost, ttl: u64) {
+        let (now, cost) = (self.now, of.cost);
+        match &mut self.used {
+            Used::Parts { parts, period, .. } => *parts += cost * u128::from(*period),
+            Used::Cells(_) | Used::Flights(_) if cost == 0 => {}
+            Used::Cells(cells) => {
+                let grain = of.period.div_ceil(32);
+                match cells.last_mut() {
+                    Some((last, amount)) if *last / grain == now / grain => {
+                        (*last, *amount) = (now, *amount + cost)
+                    }
+                    _ => cells.push((now, cost)),
+                }
+            }
+            Used::Ever(used) | Used::Period { used, .. } => *used += cost,
+            Used::Flights(flights) => flights.push((now + ttl, cost)),
+            Used::Nothing => {}
+        }
+    }
+
+    /// Gives back what was charged at a mark, as far as it still counts; without one as if it was charged just now.
+    fn give_back(&mut self, of: &Cost, amount: u128, mark: Option<u64>) {
+        let now = self.now;
+        let since = u128::from(now.saturating_sub(mark.unwrap_or(now)));
+        let period = u128::from(of.period);
+        match &mut self.used {
+            // What has been refilled since is there already.
+            Used::Parts { parts, fastest, .. } => {
+                *parts = parts.saturating_sub((amount * period).saturating_sub(since * *fastest));
+            }
+            // From the oldest, which leave first.
+            Used::Cells(cells) if since < period => {
+                let mut left = amount;
+                for (_, amount) in cells.iter_mut() {
+                    let part = left.min(*amount);
+                    (left, *amount) = (left - part, *amount - part);
+                }
+                cells.retain(|(_, amount)| *amount > 0);
+            }
+            Used::Ever(used) => *used = used.saturating_sub(amount),
+            Used::Period { ends, used } if mark.is_none_or(|mark| mark == *ends) => {
+                *used = used.saturating_sub(amount);
+            }
+            Used::Flights(flights) => {
+                let landed = flights.iter().position(|&flight| Some(flight.0) == mark && flight.1 == amount);
+                landed.map(|at| flights.remove(at));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Used {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, fastest: 0 },
+            Kind::Rolling => Used::Cells(Vec::new()),
+            Kind::Lifetime => Used::Ever(0),
+            Kind::Budget => Used::Period { ends: 0, used: 0 },
+            Kind::InFlight => Used::Flights(Vec::new()),
+            Kind::Each => Used::Nothing,
+        }
+    }
+
+    /// What is used so long after it was written, by this rule.
+    fn at(&self, rule: &Cost, now: u64, elapsed: u64) -> Used {
+        let (max, elapsed) = (rule.max, u128::from(elapsed));
+        match self.clone() {
+            // The seed's equation: until a maximum is asked with by the one before. No period changes in a world.
+            Used::Parts { max: before, parts, fastest, .. } => {
+                let left = parts.saturating_sub(elapsed * before);
+                let fastest = if left == 0 { max } else { fastest.max(max) };
+                Used::Parts { period: rule.period, max, parts: left, fastest }
+            }
+            Used::Cells(mut cells) => {
+                cells.retain(|(last, _)| last + rule.period > now);
+                Used::Cells(cells)
+            }
+            Used::Period { ends, .. } if now >= ends => Used::Period {
+                ends: (now - rule.extra) / rule.period * rule.period + rule.period + rule.extra,
+                used: 0,
+            },
+            Used::Flights(mut flights) => {
+                flights.retain(|(until, _)| *until > now);
+                Used::Flights(flights)
+            }
+            other => other,
+        }
+    }
+
+    /// The whole that is taken of what can be.
+    fn remaining(&self, rule: &Cost) -> u128 {
+        let period = u128::from(rule.period);
+        let sum = |items: &[(u64, u128)]| items.iter().map(|(_, amount)| amount).sum::<u128>();
+        match self {
+            Used::Parts { parts, .. } => rule.most().saturating_sub(parts.div_ceil(period)),
+            Used::Cells(items) | Used::Flights(items) => rule.max.saturating_sub(sum(items)),
+            Used::Ever(used) | Used::Period { used, .. } => rule.max.saturating_sub(*used),
+            Used::Nothing => rule.max,
+        }
+    }
+
+    /// Nothing always fits.
+    fn allows(&self, rule: &Cost, cost: u128) -> bool {
+        cost == 0 || cost <= self.remaining(rule)
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Used::Parts { parts, .. } => *parts == 0,
+            Used::Cells(items) | Used::Flights(items) => items.is_empty(),
+            Used::Ever(used) | Used::Period { used, .. } => *used == 0,
+            Used::Nothing => true,
+        }
+    }
+
+    /// Whether something is kept by another maximum.
+    fn is_of_another(&self, rule: &Cost) -> bool {
+        matches!(self, Used::Parts { max, parts, .. } if *max != rule.max && *parts > 0)
+    }
+
+    /// How long until nothing is used, if ever.
+    fn empty_after(&self, rule: &Cost, now: u64) -> Option<u64> {
+        match self {
+            Used::Ever(used) if *used > 0 => None,
+            _ if self.is_empty() => Some(0),
+            Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
+            Used::Cells(cells) => cells.iter().map(|(last, _)| last + rule.period - now).max(),
+            Used::Flights(flights) => flights.iter().map(|(until, _)| until - now).max(),
+            Used::Period { ends, .. } => Some(ends - now),
+            Used::Ever(_) | Used::Nothing => Some(0),
+        }
+    }
+}
+
+/// Whether what was said of these limits, as they are, is true.
+fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
+    let Word::Judged { allowed, binding, remaining, retry, reset } = word else {
+        return Err(Breach::new("M1", format!("{costs:?} was answered with {word:?}")));
+    };
+    let fits: Vec<bool> =
+        sights.iter().zip(costs).map(|(sight, cost)| sight.used.allows(cost, cost.cost)).collect();
+    let due = fits.iter().all(|fits| *fits);
+    let (Some(sight), Some(cost)) = (sights.get(*binding), costs.get(*binding)) else {
+        return Err(Breach::new("M1", format!("no cost {binding} among {costs:?}")));
+    };
+    let tell = |what: &str| {
+        let used: Vec<&Used> = sights.iter().map(|sight| &sight.used).collect();
+        format!("{what}: {word:?} for {costs:?}, of which {used:?} is used at {}", sight.now)
+    };
+    if *allowed != due {
+        return Err(Breach::new(
+            "M1",
+            tell(if due { "refused what fits" } else { "allowed what does not fit" }),
+        ));
+    }
+    if *remaining != sight.used.remaining(cost) {
+        return Err(Breach::new("M1", tell(&format!("{} remains", sight.used.remaining(cost)))));
+    }
+    // Of those that allow the one of which least remains, of those that refuse the one that does so longest.
+    let least = || sights.iter().zip(costs).map(|(sight, cost)| sight.used.remaining(cost)).min();
+    if due && least() != Some(*remaining) || !due && fits[*binding] {
+        return Err(Breach::new("M1", tell("another binds")));
+    }
+    if *reset != sight.used.empty_after(cost, sight.now) {
+        return Err(Breach::new("M2", tell("the time of its reset is wrong")));
+    }
+    if due {
+        return if *retry == Some(0) { Ok(()) } else { Err(Breach::new("M2", tell("it is allowed now"))) };
+    }
+    let refusing = || sights.iter().zip(costs).zip(&fits).filter(|(_, fits)| !**fits).map(|(both, _)| both);
+    let never = |cost: &Cost| cost.cost > cost.most() || cost.kind == Kind::Lifetime;
+    let Some(retry) = *retry else {
+        return if never(cost) { Ok(()) } else { Err(Breach::new("M2", tell("it will be allowed"))) };
+    };
+    // The first moment at which it would not be refused by this limit, and not before that of another.
+    let later = |(sight, cost): (&Sight, &Cost), time: u64| {
+        let used = sight.used.at(cost, sight.now + time, time);
+        match &used {
+            // Of what is in flight, when the first ends that is not given back.
+            Used::Flights(flights) => matches!(&sight.used, Used::Flights(all) if flights.len() < all.len()),
+            _ => used.allows(cost, cost.cost),
+        }
+    };
+    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), retry - 1);
+    if !true_of_it || refusing().any(|(sight, cost)| never(cost) || !later((sight, cost), retry)) {
+        return Err(Breach::new("M2", tell("the time told is not the first at which it is allowed")));
+    }
+    Ok(())
+}
+
+fn key(cost: &Cost) -> (Kind, String) {
+    (cost.kind, cost.limit.clone())
+}

@@ -1,0 +1,450 @@
+//! Calls of limits, as their callers made them and what they were told, held against what the store did.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::charges::{Action, Charging, Cost, Deed, Kind, Word};
+use crate::checker::Breach;
+use crate::windows::Windows;
+use crate::world::{DRIFT, Instant, ProcessId};
+
+/// A call that is charged carries a limit of its own, of which nothing is remembered and whose maximum is above this by
+/// the call's number: so what the store does is known to be of that call.
+pub const TAG: u128 = 1 << 90;
+/// How long a refusal is believed.
+const BELIEVED: u64 = 1_000_000;
+
+/// What a caller asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// What for.
+    pub want: Want,
+    /// Of which limits.
+    pub costs: Vec<Cost>,
+    /// Whether an outage of the store closes none of them.
+    pub open: bool,
+    /// How long it may take, on its own clock.
+    pub timeout: u64,
+    /// How long what is reserved lasts.
+    pub ttl: u64,
+}
+
+/// What is asked of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// To charge them.
+    Take,
+    /// The same, as soon as it is allowed.
+    Wait,
+    /// To charge them for the time being.
+    Reserve,
+    /// The same, as soon as it is allowed.
+    WaitToReserve,
+    /// How they stand.
+    Peek,
+    /// To give back what was not reserved.
+    Refund,
+    /// To forget what was used.
+    Reset,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// With a word.
+    Judged {
+        /// Whether it was allowed.
+        allowed: bool,
+        /// What remains, as it was told.
+        remaining: u128,
+        /// Who said so.
+        by: Sayer,
+    },
+    /// With an error's code.
+    Failed(String),
+}
+
+/// Who says whether something is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sayer {
+    /// The store.
+    Store,
+    /// The process, of what the store said a moment ago.
+    Memory,
+    /// The process, for want of the store.
+    Outage,
+}
+
+/// All calls.
+#[derive(Debug, Default)]
+pub struct LimitCalls {
+    calls: HashMap<u64, Call>,
+    /// What the store allowed, and what each process did by itself.
+    windows: Windows,
+    alone: BTreeMap<ProcessId, Windows>,
+    /// When the store refused a cost.
+    refusals: HashMap<(String, u128, u128), Vec<Instant>>,
+    /// When a process last began to give something back, or to reset it, and has ended that.
+    restored: HashMap<(ProcessId, String), Instant>,
+    /// Of which call a reservation is.
+    reservations: HashMap<String, u64>,
+    /// When it was charged.
+    reserved: HashMap<String, Instant>,
+    losses: Vec<Instant>,
+    /// When a limit was reset, or something was given back of it that was not reserved.
+    resets: Vec<(Instant, String)>,
+    refunds: Vec<(Instant, String)>,
+    steps: Vec<(Instant, u64)>,
+    /// By limit: its highest maximum, and what is surely in flight.
+    flights: BTreeMap<String, (u128, Vec<Flight>)>,
+}
+
+#[derive(Debug)]
+struct Call {
+    ask: Ask,
+    process: ProcessId,
+    began: Instant,
+    end: Option<(Instant, Option<Told>)>,
+    /// When it was charged, and what remained.
+    charged: Vec<(Instant, u128)>,
+    /// Whether by an envelope that may be performed at any time.
+    timeless: bool,
+    /// When its reservation began to be ended, and whether to give it back.
+    settling: Option<(Instant, bool)>,
+    /// Whether it was given back.
+    back: bool,
+}
+
+#[derive(Debug)]
+struct Flight {
+    call: u64,
+    from: Instant,
+    ttl: u64,
+    cost: u128,
+}
+
+impl LimitCalls {
+    /// What was used may be forgotten.
+    pub fn lost(&mut self, at: Instant) {
+        self.windows.lost(at);
+        self.losses.push(at);
+        self.flights.values_mut().for_each(|(_, flights)| flights.clear());
+    }
+
+    /// A process was killed: what it had in flight may have landed.
+    pub fn killed(&mut self, process: ProcessId) {
+        let of = |flight: &Flight| self.calls.get(&flight.call).is_some_and(|call| call.process == process);
+        self.flights.values_mut().for_each(|(_, flights)| flights.retain(|flight| !of(flight)));
+    }
+
+    /// The server's clock was set by so much.
+    pub fn stepped(&mut self, at: Instant, by: i64) {
+        self.windows.stepped(at, by);
+        if by > 0 {
+            self.steps.push((at, by.unsigned_abs()));
+        }
+    }
+
+    /// The store performed this.
+    pub fn performed(&mut self, at: Instant, done: &Charging) -> Result<(), Breach> {
+        let timeless = done.not_after.is_none();
+        done.deeds.iter().try_for_each(|deed| self.deed(at, deed, timeless))
+    }
+
+    fn deed(&mut self, at: Instant, deed: &Deed, timeless: bool) -> Result<(), Breach> {
+        let allowed = match &deed.word {
+            Word::Judged { allowed: false, binding, .. } => {
+                if let Some(Cost { limit, max, cost, .. }) = deed.costs.get(*binding) {
+                    self.refusals.entry((limit.clone(), *max, *cost)).or_default().push(at);
+                }
+                None
+            }
+            Word::Judged { allowed: true, remaining, .. } => Some(*remaining),
+            _ => None,
+        };
+        for cost in deed.costs.iter().filter(|cost| cost.kind != Kind::Each) {
+            match &deed.act {
+                Action::Refund => {
+                    self.refunds.push((at, cost.limit.clone()));
+                    self.windows.refunded(at, cost);
+                }
+                Action::Settle { id, back: true } if deed.word == Word::Settled => {
+                    // What was given back by somebody else is given back once more: whoever gives back what was not
+                    // reserved is trusted. What was forgotten at a reset is not.
+                    let since = self.reserved.get(id).copied().unwrap_or(0);
+                    if self.refunds.iter().any(|(when, limit)| *when >= since && *limit == cost.limit) {
+                        self.refunds.push((at, cost.limit.clone()));
+                        self.windows.refunded(at, cost);
+                    }
+                }
+                Action::Reset => {
+                    self.windows.reset(at, cost);
+                    self.resets.push((at, cost.limit.clone()));
+                    self.flights.entry(cost.limit.clone()).or_default().1.clear();
+                }
+                _ => {}
+            }
+            if deed.act != Action::Peek && (allowed.is_some() || deed.word == Word::Settled) {
+                self.windows.asked(cost);
+            }
+        }
+        if let (Action::Reserve { id, .. }, Some(_)) = (&deed.act, allowed) {
+            self.reserved.insert(id.clone(), at);
+        }
+        match (&deed.act, allowed) {
+            (Action::Take, Some(remaining)) => self.charged(at, deed, remaining, None, timeless),
+            (Action::Reserve { id, .. }, Some(remaining)) => {
+                self.charged(at, deed, remaining, Some(id), timeless)
+            }
+            (Action::Settle { id, back: true }, _) if deed.word == Word::Settled => {
+                let call = self.reservations.get(id).and_then(|call| self.calls.get_mut(call));
+                call.into_iter().for_each(|call| call.back = true);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The store charged something: for one call, once, and for nobody who was told otherwise.
+    fn charged(
+        &mut self,
+        at: Instant,
+        deed: &Deed,
+        remaining: u128,
+        id: Option<&String>,
+        timeless: bool,
+    ) -> Result<(), Breach> {
+        let Some(number) = deed.costs.iter().find_map(tag) else { return Ok(()) };
+        let Some(call) = self.calls.get_mut(&number) else {
+            return Err(Breach::new("M4", format!("call {number} was charged before it was made")));
+        };
+        // A store that forgot may charge again, and so may one whose clock jumped ahead of an envelope that did not say until
+        // when it may be performed: the first of a process, which does not know the store's time.
+        let began = call.charged.first().map_or(call.began, |(first, _)| *first);
+        call.timeless |= timeless;
+        let jumps = self.steps.iter().map(|(at, _)| at).filter(|_| call.timeless);
+        let forgot = self.losses.iter().chain(jumps).any(|lost| *lost >= began);
+        if !call.charged.is_empty() && !forgot {
+            return Err(Breach::new("M4", format!("call {number} was charged twice")));
+        }
+        if let Some((ended, Some(told))) = &call.end
+            && matches!(told, Told::Judged { by: Sayer::Store | Sayer::Memory, .. })
+            && !forgot
+        {
+            let text = format!("call {number} was charged after it was told {told:?} at {ended}");
+            return Err(Breach::new("M4", text));
+        }
+        let wanted = [Want::Take, Want::Wait, Want::Reserve, Want::WaitToReserve].contains(&call.ask.want);
+        // The tag is in front, or behind: it is no part of what was asked.
+        let same = deed.costs.iter().filter(|cost| cost.kind != Kind::Each).eq(call.ask.costs.iter());
+        if !wanted || !same {
+            return Err(Breach::new(
+                "M4",
+                format!("call {number} asked for {:?}, charged was {deed:?}", call.ask),
+            ));
+        }
+        call.charged.push((at, remaining));
+        if let Some(id) = id {
+            self.reservations.insert(id.clone(), number);
+        }
+        Ok(())
+    }
+
+    /// A caller asks.
+    pub fn asked(&mut self, at: Instant, process: ProcessId, number: u64, ask: &Ask) {
+        for cost in ask.costs.iter().filter(|cost| cost.kind == Kind::InFlight) {
+            let most = &mut self.flights.entry(cost.limit.clone()).or_default().0;
+            *most = cost.max.max(*most);
+        }
+        let call = Call {
+            ask: ask.clone(),
+            process,
+            began: at,
+            end: None,
+            charged: Vec::new(),
+            timeless: false,
+            settling: None,
+            back: false,
+        };
+        self.calls.insert(number, call);
+    }
+
+    /// It is told; nothing if it left before.
+    pub fn told(
+        &mut self,
+        at: Instant,
+        number: u64,
+        tagged: bool,
+        told: Option<&Told>,
+    ) -> Result<(), Breach> {
+        let Some(call) = self.calls.get_mut(&number) else { return Ok(()) };
+        call.end = Some((at, told.cloned()));
+        let Call { ask, process, began, charged, timeless, .. } = &*call;
+        if [Want::Refund, Want::Reset].contains(&ask.want) {
+            for cost in &ask.costs {
+                self.restored.insert((*process, cost.limit.clone()), *began);
+            }
+        }
+        let breach = |rule, what: &str| {
+            Err(Breach::new(rule, format!("call {number}, {ask:?}, {what}: {told:?}, charged {charged:?}")))
+        };
+        let charges = [Want::Take, Want::Wait, Want::Reserve, Want::WaitToReserve].contains(&ask.want);
+        let Some(told) = told else { return Ok(()) };
+        match told {
+            Told::Judged { allowed: true, remaining, by: Sayer::Store }
+                if charges
+                    && tagged
+                    && !charged.iter().any(|(when, left)| when >= began && left == remaining) =>
+            {
+                return breach("M4", "was never charged so");
+            }
+            Told::Judged { allowed: false, by: Sayer::Store | Sayer::Memory, .. } if !charged.is_empty() => {
+                let first = charged[0].0;
+                let jumps = self.steps.iter().map(|(at, _)| at).filter(|_| *timeless);
+                if !self.losses.iter().chain(jumps).any(|lost| *lost >= first) {
+                    return breach("M4", "was charged");
+                }
+            }
+            _ => {}
+        }
+        match told {
+            Told::Judged { by: Sayer::Memory, allowed, .. } => {
+                // The clock that counts the second may be slow.
+                let age = BELIEVED + BELIEVED * DRIFT as u64 / 900_000;
+                let known = |cost: &Cost| {
+                    let given = self.restored.get(&(*process, cost.limit.clone())).copied().unwrap_or(0);
+                    let since = began.saturating_sub(age).max(given);
+                    let asked = (cost.limit.clone(), cost.max, cost.cost);
+                    self.refusals.get(&asked).is_some_and(|times| times.iter().any(|time| *time >= since))
+                };
+                if *allowed || !ask.costs.iter().any(known) || charges_by_reservation(ask.want) {
+                    return breach("M5", "was not refused by the store a moment ago");
+                }
+            }
+            Told::Judged { by: Sayer::Outage, allowed, .. } => {
+                if !ask.open || charges_by_reservation(ask.want) {
+                    return breach("M6", "is closed in an outage");
+                }
+                if charges {
+                    let alone = self
+                        .alone
+                        .entry(*process)
+                        .or_insert_with(|| Windows::of_clock(DRIFT as u64 * 101 / 100));
+                    ask.costs.iter().for_each(|cost| alone.asked(cost));
+                    for cost in ask.costs.iter().filter(|_| *allowed) {
+                        alone.allowed(*began, at, cost);
+                    }
+                }
+            }
+            Told::Judged { .. } => {}
+            Told::Failed(code) => {
+                let waits = [Want::Wait, Want::WaitToReserve].contains(&ask.want);
+                let never = |cost: &Cost| cost.cost > cost.most() || cost.kind == Kind::Lifetime;
+                let fair = match code.as_str() {
+                    "store_unavailable" => true,
+                    "timed_out" => waits,
+                    "limited" => waits && ask.costs.iter().any(never),
+                    _ => false,
+                };
+                if !fair {
+                    return breach("T2", "ended so");
+                }
+            }
+        }
+        if charges_by_reservation(ask.want)
+            && let Told::Judged { allowed: true, by: Sayer::Store, .. } = told
+        {
+            let (from, ttl) = (charged.last().map_or(*began, |(when, _)| *when), ask.ttl);
+            let flying: Vec<Cost> =
+                ask.costs.iter().filter(|cost| cost.kind == Kind::InFlight).cloned().collect();
+            for cost in flying {
+                self.fly(at, &cost, Flight { call: number, from, ttl, cost: cost.cost })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is surely in flight, with one more.
+    fn fly(&mut self, at: Instant, cost: &Cost, flight: Flight) -> Result<(), Breach> {
+        // What was charged before the store forgot, or before the limit was reset, is known to nobody.
+        let forgot = |(when, limit): &(Instant, String)| *when >= flight.from && *limit == cost.limit;
+        if self.losses.iter().any(|lost| *lost >= flight.from) || self.resets.iter().any(forgot) {
+            return Ok(());
+        }
+        let ends = |flight: &Flight| {
+            let ahead =
+                self.steps.iter().filter(|(when, _)| *when >= flight.from).map(|(_, by)| by).sum::<u64>();
+            at - flight.from + ahead >= flight.ttl
+        };
+        let (most, flights) = self.flights.entry(cost.limit.clone()).or_default();
+        let calls = &self.calls;
+        flights.retain(|flight| {
+            !ends(flight) && calls.get(&flight.call).is_some_and(|call| call.settling.is_none())
+        });
+        if !ends(&flight) {
+            flights.push(flight);
+        }
+        let sum: u128 = flights.iter().map(|flight| flight.cost).sum();
+        if sum > *most {
+            return Err(Breach::new("S9", format!("{sum} of {} are in flight, at most {most}", cost.limit)));
+        }
+        Ok(())
+    }
+
+    /// The caller ends what it reserved.
+    pub fn settles(&mut self, at: Instant, number: u64, back: bool) {
+        if let Some(call) = self.calls.get_mut(&number) {
+            call.settling = Some((at, back));
+        }
+    }
+
+    /// It is told what became of that.
+    pub fn settled(&mut self, number: u64, tagged: bool, error: Option<&str>) -> Result<(), Breach> {
+        let Some(call) = self.calls.get(&number) else { return Ok(()) };
+        let Some((began, back)) = call.settling else { return Ok(()) };
+        for cost in &call.ask.costs {
+            self.restored.insert((call.process, cost.limit.clone()), began);
+        }
+        let forgot = self.losses.iter().any(|lost| *lost >= call.began);
+        let breach = |rule, what: &str| {
+            Err(Breach::new(rule, format!("call {number}, {:?}: its end {what}: {error:?}", call.ask)))
+        };
+        match error {
+            None if back && tagged && !call.back => breach("M3", "was not performed"),
+            Some("lost") if back && call.back && !forgot => breach("M3", "was performed"),
+            Some("lost") if !back => breach("T2", "was answered so"),
+            None | Some("lost" | "store_unavailable") => Ok(()),
+            Some(_) => breach("T2", "was answered so"),
+        }
+    }
+
+    /// At the end of the world: all windows.
+    pub fn judge(&mut self) -> Result<(), Breach> {
+        let mut numbers: Vec<_> = self.calls.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            let Some(call) = self.calls.get(&number) else { continue };
+            let told =
+                matches!(&call.end, Some((_, Some(Told::Judged { allowed: true, by: Sayer::Store, .. }))));
+            let charges =
+                [Want::Take, Want::Wait, Want::Reserve, Want::WaitToReserve].contains(&call.ask.want);
+            // What was to be given back may have been.
+            let given = call.settling.is_some_and(|(_, back)| back);
+            if let (true, true, false, Some((ended, _))) = (told, charges, given, &call.end) {
+                let known = call.charged.last().map(|(when, _)| (*when, *when));
+                let (from, to) = known.unwrap_or((call.began, *ended));
+                call.ask.costs.iter().for_each(|cost| self.windows.allowed(from, to, cost));
+            }
+        }
+        self.windows.judge()?;
+        self.alone.values_mut().try_for_each(Windows::judge)
+    }
+}
+
+fn charges_by_reservation(want: Want) -> bool {
+    matches!(want, Want::Reserve | Want::WaitToReserve)
+}
+
+/// The number of the call of which a cost is the tag.
+fn tag(cost: &Cost) -> Option<u64> {
+    (cost.kind == Kind::Each && cost.max > TAG).then(|| (cost.max - TAG) as u64)
+}

@@ -1,0 +1,298 @@
+//! What those who steal may take, and when (rules S6 and K3): a model of its own, fed with what the store was asked and
+//! what it said.
+//!
+//! A thief *claims* a lease of lower priority that is in its way, which its holder is told. The lease ends then when the
+//! thief's patience does, if the thief still waits; if it does not, the lease is as it was before. Of whom a lease is
+//! claimed that is granted to one of several who wait, nobody is told: then it may be any of those who steal.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::checker::Breach;
+use crate::world::{Instant, ProcessId};
+
+/// As long as a thief waits that waits for the end of leases: seven days, which no lease outlives.
+const TO_THE_END: u64 = 604_800_000_000;
+
+/// A lease that is in force.
+#[derive(Clone, Copy, Debug)]
+pub struct InForce {
+    /// Its fence.
+    pub fence: u64,
+    /// Its holder's priority.
+    pub priority: i64,
+    /// Its end in store time, if nobody claims it.
+    pub deadline: u64,
+}
+
+/// One who steals and waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thief {
+    /// The id of its claim.
+    pub holder: String,
+    /// Its priority.
+    pub priority: i64,
+    /// How long it waits for a holder.
+    pub patience: u64,
+}
+
+/// All leases that are claimed.
+#[derive(Debug, Default)]
+pub struct Thefts {
+    /// By fence.
+    claims: HashMap<u64, Claim>,
+    robbed: HashSet<u64>,
+    /// Those whose holders are to be called in this turn.
+    uncalled: HashSet<u64>,
+    /// By fence: until when a claimed lease lasts, as its holder was answered.
+    answered: HashMap<u64, Instant>,
+    /// Those whose holders know that they are claimed.
+    told: HashSet<u64>,
+    /// Those whose holders have heard once that they, or what they were granted with, are claimed.
+    heard: HashSet<u64>,
+    /// When they must know it, and since when they have been called.
+    awaited: Vec<Awaited>,
+}
+
+#[derive(Debug)]
+struct Claim {
+    /// One of these claims it.
+    by: Vec<Thief>,
+    /// The store time at which it ends for them.
+    ends: u64,
+}
+
+#[derive(Debug)]
+struct Awaited {
+    fence: u64,
+    process: ProcessId,
+    since: Instant,
+    by: Instant,
+}
+
+impl Thefts {
+    /// Whether the lease of this fence was ended by a thief before its time.
+    pub fn was_robbed(&self, fence: u64) -> bool {
+        self.robbed.contains(&fence)
+    }
+
+    /// Whether somebody claims the lease of this fence.
+    pub fn is_claimed(&self, fence: u64) -> bool {
+        self.claims.contains_key(&fence)
+    }
+
+    /// Until when a claimed lease lasts, if its holder knows.
+    pub fn told_end(&self, fence: u64) -> Option<Instant> {
+        self.answered.get(&fence).copied().filter(|_| self.told.contains(&fence))
+    }
+
+    /// Those that have ended for their claimants, who still wait, and when; what others claimed is as it was.
+    pub fn due(&mut self, now: u64, waits: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
+        let mut ended = Vec::new();
+        self.claims.retain(|&fence, claim| {
+            let due = claim.ends <= now;
+            if due && claim.by.iter().any(|thief| waits(&thief.holder)) {
+                ended.push((fence, claim.ends));
+            }
+            !due
+        });
+        ended.sort_unstable();
+        ended
+    }
+
+    /// A lease ended early, that would have lasted.
+    pub fn rob(&mut self, fence: u64) {
+        self.robbed.insert(fence);
+    }
+
+    /// A thief was told that it claims what is in its way.
+    pub fn claim(
+        &mut self,
+        now: u64,
+        thief: &Thief,
+        lease: InForce,
+        most: u64,
+        waits: impl Fn(&str) -> bool,
+    ) -> Result<(), Breach> {
+        if thief.priority <= lease.priority {
+            return Err(Breach::new("S6", format!("{thief:?} claims {lease:?}, which is no lower")));
+        }
+        if thief.patience > most && thief.patience < TO_THE_END {
+            return Err(Breach::new("S6", format!("{thief:?} waits longer than {most} us")));
+        }
+        let rivals = self.claims.get(&lease.fence).map(|claim| &*claim.by).unwrap_or_default();
+        if rivals.iter().any(|rival| rival.holder == thief.holder) {
+            return Ok(());
+        }
+        if let [rival] = rivals
+            && rival.priority >= thief.priority
+            && waits(&rival.holder)
+        {
+            return Err(Breach::new("S6", format!("{thief:?} takes the place of {rival:?}")));
+        }
+        self.uncalled.insert(lease.fence);
+        self.put(now, lease.fence, vec![thief.clone()]);
+        Ok(())
+    }
+
+    /// The holder of a lease was called, for one of these.
+    pub fn call(&mut self, now: u64, lease: InForce, thieves: Vec<Thief>) -> Result<(), Breach> {
+        if self.uncalled.remove(&lease.fence) {
+            return Ok(());
+        }
+        let above: Vec<Thief> = thieves.into_iter().filter(|thief| thief.priority > lease.priority).collect();
+        if above.is_empty() {
+            let text = format!("the holder of {lease:?} is told to yield to nobody");
+            return Err(Breach::new("S6", text));
+        }
+        self.put(now, lease.fence, above);
+        Ok(())
+    }
+
+    /// All have been called who are to be.
+    pub fn end(&mut self) -> Result<(), Breach> {
+        match self.uncalled.drain().min() {
+            Some(fence) => {
+                Err(Breach::new("K3", format!("{fence} is claimed, and its holder is not called")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A lease was prolonged: nobody claims it any more.
+    pub fn renew(&mut self, fence: u64, waits: impl Fn(&str) -> bool) -> Result<(), Breach> {
+        if let Some(claim) = self.claims.remove(&fence)
+            && let [thief] = &*claim.by
+            && waits(&thief.holder)
+        {
+            return Err(Breach::new("S6", format!("{fence} was prolonged although {thief:?} claims it")));
+        }
+        self.answered.remove(&fence);
+        self.told.remove(&fence);
+        self.forget(fence);
+        Ok(())
+    }
+
+    /// A lease was not prolonged, and its holder is answered when it ends.
+    pub fn answer(&mut self, at: Instant, now: u64, lease: InForce, deadline: u64) -> Result<(), Breach> {
+        let Some(claim) = self.claims.get(&lease.fence) else {
+            return Err(Breach::new("S6", format!("{lease:?} is said to be claimed, and is not")));
+        };
+        let agreed = lease.deadline.min(claim.ends);
+        // Of several who may claim it the one with the least patience counts.
+        let right = if claim.by.len() == 1 { deadline == agreed } else { deadline >= agreed };
+        if !right || deadline > lease.deadline {
+            let text = format!("{lease:?} ends at {deadline} for its claimant, not at {agreed}");
+            return Err(Breach::new("S6", text));
+        }
+        self.answered.insert(lease.fence, at + deadline.saturating_sub(now));
+        Ok(())
+    }
+
+    /// A holder hears that one of these leases is claimed, which were granted together.
+    pub fn tell(&mut self, fences: &[u64]) {
+        for &fence in fences {
+            self.heard.insert(fence);
+            self.forget(fence);
+        }
+        // Of several it is not said which.
+        if let [fence] = fences
+            && self.claims.contains_key(fence)
+        {
+            self.told.insert(*fence);
+        }
+    }
+
+    /// A holder that listens was called, and must know by then.
+    pub fn await_told(&mut self, fence: u64, process: ProcessId, since: Instant, by: Instant) {
+        if !self.heard.contains(&fence) {
+            self.awaited.push(Awaited { fence, process, since, by });
+        }
+    }
+
+    /// A holder has let go of its lease, or has heard that it is lost.
+    pub fn forget(&mut self, fence: u64) {
+        self.awaited.retain(|awaited| awaited.fence != fence);
+    }
+
+    /// Those who should know by now, and since when: each is told of once.
+    pub fn late(&mut self, at: Instant) -> Vec<(u64, ProcessId, Instant)> {
+        let (late, awaited) = std::mem::take(&mut self.awaited).into_iter().partition(|one| one.by < at);
+        self.awaited = awaited;
+        let late: Vec<Awaited> = late;
+        late.into_iter().map(|one| (one.fence, one.process, one.since)).collect()
+    }
+
+    fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>) {
+        let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
+        self.claims.insert(fence, Claim { by, ends: now.saturating_add(patience) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: InForce = InForce { fence: 7, priority: 0, deadline: 1_000 };
+
+    fn thief(holder: &str, priority: i64) -> Thief {
+        Thief { holder: holder.to_owned(), priority, patience: 100 }
+    }
+
+    fn claimed(by: &Thief) -> Result<Thefts, Breach> {
+        let mut thefts = Thefts::default();
+        thefts.claim(10, by, LEASE, 200, |_| true)?;
+        thefts.call(10, LEASE, Vec::new())?;
+        thefts.end().map(|()| thefts)
+    }
+
+    #[test]
+    fn only_the_higher_claim_and_no_longer_than_they_may() {
+        claimed(&thief("1", 1)).expect("a higher one");
+        assert!(claimed(&thief("1", 0)).is_err(), "an equal one");
+        assert!(claimed(&Thief { patience: 201, ..thief("1", 1) }).is_err(), "too patient");
+        claimed(&Thief { patience: TO_THE_END, ..thief("1", 1) }).expect("to the end");
+        let replaced = |priority, waits| {
+            claimed(&thief("1", 2))
+                .and_then(|mut thefts| thefts.claim(20, &thief("2", priority), LEASE, 200, |_| waits))
+        };
+        assert!(replaced(2, true).is_err(), "an equal claimant");
+        replaced(2, false).expect("it has gone");
+        replaced(3, true).expect("a higher one");
+    }
+
+    #[test]
+    fn a_lease_ends_early_only_for_who_still_waits() {
+        let due = |now, waits| claimed(&thief("1", 1)).map(|mut thefts| thefts.due(now, |_| waits));
+        assert_eq!(due(109, true).expect("claimed"), []);
+        assert_eq!(due(110, true).expect("claimed"), [(7, 110)]);
+        assert_eq!(due(110, false).expect("claimed"), []);
+    }
+
+    #[test]
+    fn what_is_claimed_is_called_and_not_prolonged() {
+        let mut thefts = Thefts::default();
+        thefts.claim(10, &thief("1", 1), LEASE, 200, |_| true).expect("claimed");
+        assert!(thefts.end().is_err(), "nobody was called");
+        assert!(thefts.call(10, LEASE, vec![thief("2", 0)]).is_err(), "for nobody");
+        let claimed = || claimed(&thief("1", 1)).expect("claimed");
+        assert!(claimed().renew(7, |_| true).is_err());
+        claimed().renew(7, |_| false).expect("the claimant has gone");
+        assert!(claimed().answer(20, 20, LEASE, 1_000).is_err(), "longer than for its claimant");
+        let mut thefts = claimed();
+        thefts.answer(25, 20, LEASE, 110).expect("as long as that");
+        assert_eq!(thefts.told_end(7), None);
+        thefts.tell(&[7]);
+        assert_eq!(thefts.told_end(7), Some(115));
+    }
+
+    #[test]
+    fn who_listens_hears_in_time() {
+        let mut thefts = claimed(&thief("1", 1)).expect("claimed");
+        thefts.await_told(7, 3, 10, 60);
+        assert!(thefts.late(60).is_empty());
+        assert_eq!(thefts.late(61), [(7, 3, 10)]);
+        thefts.await_told(7, 3, 10, 60);
+        thefts.tell(&[7]);
+        assert!(thefts.late(61).is_empty());
+    }
+}
