@@ -1,5 +1,6 @@
-// Compiles the module, binds it to JavaScript and makes it smaller, into `dist/glue`.
-// With --trial: with the exports that only the tests need, beside the compiled tests.
+// Compiles the modules, binds each to JavaScript and makes it smaller: the small one into `dist/glue`, the one that has
+// limits too into `dist/full/glue`. With --trial: the latter with the exports that only the tests need, beside the
+// compiled tests.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +11,8 @@ import { fileURLToPath } from "node:url";
 const root = dirname(fileURLToPath(import.meta.url));
 const trial = process.argv.includes("--trial");
 const folder = join(root, trial ? "test/dist" : "dist");
-const glue = join(folder, trial ? "face/glue" : "glue");
+/** Each module: where it lies with its face, and its features. */
+const modules = trial ? [["test/dist/face", "trial"]] : [["dist"], ["dist/full", "full"]];
 
 // What rustc and wasm-bindgen use by themselves; with more, wasm-opt writes what Node 20 cannot read.
 const used = [
@@ -28,39 +30,43 @@ const used = [
 // What the module uses is for linkers to know.
 const size = [
   "-Oz",
-  "--converge",
-  "--one-caller-inline-max-function-size=20",
+  // Until nothing changes any more, where bytes are counted.
+  ...(trial ? [] : ["--converge"]),
+  "--one-caller-inline-max-function-size=14",
   "--dealign",
   "--low-memory-unused",
   "--strip-target-features",
 ];
 
 rmSync(folder, { recursive: true, force: true });
-mkdirSync(glue, { recursive: true });
 
 // A panic says where it was: not on whose machine it was built, nor from which registry.
 const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");
 const registries = existsSync(sources) ? readdirSync(sources) : [];
 const remaps = registries.map((name) => `--remap-path-prefix=${join(sources, name)}/=`);
 // Some of what "s" would inline: a pair in memory is sooner by that, and there is room for so much.
-const flags = [...remaps, "-Cllvm-args=-inline-threshold=10"];
+const flags = [...remaps, "-Cllvm-args=-inline-threshold=5"];
 const rustflags = ["--config", `target.wasm32-unknown-unknown.rustflags=${JSON.stringify(flags)}`];
 
-// Where the core's build puts the script; known once cargo has built it.
+// Where the core's build puts the scripts; known once cargo has built it.
 let scripts;
-const target = ["--profile", "wasm", ...rustflags, "--target", "wasm32-unknown-unknown"];
-const features = trial ? ["--features", "trial"] : [];
-const module = artifact("leasehold_wasm", ["-p", "leasehold-wasm", ...target, ...features]);
-const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--release"]);
-run(bundle, [module, glue]);
-
-// What a Redis runs stands beside the module: in memory nobody needs it.
-const text = readFileSync(join(scripts, "slots.lua"), "utf8");
-writeFileSync(join(glue, "../script.js"), `export const SCRIPT = ${JSON.stringify(text)};\n`);
-
-const bound = join(glue, "leasehold_bg.wasm");
+const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--profile", "tool"]);
 const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen"));
-run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...size, ...used, "-o", bound, bound]);
+for (const [place, ...features] of modules) make(join(root, place), features);
+
+function make(face, features) {
+  const glue = join(face, "glue");
+  mkdirSync(glue, { recursive: true });
+  const flags = ["--profile", "wasm", ...rustflags, "--target", "wasm32-unknown-unknown", "--features", features.join()];
+  run(bundle, [artifact("leasehold_wasm", ["-p", "leasehold-wasm", ...flags]), glue]);
+  const bound = join(glue, "leasehold_bg.wasm");
+  run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...size, ...used, "-o", bound, bound]);
+  // What a Redis runs stands beside the module: in memory nobody needs it.
+  const machines = features.length > 0 ? ["slots", "limits"] : ["slots"];
+  const read = (name) => readFileSync(join(scripts, name), "utf8");
+  const texts = Object.fromEntries(machines.map((machine) => [read(`${machine}.sha1`), read(`${machine}.lua`)]));
+  writeFileSync(join(face, "script.js"), `export const SCRIPTS = ${JSON.stringify(texts)};\n`);
+}
 
 /** The file that cargo made, as cargo itself says, so that any target folder will do. */
 function artifact(name, flags) {

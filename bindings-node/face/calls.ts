@@ -1,5 +1,12 @@
-import { failed, invalid, LeaseholdError, thrown } from "./errors.js";
-import { type Answer, type Cancel, type Failure, native, type Soon } from "./native.js";
+import { failed, thrown } from "./failure.js";
+import { type Answer, type Failure, native, type Soon } from "./native.js";
+import { invalid, type LeaseholdError } from "./shared/errors.js";
+
+/** Where the wasm module is told a call's number; the addon gives it one. */
+export type Call = undefined;
+
+/** What beginning a call gives: its answer, the promise of it, or the number by which `turn` will name it. */
+export type Begun = Soon<unknown> | Promise<unknown>;
 
 /** A call of the addon, with its errors made ours. */
 export function guarded<T>(call: () => Answer<T>): T {
@@ -10,35 +17,39 @@ export function guarded<T>(call: () => Answer<T>): T {
   }
 }
 
-/** An asynchronous call of the addon: its value, or its failure thrown. */
-export async function settled<T>(call: () => Promise<Answer<T>>): Promise<T> {
-  try {
-    return answered(await call());
-  } catch (error) {
-    throw thrown(error);
-  }
-}
-
-/** The same for a call that is named by a number while it is under way. */
-export async function ended<T>(call: () => Soon<T>): Promise<T> {
-  const soon = guarded(call);
-  if (typeof soon !== "number") return soon;
+/**
+ * An asynchronous call of the addon. If the signal is aborted the call is given up, and rejects with the signal's reason; what was
+ * granted before is on its way already.
+ */
+export async function settled<T>(begin: (call: Call) => unknown, signal?: unknown): Promise<T> {
+  const given = signal === undefined ? undefined : checked(signal);
+  const begun = guarded(() => begin(undefined));
+  if (typeof begun !== "number") return (begun instanceof Promise ? promised(begun) : begun) as T;
   endTurn();
-  return answered(await new Promise<Answer<T>>((resolve) => underWay.set(soon, resolve)));
+  return answered((await (given ? abortable(begun, given) : ended(begun))) as Answer<T>);
 }
 
-/** Tells of the failure of such a call: at once if it has failed already. Holds nothing but `tell` until it ends. */
-export function failing(call: () => Soon<null>, tell: (failure: LeaseholdError) => void): void {
-  const [soon] = guarded<[Soon<null>]>(() => [call()]);
+/** Tells of the failure of a call: at once if it has failed already. Holds nothing but `tell` until it ends. */
+export function aside(begin: (call: Call) => unknown, tell: (failure: LeaseholdError) => void): void {
+  const [begun] = guarded(() => [begin(undefined)]);
+  hear(begun, tell);
+}
+
+/** A function of its own, because what one closure of a function holds all of them do: `begin` holds what it is about. */
+function hear(begun: unknown, tell: (failure: LeaseholdError) => void): void {
   const settle = (answer: unknown) => {
     if (answer instanceof Error) tell(failed(answer as Failure));
   };
-  if (typeof soon !== "number") return settle(soon);
+  if (typeof begun !== "number") return settle(begun);
   endTurn();
-  new Promise<unknown>((resolve) => underWay.set(soon, resolve)).then(settle);
+  ended(begun).then(settle);
 }
 
 const underWay = new Map<number, (answer: Answer<never>) => void>();
+
+function ended(number: number): Promise<unknown> {
+  return new Promise<unknown>((resolve) => underWay.set(number, resolve));
+}
 
 /** What is called within one turn of the event loop sets out together, at its end. */
 function endTurn(): void {
@@ -73,52 +84,63 @@ function answered<T>(answer: Answer<T>): T {
   return answer as T;
 }
 
-/** The same, given up when the signal is aborted: it then rejects with the signal's reason. */
-export async function abortable<T>(
-  wanted: unknown,
-  call: (cancel: Cancel | undefined) => Soon<T>,
-): Promise<T> {
-  if (wanted === undefined || wanted === null) return ended(() => call(undefined));
-  if (!(wanted instanceof AbortSignal)) throw invalid("signal", "must be an AbortSignal");
-  const signal = wanted;
-  signal.throwIfAborted();
-  const cancel = guarded(() => new native.Cancel());
-  const forget = listen(signal, cancel);
+/** Those of the addon that end by a promise. */
+async function promised(promise: Promise<Answer<unknown>>): Promise<unknown> {
   try {
-    return await ended(() => call(cancel));
+    return answered(await promise);
   } catch (error) {
-    // Only the refusal is the caller's own doing.
-    if (signal.aborted && error instanceof LeaseholdError && error.code === "cancelled") throw signal.reason;
-    throw error;
+    throw thrown(error);
+  }
+}
+
+async function abortable(number: number, signal: AbortSignal): Promise<unknown> {
+  let forget = () => {};
+  try {
+    return await new Promise<unknown>((resolve, reject) => {
+      underWay.set(number, resolve);
+      forget = onAbort(signal, () => {
+        if (!givenUp(number)) return;
+        underWay.delete(number);
+        reject(signal.reason);
+      });
+    });
   } finally {
     forget();
   }
 }
 
-/** The calls that wait under each signal: one listener for all, because Node warns of more than ten. */
-const waiting = new WeakMap<AbortSignal, { cancels: Set<Cancel>; abort: () => void }>();
+/** Nobody could catch what a listener throws; the call then ends by its timeout. */
+function givenUp(number: number): boolean {
+  try {
+    return native.giveUp(number);
+  } catch {
+    return false;
+  }
+}
 
-function listen(signal: AbortSignal, cancel: Cancel): () => void {
+function checked(signal: unknown): AbortSignal {
+  if (!(signal instanceof AbortSignal)) throw invalid("signal", "must be an AbortSignal");
+  signal.throwIfAborted();
+  return signal;
+}
+
+/** The calls that wait under each signal: one listener for all, because Node warns of more than ten. */
+const waiting = new WeakMap<AbortSignal, { calls: Set<() => void>; abort: () => void }>();
+
+function onAbort(signal: AbortSignal, call: () => void): () => void {
   let entry = waiting.get(signal);
   if (!entry) {
-    const cancels = new Set<Cancel>();
-    entry = { cancels, abort: () => cancels.forEach(wish) };
+    const calls = new Set<() => void>();
+    entry = { calls, abort: () => calls.forEach((each) => each()) };
     waiting.set(signal, entry);
     signal.addEventListener("abort", entry.abort, { once: true });
   }
-  const { cancels, abort } = entry;
-  cancels.add(cancel);
+  const { calls, abort } = entry;
+  calls.add(call);
   return () => {
-    cancels.delete(cancel);
-    if (cancels.size > 0) return;
+    calls.delete(call);
+    if (calls.size > 0) return;
     waiting.delete(signal);
     signal.removeEventListener("abort", abort);
   };
-}
-
-/** Nobody could catch what a listener throws; the call then ends by its timeout. */
-function wish(cancel: Cancel): void {
-  try {
-    cancel.cancel();
-  } catch {}
 }

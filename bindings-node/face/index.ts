@@ -1,12 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-export { type Code, LeaseholdError } from "./errors.js";
-export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./fence.js";
-export { type Handshakes, recommendedTtl } from "./handshake.js";
-export type { Lease, ReleaseOptions } from "./lease.js";
-export { type Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
+export { open } from "./leasehold.js";
+export { openQuorum, type Quorum, type QuorumLockOptions } from "./quorum.js";
+export type { Amount } from "./shared/amount.js";
+export { type Code, LeaseholdError } from "./shared/errors.js";
+export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./shared/fence.js";
+export type { Leasehold } from "./shared/full.js";
+export { type Handshakes, recommendedTtl } from "./shared/handshake.js";
+export type { Lease, ReleaseOptions } from "./shared/lease.js";
+export type { OpenOptions, SeedConfig } from "./shared/leasehold.js";
 export type {
-  Amount,
   Limit,
   LimitAnswer,
   LimitKind,
@@ -15,8 +18,8 @@ export type {
   Reservation,
   ReserveOptions,
   ReserveWaitOptions,
-} from "./limit.js";
-export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./lock.js";
+} from "./shared/limit.js";
+export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./shared/lock.js";
 export type {
   AcquireManyOptions,
   AcquireOptions,
@@ -25,11 +28,21 @@ export type {
   PoolOptions,
   Slot,
   SlotState,
-  Statistics,
   Strategy,
   TryAcquireOptions,
-} from "./pool.js";
-export { openQuorum, type Quorum, type QuorumLockOptions } from "./quorum.js";
+} from "./shared/pool.js";
+export type { Selection, Token } from "./shared/selection.js";
+export {
+  type PageAsk,
+  type ReadPage,
+  type TokenChange,
+  type TokenPage,
+  TokensInMemory,
+  type TokenSource,
+  type TokenSpec,
+} from "./shared/source.js";
+export type { Statistics } from "./shared/statistics.js";
+export type { LockedToken, SelectOptions, TokenCounts, Tokens, TokensOptions, TokenStrategy } from "./shared/tokens.js";
 
 import { guarded } from "./calls.js";
 import { native } from "./native.js";

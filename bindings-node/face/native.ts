@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import type { Call } from "./calls.js";
 
 /** What the compiled addon exports. Things are known to it by their numbers. */
 export interface Native {
@@ -6,123 +7,92 @@ export interface Native {
   fenceAdmit(highest: unknown, fence: unknown): Answer<bigint>;
   fenceTexts(): [script: string, sql: string];
   recommendedTtl(options: unknown): Answer<number>;
-  Cancel: new () => Cancel;
   open(target: unknown, options: unknown): Promise<Answer<number>>;
-  leaseholdPool(
+  pool(leasehold: number, name: unknown, options: unknown, readNonce: Asker | undefined, call?: Call): Promise<Answer<number>>;
+  lock(leasehold: number, names: unknown, options: unknown): Answer<number>;
+  limit(leasehold: number, name: unknown, options: unknown): Answer<number>;
+  tokens(
     leasehold: number,
-    name: unknown,
+    wallet: unknown,
     options: unknown,
-    readNonce: ((slot: string) => Promise<unknown>) | undefined,
-  ): Promise<Answer<number>>;
-  leaseholdLock(leasehold: number, names: unknown, options: unknown): Answer<number>;
-  leaseholdLimit(leasehold: number, name: unknown, options: unknown): Answer<number>;
-  leaseholdClose(leasehold: number): Answer<void>;
-  leaseholdForget(leasehold: number): void;
+    memory: number | undefined,
+    page: Asker | undefined,
+    spent: Asker | undefined,
+  ): Answer<number>;
+  close(leasehold: number): Answer<void>;
   openQuorum(servers: unknown, options: unknown): Promise<Answer<number>>;
   quorumLock(quorum: number, names: unknown, options: unknown): Answer<number>;
   quorumClose(quorum: number): Answer<void>;
-  quorumForget(quorum: number): void;
+  /** Frees the number of a thing that nobody has any more. */
+  free(thing: number): void;
+  /** For how many milliseconds a lease, a lock or a selection lasts. */
+  remaining(thing: number): number;
+  /** Fails when it is claimed, or else when it is lost. */
+  told(thing: number, claimed: boolean, call?: Call): Soon<null>;
   attend(bell: () => void): void;
   /** The number of each call that has ended, then its answer. */
   turn(): (number | Answer<never>)[];
-  poolAcquire(pool: number, options: unknown, cancel: Cancel | undefined): Soon<Granted>;
-  poolAcquireMany(pool: number, options: unknown, cancel: Cancel | undefined): Soon<Granted>;
+  /** Drops a call; false if it has ended. */
+  giveUp(call: number): boolean;
+  acquire(pool: number, options: unknown, call?: Call): Soon<Granted>;
+  acquireMany(pool: number, options: unknown, call?: Call): Soon<Granted>;
   lend(cells: BigUint64Array): void;
-  poolTake(): Answer<string | null>;
-  poolTryAcquire(pool: number, options: unknown): Answer<string | null>;
-  poolAdd(pool: number, slots: unknown): Promise<Answer<number>>;
-  poolChange(pool: number, verb: string, slot: unknown): Promise<Answer<void>>;
-  poolQuarantine(pool: number, slot: unknown, time: unknown): Promise<Answer<void>>;
-  poolInspect(pool: number, slots: unknown): Promise<Answer<unknown>>;
-  poolList(pool: number): Promise<Answer<string[]>>;
-  poolStatistics(pool: number): Answer<unknown>;
-  poolForget(pool: number): void;
-  leaseRemaining(lease: number): number;
-  leaseUsed(lease: number, next: unknown): Answer<void>;
-  leaseUnused(lease: number): Answer<void>;
-  leaseRejected(lease: number, expected: unknown): Answer<void>;
-  leaseUnknown(lease: number): Answer<void>;
-  leaseGiveBack(): Answer<boolean>;
-  leaseReleaseNow(lease: number, options: unknown): Answer<boolean>;
-  leaseRelease(lease: number, options: unknown): Soon<null>;
-  leaseLost(lease: number): Soon<null>;
-  leaseClaimed(lease: number): Soon<null>;
-  leaseRenew(lease: number, ttl: unknown): Promise<Answer<void>>;
-  leaseResync(lease: number, nonce: unknown, options: unknown): Promise<Answer<Shown>>;
-  leaseReadNonce(lease: number): Promise<Answer<Shown>>;
-  leaseForget(lease: number): void;
-  lockAcquire(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock>;
-  lockEnter(lock: number, options: unknown, cancel: Cancel | undefined): Soon<GrantedLock | null>;
-  lockForget(lock: number): void;
-  lockHandshake(lock: number): number;
-  lockedRemaining(locked: number): number;
-  lockedLost(locked: number): Soon<null>;
-  lockedClaimed(locked: number): Soon<null>;
-  lockedRelease(locked: number): Soon<null>;
-  lockedConclude(locked: number): Soon<null>;
-  lockedForget(locked: number): void;
-  limitGroup(members: number[]): Answer<number>;
+  takeNow(): Answer<string | null>;
+  tryAcquire(pool: number, options: unknown): Answer<string | null>;
+  add(pool: number, slots: unknown, call?: Call): Promise<Answer<number>>;
+  change(pool: number, verb: string, slot: unknown, time: unknown, call?: Call): Promise<Answer<void>>;
+  inspect(pool: number, slots: unknown, call?: Call): Promise<Answer<unknown>>;
+  list(pool: number, call?: Call): Promise<Answer<string[]>>;
+  statistics(pool: number): Answer<unknown>;
+  used(lease: number, next: unknown): Answer<void>;
+  unused(lease: number): Answer<void>;
+  rejected(lease: number, expected: unknown): Answer<void>;
+  unknown(lease: number): Answer<void>;
+  giveBack(): Answer<boolean>;
+  releaseNow(lease: number, options: unknown): Answer<boolean>;
+  release(lease: number, options: unknown, call?: Call): Soon<null>;
+  renew(lease: number, ttl: unknown, call?: Call): Promise<Answer<void>>;
+  resync(lease: number, nonce: unknown, options: unknown, call?: Call): Promise<Answer<unknown>>;
+  readNonce(lease: number, call?: Call): Promise<Answer<unknown>>;
+  acquireLock(lock: number, options: unknown, forBody: boolean, call?: Call): Soon<unknown>;
+  handshake(lock: number): number;
+  releaseLock(locked: number, ofBody: boolean, call?: Call): Soon<null>;
+  tokensInMemory(): Answer<number>;
+  sourceAdd(source: number, wallet: unknown, currency: unknown, token: unknown): Answer<void>;
+  sourceSpend(source: number, wallet: unknown, id: unknown): Answer<void>;
+  sourceSum(source: number, wallet: unknown, currency: unknown): Answer<string>;
+  tokensSelect(tokens: number, target: unknown, options: unknown, call?: Call): Soon<unknown>;
+  tokensHear(tokens: number, change: unknown, currency: unknown): Answer<void>;
+  tokensLocks(tokens: number, ids: unknown, call?: Call): Promise<Answer<unknown>>;
+  tokensCountLocked(tokens: number, call?: Call): Promise<Answer<number>>;
+  tokensCounts(tokens: number): Answer<unknown>;
+  tokensStatistics(tokens: number): Answer<unknown>;
+  selectionRenew(selection: number, call?: Call): Promise<Answer<void>>;
+  selectionEnd(selection: number, spent: boolean, call?: Call): Soon<null>;
+  limitGroup(members: Uint32Array): Answer<number>;
   limitAtCost(limit: number, cost: unknown): Answer<number>;
-  limitAsk(limit: number, verb: string, cost: unknown): Soon<unknown>;
-  limitWait(limit: number, cost: unknown, options: unknown, cancel: Cancel | undefined): Soon<Told>;
-  limitReserve(
-    limit: number,
-    waits: boolean,
-    cost: unknown,
-    ttl: unknown,
-    options: unknown,
-    cancel: Cancel | undefined,
-  ): Soon<Reserved>;
-  limitForget(limit: number): void;
-  reservationEnd(reservation: number, givesBack: boolean): Soon<null>;
-  reservationForget(reservation: number): void;
+  limitAsk(limit: number, verb: string, cost: unknown, call?: Call): Soon<unknown>;
+  limitWait(limit: number, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
+  limitReserve(limit: number, waits: boolean, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
+  reservationEnd(reservation: number, givesBack: boolean, call?: Call): Soon<null>;
 }
 
-/** A wish to stop waiting; see `abortable`. */
-export interface Cancel {
-  cancel(): void;
-}
-
-/** What changes about a lease. */
-export interface Shown {
-  nonce: bigint | undefined;
-  in_doubt: boolean;
-}
-
-export interface Grant extends Shown {
-  number: number;
-  slot: string;
-  fence: bigint;
-}
+/** A function of the user's; see `asking`. */
+export type Asker = (question: never) => Promise<unknown>;
 
 /** Of each lease its number, slot, fence, nonce, and whether that is in doubt. */
 export type Granted = (number | string | bigint | boolean | null)[];
 
-/** Of a lock that was granted its number and its fence. */
-export type GrantedLock = [number: number, fence: bigint];
-
-/** What a limit says: amounts as digits, times in milliseconds. */
-export type Told = [
-  allowed: boolean,
-  remaining: string,
-  retryAfter: number | undefined,
-  resetAfter: number | undefined,
-  limit: string | undefined,
-  said: "store" | "memory" | "outage",
-];
-
-/** Of a reservation its number, and what the limits said. */
-export type Reserved = [number: number, told: Told];
-
 /** A failure comes as data; see `answered`. */
 export type Answer<T> = T | Failure;
 
-/** The answer, or the number by which `turn` will name the call; see `ended`. */
+/** The answer, or the number by which `turn` will name the call; see `settled`. */
 export type Soon<T> = Answer<T> | number;
 
 export interface Failure extends Error {
   code: string;
   field?: string;
+  retryAfter?: number;
 }
 
 export const native: Native = load();

@@ -1,9 +1,9 @@
 import { guarded, settled } from "./calls.js";
-import { toCore } from "./keys.js";
-import type { OpenOptions } from "./leasehold.js";
-import { Lock, type LockOptions } from "./lock.js";
 import { native } from "./native.js";
 import { Owned } from "./owned.js";
+import { toCore } from "./shared/keys.js";
+import type { OpenOptions } from "./shared/leasehold.js";
+import { Lock, type LockOptions } from "./shared/lock.js";
 
 /** How a lock of a quorum is held: those who wait for several servers stand in no line, and have no priority. */
 export type QuorumLockOptions = Omit<LockOptions, "priority">;
@@ -13,7 +13,7 @@ export type QuorumLockOptions = Omit<LockOptions, "priority">;
  * them, are the same in every process.
  */
 export async function openQuorum(servers: readonly string[], options?: OpenOptions): Promise<Quorum> {
-  return new Quorum(await settled(() => native.openQuorum(servers, toCore(options))));
+  return new Quorum(await settled<number>(() => native.openQuorum(servers, toCore(options))));
 }
 
 /**
@@ -26,13 +26,12 @@ export class Quorum {
 
   /** @internal */
   constructor(number: number) {
-    this.#owned = new Owned(number, native.quorumForget);
+    this.#owned = Owned.of(number);
   }
 
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
   lock(names: string | readonly string[], options?: QuorumLockOptions): Lock {
-    const number = guarded(() => native.quorumLock(this.#owned.number, names, toCore(options)));
-    return new Lock(number, typeof names === "string" ? [names] : [...names]);
+    return Lock.of(guarded(() => native.quorumLock(this.#owned.number, names, toCore(options))), names);
   }
 
   /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. */

@@ -1,4 +1,6 @@
-import { type Grant, native } from "./native.js";
+import { guarded } from "./calls.js";
+import { type Granted, native } from "./native.js";
+import type { Facts } from "./shared/lease.js";
 
 // The two calls that must be fast take no arguments, which cost more than a call: what they need, and what
 // they find, stands in memory that is shared with the addon.
@@ -11,19 +13,46 @@ native.lend(cells);
 const HAS_NONCE = 1;
 const IN_DOUBT = 2;
 
-/** Says which pool or lease the next call is about. */
-export function point(number: number): void {
-  words[0] = number;
+/** Leases a slot at once, or not at all. */
+export function acquireNow(pool: number, options: unknown): Facts | undefined {
+  let slot: string | null;
+  if (options === undefined) {
+    words[0] = pool;
+    slot = guarded(native.takeNow);
+  } else {
+    slot = guarded(() => native.tryAcquire(pool, options));
+  }
+  return slot === null ? undefined : found(slot);
+}
+
+/**
+ * Gives a lease back at once, and has it forgotten: true. False if its store is elsewhere, and the lease as it was, as it is
+ * where this throws.
+ */
+export function releaseNow(lease: number, options: unknown): boolean {
+  if (options !== undefined) return guarded(() => native.releaseNow(lease, options));
+  words[0] = lease;
+  return guarded(native.giveBack);
+}
+
+/** The leases that a call was granted. */
+export function granted(answer: Granted): Facts[] {
+  const leases = [];
+  for (let at = 0; at < answer.length; at += 5) {
+    const [number, slot, fence, nonce, inDoubt] = answer.slice(at, at + 5) as [number, string, bigint, bigint | null, boolean];
+    leases.push({ number, slot, fence, nonce: nonce ?? undefined, inDoubt });
+  }
+  return leases;
 }
 
 /** The lease that the last call wrote; to be read before anything else is called. */
-export function found(slot: string): Grant {
+function found(slot: string): Facts {
   const flags = words[6] as number;
   return {
     number: words[0] as number,
     slot,
     fence: cells[1] as bigint,
     nonce: flags & HAS_NONCE ? cells[2] : undefined,
-    in_doubt: (flags & IN_DOUBT) !== 0,
+    inDoubt: (flags & IN_DOUBT) !== 0,
   };
 }

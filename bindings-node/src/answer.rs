@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use leasehold::error::Result as CoreResult;
-use leasehold::{Code, Error};
+use leasehold::{Code, Error, MILLISECOND};
 use napi::bindgen_prelude::{Object, ToNapiValue, panic_to_error, sys};
 use napi::{Env, Result};
 
@@ -37,6 +37,9 @@ fn failure<'a>(env: &'a Env, error: &Error) -> Result<Object<'a>> {
     object.set("code", error.code().as_str())?;
     if let Some(field) = error.field() {
         object.set("field", field)?;
+    }
+    if let Some(time) = error.retry_after() {
+        object.set("retryAfter", time as f64 / MILLISECOND as f64)?;
     }
     Ok(object)
 }

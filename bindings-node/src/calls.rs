@@ -19,15 +19,15 @@ use napi_derive::napi;
 use tokio::runtime::Handle;
 
 use crate::answer::{Answer, misused};
+use crate::granted::Granted;
 use crate::hit;
 use crate::kept::Kept;
-use crate::pool::Granted;
 
 /// A call that has begun.
 pub enum Soon<T> {
     /// Its answer.
     Now(Answer<T>),
-    /// The number by which [`turn`] will name it.
+    /// The number by which [`turn`] will name it, and [`give_up`] drops it.
     Later(u64),
 }
 
@@ -92,6 +92,16 @@ pub fn turn(env: &Env) -> Result<Array<'_>> {
     Ok(answers)
 }
 
+/// Drops a call that is under way, which leaves nothing behind; false if it has ended.
+#[napi(catch_unwind)]
+pub fn give_up(env: &Env, call: f64) -> Result<bool> {
+    hit("give_up");
+    let desk = desk()?;
+    let is_under_way = desk.calls.give_up(call as u64);
+    desk.keep(env)?;
+    Ok(is_under_way)
+}
+
 /// Begins a call.
 pub fn begin(
     env: &Env,
@@ -116,12 +126,12 @@ pub fn begin(
 /// held, which would never be collected.
 pub fn told(
     env: &Env,
-    word: CoreResult<impl Future<Output = Option<Error>> + Send + 'static>,
+    word: impl Future<Output = Option<Error>> + Send + 'static,
 ) -> Result<Soon<Option<Granted>>> {
     let aside = Aside::new(desk()?.aside.clone());
     begin(env, async move {
         let _aside = aside;
-        word?.await.map_or(Ok(None), Err)
+        word.await.map_or(Ok(None), Err)
     })
 }
 

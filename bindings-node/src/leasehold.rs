@@ -1,16 +1,17 @@
 //! Handles: a store, opened.
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{LimitOptions, ReadNonce, Unit};
+use leasehold::client::{LimitOptions, ReadNonce, SharedSource, TokensInMemory, TokensOptions, Unit};
 use leasehold::value::Value;
 use napi_derive::napi;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, misused};
 use crate::hit;
 use crate::nonce_source::{Asker, HostNonces};
-use crate::table::{Fresh, NativeLimit, NativeLock, NativePool, Numbered};
+use crate::table::{Fresh, NativeLimit, NativeLock, NativePool, NativeTokens, Numbered};
+use crate::token_source::{HostTokens, TokensAsker};
 use crate::value::Arg;
 
 /// JavaScript's durations.
@@ -33,13 +34,13 @@ pub async fn open(target: Arg, options: Arg) -> Answer<Fresh<NativeLeasehold>> {
 
 /// Opens a pool. `read_nonce` is the host's function, or nothing.
 #[napi(catch_unwind)]
-pub async fn leasehold_pool(
+pub async fn pool(
     leasehold: Numbered<NativeLeasehold>,
     name: Arg,
     options: Arg,
     read_nonce: Option<Asker>,
 ) -> Answer<Fresh<NativePool>> {
-    hit("leasehold_pool");
+    hit("pool");
     let source = read_nonce.map(|asker| Arc::new(HostNonces::new(asker)) as ReadNonce);
     let open = async {
         let leasehold = leasehold.get()?;
@@ -53,24 +54,16 @@ pub async fn leasehold_pool(
 
 /// A lock of one name or several.
 #[napi(catch_unwind)]
-pub fn leasehold_lock(
-    leasehold: Numbered<NativeLeasehold>,
-    names: Arg,
-    options: Arg,
-) -> Answer<Fresh<NativeLock>> {
-    hit("leasehold_lock");
+pub fn lock(leasehold: Numbered<NativeLeasehold>, names: Arg, options: Arg) -> Answer<Fresh<NativeLock>> {
+    hit("lock");
     let lock = || leasehold.get()?.lock_by(&names.named("names")?, &options.options()?, UNIT).map(Fresh);
     Answer(lock())
 }
 
 /// A limit of this name.
 #[napi(catch_unwind)]
-pub fn leasehold_limit(
-    leasehold: Numbered<NativeLeasehold>,
-    name: Arg,
-    options: Arg,
-) -> Answer<Fresh<NativeLimit>> {
-    hit("leasehold_limit");
+pub fn limit(leasehold: Numbered<NativeLeasehold>, name: Arg, options: Arg) -> Answer<Fresh<NativeLimit>> {
+    hit("limit");
     let limit = || {
         let (name, options) = (name.text("name")?, options.options()?);
         leasehold.get()?.limit(&name, &LimitOptions::read(&options, UNIT)?).map(Fresh)
@@ -78,16 +71,33 @@ pub fn leasehold_limit(
     Answer(limit())
 }
 
-/// Opens no more pools and limits, and ends what waits.
+/// The tokens of a wallet. They come from a source in memory, or from the host's functions, of which `page` is one then.
 #[napi(catch_unwind)]
-pub fn leasehold_close(leasehold: Numbered<NativeLeasehold>) -> Answer<()> {
-    hit("leasehold_close");
-    Answer(leasehold.get().map(NativeLeasehold::close))
+pub fn tokens(
+    leasehold: Numbered<NativeLeasehold>,
+    wallet: Arg,
+    options: Arg,
+    memory: Option<Numbered<TokensInMemory>>,
+    page: Option<TokensAsker>,
+    spent: Option<TokensAsker>,
+) -> Answer<Fresh<NativeTokens>> {
+    hit("tokens");
+    let tokens = || {
+        let wallet = wallet.text("wallet")?;
+        let options = TokensOptions::default().read(&options.options()?, UNIT)?;
+        let source: SharedSource = match (memory, page) {
+            (Some(memory), _) => Arc::new(memory.get()?.clone()),
+            (None, Some(page)) => Arc::new(HostTokens::new(page, spent)),
+            (None, None) => return Err(misused("a wallet without a source of tokens")),
+        };
+        leasehold.get()?.tokens(&wallet, source, options).map(Fresh)
+    };
+    Answer(tokens())
 }
 
-/// The garbage collector has taken the handle.
+/// Opens no more pools and limits, and ends what waits.
 #[napi(catch_unwind)]
-pub fn leasehold_forget(leasehold: Numbered<NativeLeasehold>) {
-    hit("leasehold_forget");
-    leasehold.forget();
+pub fn close(leasehold: Numbered<NativeLeasehold>) -> Answer<()> {
+    hit("close");
+    Answer(leasehold.get().map(NativeLeasehold::close))
 }

@@ -10,18 +10,22 @@
 
 mod answer;
 mod calls;
-mod cancel;
 mod checks;
+mod granted;
 mod kept;
 mod lease;
 mod leasehold;
+mod life;
 mod limit;
 mod lock;
 mod nonce_source;
 mod pool;
 mod quorum;
 mod registers;
+mod selection;
 mod table;
+mod token_source;
+mod tokens;
 #[cfg(feature = "trial")]
 mod trial;
 mod value;

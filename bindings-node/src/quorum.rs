@@ -32,10 +32,3 @@ pub fn quorum_close(quorum: Numbered<NativeQuorum>) -> Answer<()> {
     hit("quorum_close");
     Answer(quorum.get().map(NativeQuorum::close))
 }
-
-/// The garbage collector has taken the quorum.
-#[napi(catch_unwind)]
-pub fn quorum_forget(quorum: Numbered<NativeQuorum>) {
-    hit("quorum_forget");
-    quorum.forget();
-}

@@ -1,17 +1,18 @@
 //! What JavaScript holds by its number.
 //!
-//! A number costs a tenth of an instance of a class. Each thread, which is each environment, has tables of
-//! its own; what is left in them when the environment ends is dropped, which gives leases back.
+//! A number costs a tenth of an instance of a class. Each thread, which is each environment, has a table of
+//! its own; what is left in it when the environment ends is dropped, which gives leases back.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use leasehold::client::TokioRuntime;
 use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore};
+use leasehold::client::{TokensInMemory, TokioRuntime};
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error};
 use napi::Result;
 use napi::bindgen_prelude::{FromNapiValue, ToNapiValue, sys};
+use napi_derive::napi;
 
 use crate::answer::misused;
 use crate::hit;
@@ -21,45 +22,20 @@ pub type NativePool = leasehold::Pool<NativeStore, TokioRuntime>;
 pub type NativeLease = leasehold::Lease<NativeStore, TokioRuntime>;
 pub type NativeLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
 pub type NativeLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
+pub type NativeTokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
+pub type NativeSelection = leasehold::client::Selection<NativeStore, TokioRuntime>;
 pub type NativeLimit = leasehold::client::Limit<TokioRuntime>;
 pub type NativeReservation = leasehold::client::Reservation<TokioRuntime>;
 
-#[derive(Default)]
-struct Tables {
-    leaseholds: Table<NativeLeasehold>,
-    quorums: Table<NativeQuorum>,
-    pools: Table<NativePool>,
-    leases: Table<NativeLease>,
-    locks: Table<NativeLock>,
-    locked: Table<NativeLocked>,
-    limits: Table<NativeLimit>,
-    reservations: Table<NativeReservation>,
-}
-
-impl Drop for Tables {
-    fn drop(&mut self) {
-        hit("tables");
-    }
-}
-
-thread_local! {
-    static TABLES: RefCell<Kept<Tables>> = RefCell::new(Kept::new(Tables::default()));
-}
-
 /// Things by number, from 1 on.
-pub struct Table<T> {
-    things: Vec<Option<Arc<T>>>,
+#[derive(Default)]
+struct Table {
+    things: Vec<Option<Thing>>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Table { things: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Table<T> {
-    fn insert(&mut self, thing: Arc<T>) -> u32 {
+impl Table {
+    fn insert(&mut self, thing: Thing) -> u32 {
         match self.free.pop() {
             Some(number) => {
                 self.things[number as usize - 1] = Some(thing);
@@ -72,50 +48,89 @@ impl<T> Table<T> {
         }
     }
 
-    fn get(&self, number: u32) -> Option<&Arc<T>> {
+    fn get(&self, number: u32) -> Option<&Thing> {
         self.things.get((number as usize).wrapping_sub(1))?.as_ref()
     }
 
-    fn remove(&mut self, number: u32) -> Option<Arc<T>> {
+    fn remove(&mut self, number: u32) -> Option<Thing> {
         let thing = self.things.get_mut((number as usize).wrapping_sub(1))?.take()?;
         self.free.push(number);
         Some(thing)
     }
 }
 
-/// What has a table.
+impl Drop for Table {
+    fn drop(&mut self) {
+        hit("table");
+    }
+}
+
+thread_local! {
+    static TABLE: RefCell<Kept<Table>> = RefCell::new(Kept::new(Table::default()));
+}
+
+/// What has a number.
 pub trait Tabled: Sized + 'static {
-    fn reach<R>(work: impl FnOnce(&mut Table<Self>) -> R) -> R;
+    fn thing(this: Arc<Self>) -> Thing;
+    fn of(thing: &Thing) -> Option<&Arc<Self>>;
     /// The error for a number that stands for nothing.
     fn missing() -> Error;
 }
 
-macro_rules! tabled {
-    ($type:ty, $table:ident, $missing:expr) => {
-        impl Tabled for $type {
-            fn reach<R>(work: impl FnOnce(&mut Table<Self>) -> R) -> R {
-                TABLES.with_borrow_mut(|tables| work(&mut tables.$table))
+macro_rules! things {
+    ($($kind:ident($type:ty) or $missing:expr;)*) => {
+        /// One of them.
+        #[derive(Clone)]
+        pub enum Thing {
+            $($kind(Arc<$type>),)*
+        }
+
+        $(impl Tabled for $type {
+            fn thing(this: Arc<Self>) -> Thing {
+                Thing::$kind(this)
+            }
+
+            fn of(thing: &Thing) -> Option<&Arc<Self>> {
+                if let Thing::$kind(this) = thing { Some(this) } else { None }
             }
 
             fn missing() -> Error {
                 $missing
             }
-        }
+        })*
     };
 }
 
-tabled!(NativeLeasehold, leaseholds, misused("no such handle"));
-tabled!(NativeQuorum, quorums, misused("no such quorum"));
-tabled!(NativePool, pools, misused("no such pool"));
-tabled!(NativeLease, leases, Error::new(Code::Lost, "the lease was given back already; acquire anew"));
-tabled!(NativeLock, locks, misused("no such lock"));
-tabled!(NativeLocked, locked, Error::new(Code::Lost, "the lock was given back already; acquire anew"));
-tabled!(NativeLimit, limits, misused("no such limit"));
-tabled!(
-    NativeReservation,
-    reservations,
-    Error::new(Code::Lost, "the reservation has ended already; reserve anew")
-);
+things! {
+    Leasehold(NativeLeasehold) or misused("no such handle");
+    Quorum(NativeQuorum) or misused("no such quorum");
+    Pool(NativePool) or misused("no such pool");
+    Lease(NativeLease) or gone("the lease was given back already; acquire anew");
+    Lock(NativeLock) or misused("no such lock");
+    Locked(NativeLocked) or gone("the lock was given back already; acquire anew");
+    Source(TokensInMemory) or misused("no such source");
+    Tokens(NativeTokens) or misused("no such wallet");
+    Selection(NativeSelection) or gone("the selection was given back or spent already; select anew");
+    Limit(NativeLimit) or misused("no such limit");
+    Reservation(NativeReservation) or gone("the reservation has ended already; reserve anew");
+}
+
+fn gone(message: &str) -> Error {
+    Error::new(Code::Lost, message)
+}
+
+/// The face has let a thing go: it was given back, or the garbage collector has taken it, and what is still held is given
+/// back in the background.
+#[napi(catch_unwind)]
+pub fn free(number: u32) {
+    hit("free");
+    forget(number);
+}
+
+/// The thing of this number.
+pub fn get(number: u32) -> Option<Thing> {
+    TABLE.with_borrow(|table| table.get(number).cloned())
+}
 
 /// An argument: a thing by its number.
 pub struct Numbered<T> {
@@ -126,7 +141,8 @@ pub struct Numbered<T> {
 impl<T: Tabled> Numbered<T> {
     /// The thing of this number.
     pub fn new(number: u32) -> Self {
-        Numbered { number, thing: T::reach(|table| table.get(number).cloned()) }
+        let thing = TABLE.with_borrow(|table| table.get(number).and_then(T::of).cloned());
+        Numbered { number, thing }
     }
 
     /// The thing, unless it was forgotten.
@@ -142,9 +158,9 @@ impl<T: Tabled> Numbered<T> {
 
     /// Frees the number. Only on the thread of the table, that is not in an asynchronous export.
     pub fn forget(&self) {
-        // Dropped after the table is free again: a drop runs code.
-        let thing = T::reach(|table| table.remove(self.number));
-        drop(thing);
+        if self.thing.is_some() {
+            forget(self.number);
+        }
     }
 }
 
@@ -158,7 +174,13 @@ impl<T: Tabled> FromNapiValue for Numbered<T> {
 
 /// Gives a thing its number.
 pub fn number<T: Tabled>(thing: Arc<T>) -> u32 {
-    T::reach(|table| table.insert(thing))
+    TABLE.with_borrow_mut(|table| table.insert(T::thing(thing)))
+}
+
+fn forget(number: u32) {
+    // Dropped after the table is free again: a drop runs code.
+    let thing = TABLE.with_borrow_mut(|table| table.remove(number));
+    drop(thing);
 }
 
 /// A result: a new thing, which gets its number on the thread of the table.

@@ -51,6 +51,12 @@ pub fn replay(steps: Arg) -> Answer<Out> {
     Answer(steps.named("steps").and_then(|steps| leasehold::slots::transcript::replay(&steps)).map(Out))
 }
 
+/// Performs the steps of a transcript of limits on a fresh ledger, and gives the answers.
+#[napi(catch_unwind)]
+pub fn replay_limits(steps: Arg) -> Answer<Out> {
+    Answer(steps.named("steps").and_then(|steps| leasehold::limits::transcript::replay(&steps)).map(Out))
+}
+
 /// Panics while its argument is converted, before there is a future.
 #[napi(catch_unwind)]
 pub async fn panic_argument(_trap: Trap) -> Answer<u32> {

@@ -46,10 +46,10 @@ test("a nonce is not put back", async () => {
 
 test("a lease that ran out leaves doubt, and the chain settles it", async () => {
   const pool = await fresh({ ttl: 5_000 });
-  const late = pool.tryAcquire({ ttl: 30 }) as Lease;
+  const late = pool.tryAcquire({ ttl: 300 }) as Lease;
   await late.resync(7n);
   assert.equal(late.nonce, 7n);
-  await sleep(50);
+  await sleep(350);
   const next = pool.tryAcquire() as Lease;
   assert.deepEqual([next.nonce, next.inDoubt], [undefined, true]);
   late.used();
@@ -126,7 +126,7 @@ test("a quarantined slot comes back in doubt", async () => {
   await lease.resync(7);
   lease.used();
   await lease.release();
-  await pool.quarantine("a", 20);
+  await pool.quarantine("a", 1_000);
   assert.equal(pool.tryAcquire(), null);
   const next = await pool.acquire({ timeout: 5_000 });
   assert.deepEqual([next.nonce, next.inDoubt], [undefined, true]);

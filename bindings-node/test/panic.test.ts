@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ended, guarded, settled } from "../face/calls.js";
-import { FenceGuard, type Lease, open, openQuorum, recommendedTtl, version } from "../face/index.js";
+import { guarded, settled } from "../face/calls.js";
+import { FenceGuard, type Lease, open, openQuorum, recommendedTtl, TokensInMemory, version } from "../face/index.js";
 import { exported } from "./exports.js";
 import { collected, eventually } from "./support.js";
 import { trial } from "./trial.js";
@@ -14,16 +14,22 @@ const lease = await pool.acquire({ slots: ["b"] });
 const lock = lh.lock("shared", { reentrant: true });
 const locked = await lock.acquire();
 const limit = lh.limit("l", { max: 1_000_000, period: 1 });
+const source = new TokensInMemory();
+source.add("w", "", { id: "a", amount: 1 });
+source.add("w", "", { id: "b", amount: 1 });
+const wallet = lh.tokens("w", { source, ttl: 600_000, settle: 600_000 });
+const selection = await wallet.select(1);
 const quorum = await openQuorum(["memory:1", "memory:2"]);
 
 /** How each export is called through the face. */
 const calls: Record<string, () => unknown> = {
   version: () => version(),
   open: () => open(),
-  leasehold_pool: () => lh.pool("q", { slots: ["a"] }),
-  leasehold_lock: () => lh.lock("another"),
-  leasehold_limit: () => lh.limit("another", { max: 1, period: 1 }),
-  leasehold_close: () => lh.close(),
+  pool: () => lh.pool("q", { slots: ["a"] }),
+  lock: () => lh.lock("another"),
+  limit: () => lh.limit("another", { max: 1, period: 1 }),
+  tokens: () => lh.tokens("another", { source: () => [] }),
+  close: () => lh.close(),
   open_quorum: () => openQuorum(["memory:"]),
   quorum_lock: () => quorum.lock("a"),
   quorum_close: () => quorum.close(),
@@ -31,55 +37,56 @@ const calls: Record<string, () => unknown> = {
   // The face comes to it as it is loaded.
   fence_texts: () => guarded(() => trial.fenceTexts()),
   recommended_ttl: () => recommendedTtl({ contenders: 1, levels: 1, handshake: 1, roundTrip: 1, confidence: 0.5 }),
-  pool_acquire: () => pool.acquire(),
-  pool_acquire_many: () => pool.acquireMany({ count: 1 }),
-  pool_take: () => pool.tryAcquire(),
-  pool_try_acquire: () => pool.tryAcquire({ ttl: 1_000 }),
-  pool_add: () => pool.add(["a"]),
-  pool_change: () => pool.enable("a"),
-  pool_quarantine: () => pool.quarantine("a", 1),
-  pool_inspect: () => pool.inspect(),
-  pool_list: () => pool.list(),
-  pool_statistics: () => pool.statistics(),
-  lease_remaining: () => lease.remaining,
-  lease_used: () => lease.used(),
-  lease_unused: () => lease.unused(),
-  lease_rejected: () => lease.rejected(),
-  lease_unknown: () => lease.unknown(),
-  lease_give_back: () => lease.giveBack(),
-  lease_release_now: () => lease.giveBack({ cooldown: 1 }),
+  acquire: () => pool.acquire(),
+  acquire_many: () => pool.acquireMany({ count: 1 }),
+  take_now: () => pool.tryAcquire(),
+  try_acquire: () => pool.tryAcquire({ ttl: 1_000 }),
+  add: () => pool.add(["a"]),
+  change: () => pool.enable("a"),
+  inspect: () => pool.inspect(),
+  list: () => pool.list(),
+  statistics: () => pool.statistics(),
+  used: () => lease.used(),
+  unused: () => lease.unused(),
+  rejected: () => lease.rejected(),
+  unknown: () => lease.unknown(),
+  give_back: () => lease.giveBack(),
+  release_now: () => lease.giveBack({ cooldown: 1 }),
   // The face comes to it over Redis only.
-  lease_release: () => ended(() => trial.leaseRelease(1, {})),
-  lease_lost: () => lease.lost,
-  lease_claimed: () => lease.claimed,
-  lease_renew: () => lease.renew(),
-  lease_resync: () => lease.resync(7),
-  lease_read_nonce: () => lease.readNonce(),
-  lock_acquire: () => lock.acquire(),
-  lock_enter: () => lock.run(() => 1),
-  lock_handshake: () => lock.handshake,
-  locked_remaining: () => locked.remaining,
-  locked_lost: () => locked.lost,
-  locked_claimed: () => locked.claimed,
-  locked_release: () => locked.release(),
-  locked_conclude: () => lock.run(() => 1),
+  release: () => settled(() => trial.release(1, {})),
+  renew: () => lease.renew(),
+  resync: () => lease.resync(7),
+  read_nonce: () => lease.readNonce(),
+  acquire_lock: () => lock.acquire(),
+  handshake: () => lock.handshake,
+  release_lock: () => locked.release(),
+  remaining: () => lease.remaining,
+  told: () => lease.lost,
+  tokens_in_memory: () => new TokensInMemory(),
+  source_add: () => source.add("another", "", { id: "a", amount: 1 }),
+  source_spend: () => source.spend("another", "a"),
+  source_sum: () => source.sum("another", ""),
+  tokens_select: () => wallet.select(1),
+  tokens_hear: () => wallet.hear("gap"),
+  tokens_locks: () => wallet.locks(["a"]),
+  tokens_count_locked: () => wallet.countLocked(),
+  tokens_counts: () => wallet.counts(),
+  tokens_statistics: () => wallet.statistics(),
+  selection_renew: () => selection.renew(),
+  selection_end: () => selection.release(),
   limit_group: () => lh.group([limit]),
   limit_at_cost: () => limit.atCost(1),
   limit_ask: () => limit.take(),
   limit_wait: () => limit.wait(),
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
-  new: () => pool.acquire({ signal: new AbortController().signal }),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend(() => {})),
   lend: () => guarded(() => trial.lend(new BigUint64Array(4))),
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
-const silent = [
-  ...["cancel", "turn", "leasehold_forget", "quorum_forget", "pool_forget", "lease_forget", "lock_forget", "locked_forget"],
-  ...["limit_forget", "reservation_forget"],
-];
+const silent = ["give_up", "turn", "free"];
 
 /** All still works. */
 async function works() {
@@ -89,7 +96,8 @@ async function works() {
   await (await pool.acquire({ slots: ["a"], timeout: 1_000 })).release();
   assert.equal(await lock.run(({ fence }) => fence), locked.fence);
   await (await limit.reserve(1, { ttl: 600_000 })).refund();
-  assert.ok(lease.held && locked.held && (await limit.increment(0)));
+  await (await wallet.select(1, { timeout: 1_000 })).release();
+  assert.ok(lease.held && locked.held && selection.held && (await limit.increment(0)));
 }
 
 test("no export is forgotten", () => {
@@ -105,11 +113,11 @@ for (const [name, call] of Object.entries(calls)) {
   });
 }
 
-test("a panic in cancel leaves the acquisition to its timeout", async () => {
+test("a panic in give_up leaves the acquisition to its timeout", async () => {
   const held = far.tryAcquire() as Lease;
   const controller = new AbortController();
   const waiting = far.acquire({ timeout: 100, signal: controller.signal });
-  trial.arm("cancel");
+  trial.arm("give_up");
   controller.abort();
   await assert.rejects(waiting, { code: "timed_out" });
   held.giveBack();
@@ -127,20 +135,23 @@ test("a panic in turn puts off what has ended", async () => {
   await works();
 });
 
-for (const [name, leave] of Object.entries<() => Promise<unknown>>({
-  leasehold_forget: () => open(),
-  pool_forget: () => lh.pool("q", { slots: ["a"] }),
-  lease_forget: async () => {
+for (const [thing, leave] of Object.entries<() => Promise<unknown>>({
+  leasehold: () => open(),
+  pool: () => lh.pool("q", { slots: ["a"] }),
+  lease: async () => {
     (await lh.pool("collected", { slots: ["a"] })).tryAcquire({ ttl: 50 });
   },
-  lock_forget: async () => lh.lock("collected"),
-  locked_forget: () => lh.lock("collected").acquire(),
-  limit_forget: async () => lh.limit("collected", { max: 1, period: 1 }),
-  reservation_forget: () => lh.limit("collected", { max: 1_000, kind: "in_flight" }).reserve(1, { ttl: 50 }),
+  lock: async () => lh.lock("collected"),
+  locked: () => lh.lock("collected").acquire(),
+  limit: async () => lh.limit("collected", { max: 1, period: 1 }),
+  source: async () => new TokensInMemory(),
+  tokens: async () => lh.tokens("collected", { source: () => [] }),
+  selection: () => lh.tokens("collected", { source: () => [{ id: "a", amount: 1 }] }).select(1, { ttl: 50, keepalive: false }),
+  reservation: () => lh.limit("collected", { max: 1_000, kind: "in_flight" }).reserve(1, { ttl: 50 }),
 })) {
-  test(`a panic in ${name}, as garbage is collected, harms nobody`, async () => {
+  test(`a panic in free, as a ${thing} is collected, harms nobody`, async () => {
     await leave();
-    trial.arm(name);
+    trial.arm("free");
     await collected(() => !trial.armed());
     await works();
   });
@@ -156,11 +167,11 @@ test("a panic as a result is converted is a rejection", async () => {
   await works();
 });
 
-test("a panic as the tables of an ended thread are dropped harms nobody", async () => {
+test("a panic as the table of an ended thread is dropped harms nobody", async () => {
   const { Worker } = await import("node:worker_threads");
   const face = new URL("../face/index.js", import.meta.url).href;
   const source = `import { open } from ${JSON.stringify(face)}; await (await open()).pool("w", { slots: ["a"] });`;
-  trial.arm("tables");
+  trial.arm("table");
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
   await new Promise((resolve, reject) => worker.once("exit", resolve).once("error", reject));
   await eventually(() => !trial.armed());

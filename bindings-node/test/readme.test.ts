@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { ledgerOf, pay, payAll, settleFirst, sponsor, withdraw, withdrawByMajority } from "./readme.js";
+import { ledgerOf, pay, payAll, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|ledgerOf)\(.*?^}$/gms)];
-  assert.equal(examples.length, 7);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|threeReplicas|ledgerOf)\(.*?^}$/gms)];
+  assert.equal(examples.length, 8);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -106,6 +106,20 @@ test("the example that limits charges what was sent, and nothing else", async ()
   const left = await spend.remaining();
   assert.ok(left === ether / 2n || left === ether);
   await assert.rejects(sponsor(lh, "key", 2n * ether, async () => "0x2"), { code: "limited" });
+});
+
+test("the example of three replicas spends what it selected, and tells the others why they have nothing", async (t) => {
+  const said: unknown[] = [];
+  t.mock.method(console, "log", (code: unknown) => said.push(code));
+  const spent: string[] = [];
+  const spend = async (tokens: readonly { id: string; amount: bigint }[]) => {
+    assert.ok(tokens.reduce((sum, { amount }) => sum + amount, 0n) >= 4n);
+    spent.push(...tokens.map(({ id }) => id));
+  };
+  await threeReplicas(spend, "memory:three-replicas");
+  assert.deepEqual(said, ["insufficient", "locked_until"]);
+  const wallet = (await open("memory:three-replicas", { namespace: "net:1" })).tokens("wallet", { source: () => [] });
+  assert.equal(await wallet.countLocked(), spent.length, "until the spend is visible to all");
 });
 
 test("the example of a resource refuses who is late", () => {

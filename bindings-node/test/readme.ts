@@ -1,4 +1,4 @@
-import { FenceGuard, type Leasehold, open, openQuorum, type Pool } from "leasehold";
+import { FenceGuard, type Leasehold, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -46,6 +46,19 @@ export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: ()
     await reserved.refund(); // nothing was spent
     throw error;
   }
+}
+
+export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise<void>, url = "memory:tokens"): Promise<void> {
+  const source = new TokensInMemory(); // or your table: an async function that gives a page of it
+  for (const [id, amount] of Object.entries({ a: 3n, b: 3n, c: 5n })) source.add("wallet", "CHF", { id, amount });
+  const replica = async () => (await open(url, { namespace: "net:1" })).tokens("wallet", { source, currency: "CHF" });
+  const replicas = [await replica(), await replica(), await replica()] as const;
+
+  await using selection = await replicas[0].select(4n, { timeout: 2_000 }); // what they are worth above it is its `change`
+  await replicas[1].select(12n).catch(({ code }) => console.log(code)); // insufficient, whoever has it
+  await replicas[2].select(11n, { timeout: 0 }).catch(({ code }) => console.log(code)); // locked_until: enough, but not free
+  await spend(selection.tokens);
+  await selection.spent(); // or they are given back at the end of the block
 }
 
 export function ledgerOf(balances: Map<number, bigint>): (account: number, balance: bigint, fence: bigint) => void {

@@ -9,7 +9,7 @@ import { freePort, type Redis, startRedis } from "./redis.js";
 import { allReady, collected, eventually, failure, granting } from "./support.js";
 
 // A server that has just started grants nothing for a pool's time to live.
-const ttl = 300;
+const ttl = 1_000;
 const long = 3_000;
 const canary = "canary-5d41402a";
 const face = new URL("../face/index.js", import.meta.url).href;

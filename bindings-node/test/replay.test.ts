@@ -6,18 +6,21 @@ import { guarded } from "../face/calls.js";
 import { trial } from "./trial.js";
 
 const folder = fileURLToPath(new URL("../../../../tests/vectors/", import.meta.url));
-const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
 
-for (const file of files) {
-  test(`the transcript ${file} is answered as everywhere`, () => {
-    const { steps, answers } = JSON.parse(readFileSync(folder + file, "utf8"));
-    assert.deepEqual(bare(guarded(() => trial.replay(steps))), answers);
-  });
+for (const [beneath, replay] of [["", trial.replay], ["limits/", trial.replayLimits]] as const) {
+  const kept = existsSync(folder + beneath) ? readdirSync(folder + beneath) : [];
+  for (const file of kept.filter((name) => name.endsWith(".json"))) {
+    test(`the transcript ${beneath}${file} is answered as everywhere`, () => {
+      const { steps, answers } = JSON.parse(readFileSync(folder + beneath + file, "utf8"));
+      assert.deepEqual(bare(guarded(() => replay(steps))), answers);
+    });
+  }
 }
 
 test("what is no transcript is refused", () => {
   assert.throws(() => guarded(() => trial.replay([{ wall: "1" }])), { code: "invalid_argument" });
-  assert.deepEqual(guarded(() => trial.replay([])), []);
+  assert.throws(() => guarded(() => trial.replayLimits([{ wall: "1" }])), { code: "invalid_argument" });
+  assert.deepEqual([guarded(() => trial.replay([])), guarded(() => trial.replayLimits([]))], [[], []]);
 });
 
 /** As JSON writes it: nothing is null there, and undefined here. */

@@ -13,4 +13,5 @@ export interface Trial {
   panicArgument(argument?: unknown): Promise<Answer<number>>;
   panicResult(): Promise<Answer<number>>;
   replay(steps: unknown): Answer<unknown>;
+  replayLimits(steps: unknown): Answer<unknown>;
 }

@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-export { type Code, LeaseholdError } from "./errors.js";
-export { Lease, type ReleaseOptions } from "./lease.js";
-export { Leasehold, open, type OpenOptions, type SeedConfig } from "./leasehold.js";
-export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./lock.js";
+export { open } from "./leasehold.js";
+export { type Code, LeaseholdError } from "./shared/errors.js";
+export { Lease, type ReleaseOptions } from "./shared/lease.js";
+export { Leasehold, type OpenOptions, type SeedConfig } from "./shared/leasehold.js";
+export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./shared/lock.js";
 export {
   type AcquireManyOptions,
   type AcquireOptions,
@@ -12,10 +13,10 @@ export {
   type PoolOptions,
   type Slot,
   type SlotState,
-  type Statistics,
   type Strategy,
   type TryAcquireOptions,
-} from "./pool.js";
+} from "./shared/pool.js";
+export type { Statistics } from "./shared/statistics.js";
 export { NotSent, type Reply, type Transport } from "./transport.js";
 export { type FetchOptions, fetchTransport } from "./transports/fetch.js";
 export { type IoredisClient, ioredisTransport } from "./transports/ioredis.js";

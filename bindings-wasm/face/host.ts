@@ -1,8 +1,8 @@
 // What the compiled module imports. None of it throws but what the module catches.
-import { type Code, LeaseholdError } from "./errors.js";
-import { camel, spoken } from "./keys.js";
-import { SCRIPT } from "./script.js";
-import { NotSent, reply, type Transport } from "./transport.js";
+import { SCRIPTS } from "./script.js";
+import { failure as told, type LeaseholdError } from "./shared/errors.js";
+import type { Facts } from "./shared/lease.js";
+import { isNotSent, reply, type Transport } from "./transport.js";
 
 /** How the module is told of what it waits for; set by `instance.ts`. */
 export interface Ears {
@@ -17,18 +17,9 @@ export class Passed {
   constructor(readonly exception: unknown) {}
 }
 
-/** What a lease is, as the module says it. */
-export interface Facts {
-  readonly number: number;
-  readonly slot: string;
-  readonly fence: bigint;
-  readonly nonce: bigint | undefined;
-  readonly inDoubt: boolean;
-}
-
-/** What a Redis runs. */
-export function script(): string {
-  return SCRIPT;
+/** What a Redis runs, which knows it by this digest. */
+export function script(digest: string): string {
+  return SCRIPTS[digest] as string;
 }
 
 export function listen(to: Ears): void {
@@ -45,8 +36,13 @@ export function clear(): string | undefined {
   return message;
 }
 
-export function failure(code: string, message: string, field: string | undefined): LeaseholdError {
-  return new LeaseholdError(code as Code, spoken(message, field), { field: field === undefined ? field : camel(field) });
+export function failure(
+  code: string,
+  message: string,
+  field: string | undefined,
+  retryAfter: number,
+): LeaseholdError {
+  return told(code, message, field, retryAfter < 0 ? undefined : retryAfter / 1_000);
 }
 
 export function passed(exception: unknown): Passed {
@@ -136,7 +132,7 @@ export async function send(transport: Transport, command: string[]): Promise<[bo
   try {
     return await reply(transport, command);
   } catch (error) {
-    throw [!(error instanceof NotSent), words(error)];
+    throw [!isNotSent(error), words(error)];
   }
 }
 

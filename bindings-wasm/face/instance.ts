@@ -1,7 +1,7 @@
 // The one instance of the compiled module, and the guard around every way into it.
-import { LeaseholdError, refused } from "./errors.js";
 import * as glue from "./glue/leasehold.js";
 import { clear, listen, newNumber, Passed } from "./host.js";
+import { invalid, LeaseholdError } from "./shared/errors.js";
 
 /**
  * Where the module is, or what it is: an address, a `URL`, a `Request`, a `Response`, its bytes, or a
@@ -14,6 +14,12 @@ export interface Pulse {
   ref(): unknown;
   unref(): unknown;
 }
+
+/** The number by which the module tells of a call. */
+export type Call = number;
+
+/** What beginning a call gives: its task. */
+export type Begun = number;
 
 /** Makes the instance. A second time it does nothing. */
 export function start(module: object, ofProcess?: Pulse): void {
@@ -43,12 +49,12 @@ export function guarded<T>(call: () => T): T {
  * An asynchronous call of the module, which begins it under a number and gives its task. It is rejected too when another
  * call breaks the instance. If the signal is aborted the call is given up, and rejected with the signal's reason.
  */
-export function settled<T>(begin: (number: number) => number, signal?: unknown): Promise<T> {
+export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const given = checked(signal);
     const number = newNumber();
     if (calls.size === 0) pulse?.ref();
-    const call: Call = { resolve: resolve as (value: unknown) => void, reject };
+    const call: Waiter = { resolve: resolve as (value: unknown) => void, reject };
     calls.set(number, call);
     try {
       const task = guarded(() => begin(number));
@@ -68,12 +74,17 @@ export function settled<T>(begin: (number: number) => number, signal?: unknown):
 }
 
 /**
- * Begins a call for which the process does not wait. `tell` is told if it fails, or if the instance breaks; nothing else
- * of the caller's is held until then.
+ * Begins a call for which the process does not wait. `tell` is told if it fails, at once if it has failed already, or if the
+ * instance breaks; nothing else of the caller's is held until then.
  */
-export function aside(begin: (number: number) => number, tell: (error: unknown) => void): void {
+export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
   const number = newNumber();
-  guarded(() => begin(number));
+  try {
+    guarded(() => begin(number));
+  } catch (error) {
+    if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
+    return tell(error);
+  }
   // By a promise, because the module is in the middle of its work when it answers.
   new Promise((resolve, reject) => asides.set(number, { resolve, reject })).catch(tell);
 }
@@ -82,20 +93,20 @@ export function aside(begin: (number: number) => number, tell: (error: unknown) 
  * Who has a thing that lives in the instance, by its number there: lost when the instance breaks, freed when its owner is
  * collected. To register one takes long, so those of things that were given back are used again.
  */
-export class Handle {
+export class Owned {
   readonly #thing: Thing;
 
   private constructor(thing: Thing) {
     this.#thing = thing;
   }
 
-  static of(number: number, free: (number: number) => void): Handle {
-    const handle = idle.pop() ?? Handle.#made();
-    const thing = handle.#thing;
+  static of(number: number, free: (number: number) => void = glue.free): Owned {
+    const owned = idle.pop() ?? Owned.#made();
+    const thing = owned.#thing;
     thing.number = number;
     thing.generation = generation;
     thing.free = free;
-    return handle;
+    return owned;
   }
 
   get number(): number {
@@ -107,17 +118,17 @@ export class Handle {
     return this.#thing.generation === generation;
   }
 
-  /** The module has taken the thing, whose number may be another's from now on. The owner must forget this handle. */
+  /** The module has taken the thing, whose number may be another's from now on. The owner must forget this. */
   taken(): void {
     this.#thing.generation = NONE;
     if (idle.length < MOST_IDLE) idle.push(this);
   }
 
-  static #made(): Handle {
+  static #made(): Owned {
     const thing = { number: 0, generation: NONE, free: () => {} };
-    const handle = new Handle(thing);
-    registry?.register(handle, thing);
-    return handle;
+    const owned = new Owned(thing);
+    registry?.register(owned, thing);
+    return owned;
   }
 }
 
@@ -130,7 +141,7 @@ interface Thing {
 
 const NONE = -1;
 const MOST_IDLE = 1_000;
-const idle: Handle[] = [];
+const idle: Owned[] = [];
 
 let started = false;
 let pulse: Pulse | undefined;
@@ -139,10 +150,10 @@ let pulse: Pulse | undefined;
 let generation = 0;
 
 /** The calls that the present instance has yet to answer. */
-const calls = new Map<number, Call>();
+const calls = new Map<number, Waiter>();
 
 /** Those for which the process does not wait. */
-const asides = new Map<number, Call>();
+const asides = new Map<number, Waiter>();
 
 /** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
 const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);
@@ -150,7 +161,7 @@ const registry = typeof FinalizationRegistry === "undefined" ? undefined : new F
 /** The calls that wait under each signal: one listener for all, because Node warns of more than ten. */
 const aborts = new WeakMap<AbortSignal, Set<() => void>>();
 
-interface Call {
+interface Waiter {
   resolve(value: unknown): void;
   reject(reason: unknown): void;
   forget?: () => void;
@@ -165,7 +176,7 @@ function answer(number: number, fulfilled: boolean, value: unknown): void {
   else call.reject(thrown(value));
 }
 
-function ended(number: number, call: Call): void {
+function ended(number: number, call: Waiter): void {
   if (calls.delete(number) && calls.size === 0) pulse?.unref();
   asides.delete(number);
   call.forget?.();
@@ -173,7 +184,7 @@ function ended(number: number, call: Call): void {
 
 function checked(signal: unknown): AbortSignal | undefined {
   if (signal === undefined) return undefined;
-  if (!(signal instanceof AbortSignal)) throw refused("signal", "must be an AbortSignal");
+  if (!(signal instanceof AbortSignal)) throw invalid("signal", "must be an AbortSignal");
   signal.throwIfAborted();
   return signal;
 }

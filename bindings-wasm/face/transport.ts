@@ -25,6 +25,11 @@ export class NotSent extends Error {
   override readonly name = "NotSent";
 }
 
+/** By its name: who has both modules, or the package twice, has the class twice. */
+export function isNotSent(error: unknown): boolean {
+  return error instanceof Error && error.name === "NotSent";
+}
+
 export function isTransport(target: unknown): target is Transport {
   return typeof target === "object" && target !== null && typeof (target as Partial<Transport>).send === "function";
 }

@@ -16,6 +16,15 @@ impl Failure {
         Failure::Ours(Error::new(code, message))
     }
 
+    /// What it says.
+    #[cfg(feature = "full")]
+    pub fn words(self) -> String {
+        match self {
+            Failure::Ours(error) => error.message().to_owned(),
+            Failure::Passed(exception) => host::words(&exception),
+        }
+    }
+
     /// The same failure, its argument named from further outside.
     pub fn within(self, outer: &str) -> Self {
         match self {
@@ -35,7 +44,13 @@ impl From<Failure> for JsValue {
     fn from(failure: Failure) -> JsValue {
         match failure {
             Failure::Ours(error) => {
-                host::failure(error.code().as_str(), error.message(), error.field().map(str::to_owned))
+                let retry_after = error.retry_after().map_or(-1.0, |time| time as f64);
+                host::failure(
+                    error.code().as_str(),
+                    error.message(),
+                    error.field().map(str::to_owned),
+                    retry_after,
+                )
             }
             Failure::Passed(exception) => host::passed(&exception),
         }

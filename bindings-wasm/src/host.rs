@@ -5,8 +5,9 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen(raw_module = "../host.js")]
 extern "C" {
-    /// The error to throw for a failure of ours.
-    pub fn failure(code: &str, message: &str, field: Option<String>) -> JsValue;
+    /// The error to throw for a failure of ours; `retry_after` is in microseconds, and below 0 where
+    /// it is not known.
+    pub fn failure(code: &str, message: &str, field: Option<String>, retry_after: f64) -> JsValue;
 
     /// The same for an exception of the caller's own code.
     pub fn passed(exception: &JsValue) -> JsValue;
@@ -58,8 +59,8 @@ extern "C" {
     /// [whether the command was sent, words].
     pub fn send(transport: &JsValue, command: &js_sys::Array) -> JsValue;
 
-    /// The text of the script that a Redis runs, which stands beside the module.
-    pub fn script() -> String;
+    /// The text of the script that Redis knows by this digest, which stands beside the module.
+    pub fn script(digest: &str) -> String;
 
     /// The number of a new subscription.
     #[wasm_bindgen(js_name = newNumber)]

@@ -17,6 +17,8 @@ mod host;
 mod lease;
 mod leasehold;
 mod life;
+#[cfg(feature = "full")]
+mod limit;
 mod lock;
 mod names;
 mod nonces;
@@ -25,6 +27,10 @@ mod runtime;
 mod shelf;
 mod tasks;
 mod things;
+#[cfg(feature = "full")]
+mod token_source;
+#[cfg(feature = "full")]
+mod tokens;
 mod transport;
 #[cfg(feature = "trial")]
 mod trial;

@@ -10,6 +10,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::entered;
 use crate::failure::Failure;
+#[cfg(feature = "full")]
+use crate::leasehold::UNIT;
 use crate::tasks::{Answer, call};
 use crate::things::{Held, held};
 
@@ -20,6 +22,8 @@ pub fn remaining(thing: u32) -> Result<f64, JsValue> {
     let remaining = match held(thing)? {
         Held::Lease(lease) => lease.remaining(),
         Held::Lock(lock) => lock.remaining(),
+        #[cfg(feature = "full")]
+        Held::Selection(selection) => return Ok(UNIT.count(selection.remaining())),
     };
     Ok(remaining as f64 / MILLISECOND as f64)
 }
@@ -35,6 +39,14 @@ pub fn told(thing: u32, claimed: bool, number: u32) -> Result<u32, JsValue> {
         (Held::Lease(lease), true) => Box::pin(lease.claimed()),
         (Held::Lock(lock), false) => Box::pin(lock.lost()),
         (Held::Lock(lock), true) => Box::pin(lock.claimed()),
+        // Of no token none is lost, which would be said at once; and a future is not asked again.
+        #[cfg(feature = "full")]
+        (Held::Selection(selection), _) if selection.tokens().is_empty() => {
+            return Ok(call(number, Box::pin(async { Ok(Answer::Nothing) })));
+        }
+        // Nobody claims what others have selected.
+        #[cfg(feature = "full")]
+        (Held::Selection(selection), _) => selection.lost(),
     };
     if let Poll::Ready(Some(error)) = word.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Err(Failure::from(error).into());

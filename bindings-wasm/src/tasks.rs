@@ -12,10 +12,16 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::lease::Granted;
+#[cfg(feature = "full")]
+use crate::limit::Reserved;
 use crate::lock::facts;
 use crate::runtime::tick;
 use crate::shelf::Shelf;
 use crate::things::HostLocked;
+#[cfg(feature = "full")]
+use crate::things::HostSelection;
+#[cfg(feature = "full")]
+use crate::tokens;
 use crate::{entered, host};
 
 /// What a call resolves to. Becomes a JavaScript value only when it is sure that the caller takes it.
@@ -26,6 +32,10 @@ pub enum Answer {
     Lease(Granted),
     Leases(Vec<Granted>),
     Lock(HostLocked),
+    #[cfg(feature = "full")]
+    Reservation(Reserved),
+    #[cfg(feature = "full")]
+    Selection(HostSelection),
 }
 
 /// The work of a call that the face knows by a number.
@@ -229,6 +239,10 @@ impl From<Answer> for JsValue {
             Answer::Value(value) => value,
             Answer::Lease(granted) => granted.into(),
             Answer::Lock(locked) => facts(locked),
+            #[cfg(feature = "full")]
+            Answer::Reservation(reserved) => reserved.into(),
+            #[cfg(feature = "full")]
+            Answer::Selection(selection) => tokens::facts(selection),
             Answer::Leases(granted) => granted.into_iter().map(JsValue::from).collect::<Array>().into(),
         }
     }

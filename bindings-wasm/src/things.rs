@@ -1,8 +1,10 @@
-//! What the face has by number: handles, pools, leases and locks, on one shelf.
+//! What the face has by number: handles, pools, leases, locks, limits and tokens, on one shelf.
 
 use std::rc::Rc;
 
 use leasehold::client::{Leasehold, Lock, Locked};
+#[cfg(feature = "full")]
+use leasehold::client::{Limit, Reservation, Selection, Tokens, TokensInMemory};
 use leasehold::store::EitherStore;
 use leasehold::{Code, Lease, Pool};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -19,6 +21,14 @@ pub type HostPool = Pool<HostStore, HostRuntime>;
 pub type HostLease = Lease<HostStore, HostRuntime>;
 pub type HostLock = Lock<HostStore, HostRuntime>;
 pub type HostLocked = Locked<HostStore, HostRuntime>;
+#[cfg(feature = "full")]
+pub type HostLimit = Limit<HostRuntime>;
+#[cfg(feature = "full")]
+pub type HostReservation = Reservation<HostRuntime>;
+#[cfg(feature = "full")]
+pub type HostTokens = Tokens<HostStore, HostRuntime>;
+#[cfg(feature = "full")]
+pub type HostSelection = Selection<HostStore, HostRuntime>;
 
 /// One of them.
 #[derive(Clone)]
@@ -28,12 +38,24 @@ pub enum Thing {
     Lease(Rc<HostLease>),
     Lock(Rc<HostLock>),
     Locked(Rc<HostLocked>),
+    #[cfg(feature = "full")]
+    Limit(HostLimit),
+    #[cfg(feature = "full")]
+    Reservation(Rc<HostReservation>),
+    #[cfg(feature = "full")]
+    Tokens(Rc<HostTokens>),
+    #[cfg(feature = "full")]
+    Selection(Rc<HostSelection>),
+    #[cfg(feature = "full")]
+    Source(TokensInMemory),
 }
 
 /// What lasts for a time.
 pub enum Held {
     Lease(Rc<HostLease>),
     Lock(Rc<HostLocked>),
+    #[cfg(feature = "full")]
+    Selection(Rc<HostSelection>),
 }
 
 thread_local! {
@@ -54,32 +76,48 @@ fn get(number: u32) -> Option<Thing> {
     THINGS.with(|things| things.get(number))
 }
 
-pub fn leasehold(number: u32) -> Result<Rc<HostLeasehold>, Failure> {
-    if let Some(Thing::Leasehold(leasehold)) = get(number) { Ok(leasehold) } else { Err(gone()) }
+macro_rules! things {
+    ($($(#[$when:meta])? $name:ident: $kind:ident($thing:ty);)*) => {$(
+        $(#[$when])?
+        pub fn $name(number: u32) -> Result<$thing, Failure> {
+            if let Some(Thing::$kind(thing)) = get(number) { Ok(thing) } else { Err(gone()) }
+        }
+    )*};
 }
 
-pub fn pool(number: u32) -> Result<HostPool, Failure> {
-    if let Some(Thing::Pool(pool)) = get(number) { Ok(pool) } else { Err(gone()) }
-}
-
-pub fn lease(number: u32) -> Result<Rc<HostLease>, Failure> {
-    if let Some(Thing::Lease(lease)) = get(number) { Ok(lease) } else { Err(gone()) }
-}
-
-pub fn lock(number: u32) -> Result<Rc<HostLock>, Failure> {
-    if let Some(Thing::Lock(lock)) = get(number) { Ok(lock) } else { Err(gone()) }
-}
-
-pub fn locked(number: u32) -> Result<Rc<HostLocked>, Failure> {
-    if let Some(Thing::Locked(locked)) = get(number) { Ok(locked) } else { Err(gone()) }
+things! {
+    leasehold: Leasehold(Rc<HostLeasehold>);
+    pool: Pool(HostPool);
+    lease: Lease(Rc<HostLease>);
+    lock: Lock(Rc<HostLock>);
+    locked: Locked(Rc<HostLocked>);
+    #[cfg(feature = "full")]
+    limit: Limit(HostLimit);
+    #[cfg(feature = "full")]
+    tokens: Tokens(Rc<HostTokens>);
+    #[cfg(feature = "full")]
+    selection: Selection(Rc<HostSelection>);
+    #[cfg(feature = "full")]
+    source: Source(TokensInMemory);
 }
 
 pub fn held(number: u32) -> Result<Held, Failure> {
     match get(number) {
         Some(Thing::Lease(lease)) => Ok(Held::Lease(lease)),
         Some(Thing::Locked(lock)) => Ok(Held::Lock(lock)),
+        #[cfg(feature = "full")]
+        Some(Thing::Selection(selection)) => Ok(Held::Selection(selection)),
         _ => Err(gone()),
     }
+}
+
+/// The reservation, whose number is free from then on.
+#[cfg(feature = "full")]
+pub fn reservation(number: u32) -> Result<HostReservation, Failure> {
+    let Some(Thing::Reservation(reservation)) = get(number) else { return Err(gone()) };
+    // The shelf's own is the only other one.
+    take(number);
+    Rc::into_inner(reservation).ok_or_else(gone)
 }
 
 /// Frees what the face has let go. What is still held is given back.

@@ -46,8 +46,8 @@ impl Transport for HostTransport {
         }
     }
 
-    fn script(&self) -> String {
-        host::script()
+    fn script(&self, digest: &str) -> String {
+        host::script(digest)
     }
 
     async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {

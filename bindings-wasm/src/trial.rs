@@ -151,6 +151,13 @@ pub fn replay(steps: &JsValue) -> Result<JsValue, JsValue> {
     Ok(value::write(answers))
 }
 
+/// Performs the steps of a transcript of limits.
+#[wasm_bindgen(js_name = replayLimits)]
+pub fn replay_limits(steps: &JsValue) -> Result<JsValue, JsValue> {
+    let answers = leasehold::limits::transcript::replay(&value::read(steps)?).map_err(Failure::from)?;
+    Ok(value::write(answers))
+}
+
 #[wasm_bindgen]
 pub fn random() -> Result<Vec<u8>, JsValue> {
     let mut bytes = [0; 16];

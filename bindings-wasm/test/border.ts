@@ -1,7 +1,7 @@
 // The border between JavaScript and the module: values, failures, panics, promises, timers.
 import { NotSent, version } from "../face/api.js";
 import * as trial from "../face/glue/leasehold.js";
-import { guarded, Handle, settled } from "../face/instance.js";
+import { guarded, Owned, settled } from "../face/instance.js";
 import { type Checks, fails, same } from "./support.js";
 
 const most = 2n ** 127n - 1n;
@@ -76,8 +76,8 @@ export const border: Checks = {
   },
 
   async "a handle of the broken instance is lost, whatever has its number now"() {
-    const open = () => Handle.of(guarded(() => trial.place()), () => {});
-    const dig = (handle: Handle, panics: boolean) => guarded(() => trial.dig(handle.number, panics));
+    const open = () => Owned.of(guarded(() => trial.place()), () => {});
+    const dig = (handle: Owned, panics: boolean) => guarded(() => trial.dig(handle.number, panics));
     const handle = open();
     same([dig(handle, false), dig(handle, false)], [1, 2]);
     await fails(() => dig(handle, true), "internal", /on purpose/);
@@ -131,6 +131,9 @@ export const border: Checks = {
       }
     }
     await fails(() => thrown(new NotSent("closed")), "store_unavailable", /^not sent: closed$/);
+    // As the other module's own.
+    const another = Object.assign(new Error("closed"), { name: "NotSent" });
+    await fails(() => thrown(another), "store_unavailable", /^not sent: closed$/);
     await fails(() => thrown("what"), "store_unavailable", /^no reply: what$/);
     await fails(() => thrown(Object.create(null)), "store_unavailable", /^no reply: an exception that cannot be shown$/);
     const throws = () => {
@@ -188,6 +191,12 @@ export function exported(): Record<string, () => unknown> {
     free: () => trial.free(0),
     handshake: () => trial.handshake(0),
     inspect: () => trial.inspect(0, none, 0),
+    limit: () => trial.limit(0, "", none),
+    limitAsk: () => trial.limitAsk(0, "take", 1, 0),
+    limitAtCost: () => trial.limitAtCost(0, 1),
+    limitGroup: () => trial.limitGroup(new Uint32Array()),
+    limitReserve: () => trial.limitReserve(0, false, 1, none, 0),
+    limitWait: () => trial.limitWait(0, 1, none, 0),
     list: () => trial.list(0, 0),
     lock: () => trial.lock(0, none, none),
     message: () => trial.message(0, ""),
@@ -201,10 +210,24 @@ export function exported(): Record<string, () => unknown> {
     releaseNowWith: () => trial.releaseNowWith(0, none),
     remaining: () => trial.remaining(0),
     renew: () => trial.renew(0, none, 0),
+    reservationEnd: () => trial.reservationEnd(0, false, 0),
     resync: () => trial.resync(0, 0n, none, 0),
     runTasks: () => trial.runTasks(),
+    selectionEnd: () => trial.selectionEnd(0, false, 0),
+    selectionRenew: () => trial.selectionRenew(0, 0),
     settle: () => trial.settle(0, true, none),
+    sourceAdd: () => trial.sourceAdd(0, "", "", none),
+    sourceSpend: () => trial.sourceSpend(0, "", ""),
+    sourceSum: () => trial.sourceSum(0, "", ""),
     statistics: () => trial.statistics(0),
+    tokens: () => trial.tokens(0, "", none),
+    tokensCountLocked: () => trial.tokensCountLocked(0, 0),
+    tokensCounts: () => trial.tokensCounts(0),
+    tokensHear: () => trial.tokensHear(0, "gap", none),
+    tokensInMemory: () => trial.tokensInMemory(),
+    tokensLocks: () => trial.tokensLocks(0, [], 0),
+    tokensSelect: () => trial.tokensSelect(0, 0, none, 0),
+    tokensStatistics: () => trial.tokensStatistics(0),
     told: () => trial.told(0, false, 0),
     tryAcquire: () => trial.tryAcquire(0),
     tryAcquireWith: () => trial.tryAcquireWith(0, none),

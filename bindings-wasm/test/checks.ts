@@ -4,15 +4,17 @@ import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { border } from "./border.js";
 import { kept } from "./kept.js";
+import { limits } from "./limits.js";
 import { locks } from "./locks.js";
 import { memory } from "./memory.js";
 import { shared } from "./shared.js";
 import { type Checks, failuresOf, fails, same } from "./support.js";
+import { tokens } from "./tokens.js";
 
 export async function failures(origin: string): Promise<string[]> {
   const url = `${origin}/redis`;
   const connect = () => fetchTransport({ url, token: "secret" });
-  const groups = [shared(connect), others(origin), border, memory, kept(connect), locks(connect)];
+  const groups = [shared(connect), others(origin), border, memory, kept(connect), locks(connect), limits(connect), tokens(connect)];
   const found: string[] = [];
   // One after the other: a panic on purpose takes with it whatever runs.
   for (const checks of groups) found.push(...(await failuresOf(checks)));
@@ -21,13 +23,15 @@ export async function failures(origin: string): Promise<string[]> {
 
 const others = (origin: string): Checks => ({
   async "transcripts are answered as everywhere"() {
-    const vectors = (await (await fetch(`${origin}/vectors`)).json()) as { name: string; steps: unknown; answers: unknown }[];
-    if (vectors.length < 10) throw new Error("where are they?");
-    for (const { name, steps, answers } of vectors) {
-      try {
-        same(guarded(() => trial.replay(steps)), answers);
-      } catch (error) {
-        throw new Error(`${name}: ${(error as Error).message}`);
+    for (const [place, replay] of [["vectors", trial.replay], ["vectors/limits", trial.replayLimits]] as const) {
+      const vectors = (await (await fetch(`${origin}/${place}`)).json()) as { name: string; steps: unknown; answers: unknown }[];
+      if (vectors.length < 10) throw new Error("where are they?");
+      for (const { name, steps, answers } of vectors) {
+        try {
+          same(guarded(() => replay(steps)), answers);
+        } catch (error) {
+          throw new Error(`${name}: ${(error as Error).message}`);
+        }
       }
     }
   },

@@ -69,10 +69,10 @@ export function kept(connect: () => Transport): Checks {
 
     "given back in time, it is not aborted": () =>
       everywhere(async (pool) => {
-        const [lease, plain] = [await pool.acquire({ keepalive }), await pool.acquire({ ttl: 600 })];
+        const [lease, plain] = [await pool.acquire({ keepalive }), await pool.acquire({ ttl: 1_000 })];
         const signals = [lease.lost, plain.lost];
         await Promise.all([lease.release(), plain.release()]);
-        const next = await pool.acquire({ ttl: 600 });
+        const next = await pool.acquire({ ttl: 1_000 });
         await next.release();
         // Asked for only now.
         signals.push(next.lost);

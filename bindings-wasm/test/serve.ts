@@ -12,14 +12,14 @@ const vectors = fileURLToPath(new URL("../../../../tests/vectors/", import.meta.
 export type Call = (command: string[]) => Promise<unknown>;
 
 /**
- * On a free port of this machine, until it is closed: the tests' files; at `/vectors` the transcripts; and at `/redis`
- * a Redis over HTTP in the style of Upstash, whose token is "secret".
+ * On a free port of this machine, until it is closed: the tests' files; at `/vectors` the transcripts, at
+ * `/vectors/limits` those of limits; and at `/redis` a Redis over HTTP in the style of Upstash, whose token is "secret".
  */
 export async function serve(call?: Call): Promise<{ origin: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? "/", "http://localhost").pathname);
     if (path === "/redis") return void forward(request, response, call);
-    if (path === "/vectors") return response.end(JSON.stringify(transcripts()));
+    if (path === "/vectors" || path === "/vectors/limits") return response.end(JSON.stringify(transcripts(path.slice(9))));
     if (path === "/") return response.setHeader("content-type", "text/html").end("<!doctype html><title>test</title>");
     response.setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream");
     return createReadStream(join(files, path))
@@ -51,7 +51,8 @@ async function forward(request: IncomingMessage, response: ServerResponse, call?
   }
 }
 
-function transcripts(): unknown[] {
-  const names = readdirSync(vectors).filter((name) => name.endsWith(".json"));
-  return names.map((name) => JSON.parse(readFileSync(join(vectors, name), "utf8")) as unknown);
+function transcripts(beneath: string): unknown[] {
+  const folder = join(vectors, beneath);
+  const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  return names.map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as unknown);
 }

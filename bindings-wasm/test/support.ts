@@ -43,8 +43,8 @@ export async function fails(call: () => unknown, code: string, message: RegExp =
 export const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
 /** Waits until it is so, for things that happen in the background. */
-export async function eventually(holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + 12_000; !holds(); await sleep(5)) {
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 12_000; !(await holds()); await sleep(5)) {
     if (performance.now() > end) throw new Error("it did not come about");
   }
 }

@@ -18,6 +18,7 @@ const worker = `
 import { version } from "./face/workerd.js";
 import { failures } from "./test/checks.js";
 import example from "./example.js";
+import sponsor from "./sponsor.js";
 import { refusals } from "./test/early.js";
 const early = version();
 const tooEarly = refusals();
@@ -27,13 +28,23 @@ export default { async fetch(request) {
     const environment = { url: url.searchParams.get("redis"), token: "secret", addresses: ["0xAB"], readNonce: () => 0n };
     return example.fetch(request, environment);
   }
+  if (url.pathname === "/sponsor") {
+    const send = async () => {
+      if (url.searchParams.has("broken")) throw new Error("refused");
+      return "0xhash";
+    };
+    const environment = { url: url.searchParams.get("redis"), token: "secret", send };
+    return sponsor.fetch(request, environment).catch((error) => new Response(error.message, { status: 500 }));
+  }
   return Response.json({ early, tooEarly: await tooEarly, failures: await failures(url.searchParams.get("origin")) });
 } };`;
 
 before(async () => {
   server = await hosts();
   writeFileSync(join(folder, "worker.js"), worker);
-  writeFileSync(join(folder, "example.js"), example());
+  const [pays, sponsors] = examples();
+  writeFileSync(join(folder, "example.js"), pays);
+  writeFileSync(join(folder, "sponsor.js"), sponsors);
   writeFileSync(join(folder, "config.capnp"), config());
   workerd = spawn(program(), ["serve", "--control-fd=3", "config.capnp"], {
     cwd: folder,
@@ -49,7 +60,7 @@ after(async () => {
 });
 
 test("workerd passes the checks", async () => {
-  const response = await fetch(`${origin}/?origin=${server.origin}`, { signal: AbortSignal.timeout(60_000) });
+  const response = await fetch(`${origin}/?origin=${server.origin}`, { signal: AbortSignal.timeout(240_000) });
   const expected = { early: "0.1.0", tooEarly: ["invalid_argument", "within a request only"], failures: [] };
   assert.deepEqual(await response.json(), expected);
 });
@@ -61,11 +72,31 @@ test("the README's worker serves many requests at the same time", async () => {
   assert.deepEqual(answers.sort(), said.sort());
 });
 
-/** The worker of the README, as it stands. */
-function example(): string {
-  const [, code] = /```js\n(.*?)```/s.exec(readFileSync(new URL("../../../README.md", import.meta.url), "utf8")) ?? [];
-  assert.ok(code);
-  return code.replace('"leasehold-wasm"', '"./face/workerd.js"');
+test("the README's worker sponsors within its limits", async () => {
+  const ask = async (key: string, more = "") => {
+    const url = `${origin}/sponsor?redis=${server.origin}/redis&key=${key}${more}`;
+    const response = await fetch(url, { signal: AbortSignal.timeout(20_000) });
+    return [response.status, await response.text(), response.headers.get("retry-after")] as const;
+  };
+  // What was not sent is not spent.
+  assert.deepEqual(await ask("a", "&broken"), [500, "refused", null]);
+  assert.deepEqual([await ask("a"), await ask("a"), await ask("b")], Array(3).fill([200, "0xhash", null]));
+  // Midnight may come in between, and no second one.
+  let answer = await ask("a");
+  for (let more = 0; more < 2 && answer[0] === 200; more++) answer = await ask("a");
+  const [status, text, after] = answer;
+  assert.deepEqual([status, text], [429, "too much"]);
+  assert.ok(Number(after) > 0 && Number(after) <= 86_400, `${after}`);
+});
+
+/** The workers of the README, as they stand. */
+function examples(): [string, string] {
+  const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+  const found = [...readme.matchAll(/```js\n(.*?)```/gs)].map(([, code]) => code as string);
+  assert.equal(found.length, 2);
+  const local = (code: string) =>
+    code.replace('"leasehold-wasm"', '"./face/workerd.js"').replace('"leasehold-wasm/full"', '"./face/full/workerd.js"');
+  return found.map(local) as [string, string];
 }
 
 /** The compiled program itself, which needs no install script to have run. */
@@ -77,10 +108,10 @@ function program(): string {
 
 /** One worker of all the modules that it needs, on a port that the system chooses. */
 function config(): string {
-  const modules = ["worker.js", "example.js"].map((name) => `(name = "${name}", esModule = embed "${name}")`);
+  const modules = ["worker.js", "example.js", "sponsor.js"].map((name) => `(name = "${name}", esModule = embed "${name}")`);
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
-    if (!wasm && !/^face\/(?!node|browser).*\.js$|^test\/(checks|support|border|memory|shared|kept|locks|early)\.js$/.test(name)) continue;
+    if (!wasm && !/^face\/(?!(full\/)?(node|browser)).*\.js$|^test\/(checks|support|border|memory|shared|kept|limits|tokens|locks|early)\.js$/.test(name)) continue;
     // What is embedded must lie beneath the configuration.
     cpSync(join(files, name), join(folder, name));
     modules.push(`(name = "${name}", ${wasm ? "wasm" : "esModule"} = embed "${name}")`);

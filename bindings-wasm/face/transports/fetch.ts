@@ -1,4 +1,4 @@
-import { refused } from "../errors.js";
+import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 
 export interface FetchOptions {
@@ -45,10 +45,10 @@ function address(url: unknown): string {
   try {
     read = new URL(String(url));
   } catch {
-    throw refused("url", "is no address");
+    throw invalid("url", "is no address");
   }
-  if (read.protocol !== "https:" && read.protocol !== "http:") throw refused("url", "must begin with https: or http:");
-  if (read.username || read.password) throw refused("url", "must hold no password: give a token");
+  if (read.protocol !== "https:" && read.protocol !== "http:") throw invalid("url", "must begin with https: or http:");
+  if (read.username || read.password) throw invalid("url", "must hold no password: give a token");
   return read.href;
 }
 

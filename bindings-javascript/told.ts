@@ -1,17 +1,10 @@
-import { LeaseholdError } from "./errors.js";
-import { aside } from "./instance.js";
+import { aside, type Begun, type Call } from "../core.js";
 
-/** Its signal is aborted when the call fails, with what it says. */
-export function whenTold(told: (call: number) => number): AbortController {
+/** Its signal is aborted when the call fails, with what it says. What the call refers to is held as long. */
+export function whenTold(begin: (call: Call) => Begun): AbortController {
   const controller = new AbortController();
   // Held from here, it would hold what listens to it, and that often has the lease: which could never be collected.
-  const abort = weakly(controller);
-  try {
-    aside(told, abort);
-  } catch (error) {
-    if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
-    abort(error);
-  }
+  aside(begin, weakly(controller));
   return controller;
 }
 

@@ -1,15 +1,22 @@
-import { ended, guarded, settled } from "./calls.js";
-import { invalid } from "./errors.js";
-import { toCore } from "./keys.js";
-import { type Grant, native, type Shown } from "./native.js";
-import { disownLease, type Owned, ownedLease } from "./owned.js";
-import { point } from "./registers.js";
+import { glue, guarded, Owned, releaseNow, settled } from "../core.js";
+import { invalid, LeaseholdError } from "./errors.js";
+import { fromCore, toCore } from "./keys.js";
 import { whenTold } from "./told.js";
 
 /** How a lease is given back. */
 export interface ReleaseOptions {
   /** How long the slot rests, where it differs from the pool's `cooldown`; in milliseconds. */
   cooldown?: number | undefined;
+}
+
+/** What is known of a lease as it is granted. */
+export interface Facts {
+  /** By which the core knows it. */
+  number: number;
+  slot: string;
+  fence: bigint;
+  nonce: bigint | undefined;
+  inDoubt: boolean;
 }
 
 /**
@@ -24,34 +31,35 @@ export class Lease {
   readonly slot: string;
   /** Larger than that of any lease of this slot before: what a resource checks to refuse a late holder. */
   readonly fence: bigint;
-  #nonce: bigint | undefined;
-  #inDoubt: boolean;
+  /** Its nonce, and whether that is in doubt. */
+  #known: Pick<Facts, "nonce" | "inDoubt">;
+  /** Nothing once it was given back. */
   #owned: Owned | undefined;
   #lost: AbortController | undefined;
   #claimed: AbortController | undefined;
 
   /** @internal */
-  constructor(grant: Grant) {
-    this.slot = grant.slot;
-    this.fence = grant.fence;
-    this.#nonce = grant.nonce;
-    this.#inDoubt = grant.in_doubt;
-    this.#owned = ownedLease(grant.number);
+  constructor(facts: Facts) {
+    this.slot = facts.slot;
+    this.fence = facts.fence;
+    this.#known = facts;
+    this.#owned = Owned.of(facts.number);
   }
 
   /** The nonce to sign with; undefined where it is not known or in doubt, and the chain must be asked. */
   get nonce(): bigint | undefined {
-    return this.#nonce;
+    return this.#known.nonce;
   }
 
   /** Whether an earlier holder may have used a nonce and did not say so: ask the chain, then `resync`. */
   get inDoubt(): boolean {
-    return this.#inDoubt;
+    return this.#known.inDoubt;
   }
 
   /** How long the lease can still be relied on, in milliseconds; 0 when it cannot. */
   get remaining(): number {
-    return guarded(() => native.leaseRemaining(this.#number));
+    const owned = this.#owned;
+    return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
   }
 
   /** Whether the lease can still be relied on. */
@@ -67,8 +75,8 @@ export class Lease {
    * alive, nor the lease: one that is collected is given back.
    */
   get lost(): AbortSignal {
-    const number = this.#number;
-    this.#lost ??= number ? whenTold(() => native.leaseLost(number)) : new AbortController();
+    const owned = this.#owned;
+    this.#lost ??= owned ? whenTold((call) => glue.told(owned.number, false, call)) : new AbortController();
     return this.#lost.signal;
   }
 
@@ -77,29 +85,29 @@ export class Lease {
    * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
    */
   get claimed(): AbortSignal {
-    const number = this.#number;
-    this.#claimed ??= number ? whenTold(() => native.leaseClaimed(number)) : new AbortController();
+    const owned = this.#owned;
+    this.#claimed ??= owned ? whenTold((call) => glue.told(owned.number, true, call)) : new AbortController();
     return this.#claimed.signal;
   }
 
   /** The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. */
   used(next?: bigint | number): void {
-    guarded(() => native.leaseUsed(this.#number, next));
+    guarded(() => glue.used(this.#number, next));
   }
 
   /** The nonce was not used and cannot be any more: nothing signed with it left this process. */
   unused(): void {
-    guarded(() => native.leaseUnused(this.#number));
+    guarded(() => glue.unused(this.#number));
   }
 
   /** The chain refused the nonce, and perhaps said which one it expects. */
   rejected(expected?: bigint | number): void {
-    guarded(() => native.leaseRejected(this.#number, expected));
+    guarded(() => glue.rejected(this.#number, expected));
   }
 
   /** Nobody knows whether the nonce was used: the next holder asks the chain. */
   unknown(): void {
-    guarded(() => native.leaseUnknown(this.#number));
+    guarded(() => glue.unknown(this.#number));
   }
 
   /**
@@ -108,20 +116,24 @@ export class Lease {
    * Rejects with `lost` if the lease had ended before: the outcome was not recorded, the nonce is in doubt.
    */
   async release(options?: ReleaseOptions): Promise<void> {
-    if (!this.#owned || this.#releaseNow(options)) return;
-    await ended(() => native.leaseRelease(this.#number, toCore(options)));
-    this.#owned?.end();
-    this.#ended();
+    if (!this.#owned) return;
+    const core = toCore(options);
+    if (this.#releaseNow(core)) return;
+    await settled((call) => {
+      const begun = glue.release(this.#number, core, call);
+      this.#taken();
+      return begun;
+    });
   }
 
   /** As `release`, at once: for stores in memory only. */
   giveBack(options?: ReleaseOptions): void {
-    if (this.#owned && !this.#releaseNow(options)) throw invalid("giveBack", "works in memory only; use release");
+    if (this.#owned && !this.#releaseNow(toCore(options))) throw invalid("giveBack", "works in memory only; use release");
   }
 
-  /** Prolongs the lease, to the pool's `ttl` from now if not given, within the pool's `maxHold`. */
+  /** Prolongs the lease, to the pool's `ttl` from now if not given, within the pool's `maxHold`; in milliseconds. */
   async renew(ttl?: number): Promise<void> {
-    await settled(() => native.leaseRenew(this.#number, ttl));
+    await settled((call) => glue.renew(this.#number, ttl, call));
   }
 
   /**
@@ -129,12 +141,12 @@ export class Lease {
    * is believed only with `rewind`, or when the record has not changed for the pool's `settle`.
    */
   async resync(nonce: bigint | number, options?: { rewind?: boolean | undefined }): Promise<bigint> {
-    return this.#show(await settled(() => native.leaseResync(this.#number, nonce, toCore(options))));
+    return this.#learn(await settled((call) => glue.resync(this.#number, nonce, toCore(options), call)));
   }
 
   /** Reads the nonce through the pool's `readNonce`, and records it. */
   async readNonce(): Promise<bigint> {
-    return this.#show(await settled(() => native.leaseReadNonce(this.#number)));
+    return this.#learn(await settled((call) => glue.readNonce(this.#number, call)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,30 +158,26 @@ export class Lease {
     this.release().catch(() => {});
   }
 
+  #releaseNow(options: unknown): boolean {
+    const said = releaseNow(this.#number, options);
+    if (said === false) return false;
+    this.#taken();
+    if (said !== true) throw said;
+    return true;
+  }
+
   get #number(): number {
-    return this.#owned?.number ?? 0;
+    if (this.#owned) return this.#owned.number;
+    throw new LeaseholdError("lost", "the lease was given back already; acquire anew");
   }
 
-  #releaseNow(options: ReleaseOptions | undefined): boolean {
-    let ended: boolean;
-    if (options === undefined) {
-      point(this.#number);
-      ended = guarded(native.leaseGiveBack);
-    } else {
-      ended = guarded(() => native.leaseReleaseNow(this.#number, toCore(options)));
-    }
-    if (ended) this.#ended();
-    return ended;
-  }
-
-  #ended(): void {
-    if (this.#owned) disownLease(this.#owned);
+  #taken(): void {
+    this.#owned?.taken();
     this.#owned = undefined;
   }
 
-  #show({ nonce, in_doubt }: Shown): bigint {
-    this.#nonce = nonce;
-    this.#inDoubt = in_doubt;
-    return nonce as bigint;
+  #learn(told: unknown): bigint {
+    this.#known = fromCore(told) as Facts;
+    return this.#known.nonce as bigint;
   }
 }

@@ -1,4 +1,4 @@
-import { refused } from "./errors.js";
+import { invalid } from "./errors.js";
 
 // The core writes its words with underscores; here, and nowhere else, they change their case.
 
@@ -41,14 +41,14 @@ export function camel(word: string): string {
 }
 
 function snake(word: string): string {
-  if (word.includes("_")) throw refused(word, "is not an option; options are written in camel case");
+  if (word.includes("_")) throw invalid(word, "is not an option; options are written in camel case");
   return word.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-const LARGE: ReadonlySet<string> = new Set(["fence", "nonce"]);
+const LARGE: ReadonlySet<string> = new Set(["fence", "nonce", "seed"]);
 
 /** The key of a paymaster's configuration that is taken as it stands. */
 const SEEDS: ReadonlySet<string> = new Set(["retry_timeout"]);
 
 /** The rest of a message may be the user's. */
-const NAMES = /\b(response_timeout|lock_ttl|max_hold|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;
+const NAMES = /\b(response_timeout|lock_ttl|max_hold|max_age|max_inputs|max_attempts|max_rounds|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;

@@ -1,6 +1,5 @@
-import { guarded } from "./calls.js";
+import { glue, guarded } from "../core.js";
 import { toCore } from "./keys.js";
-import { native } from "./native.js";
 
 /** Who contends for a lock, and how long it takes to rob its holder. Durations are in milliseconds. */
 export interface Handshakes {
@@ -18,5 +17,5 @@ export interface Handshakes {
 
 /** The time to live, in milliseconds, that outlasts a chain of thieves who wait one behind the other, with this confidence. */
 export function recommendedTtl(handshakes: Handshakes): number {
-  return guarded(() => native.recommendedTtl(toCore(handshakes)));
+  return guarded(() => glue.recommendedTtl(toCore(handshakes)));
 }

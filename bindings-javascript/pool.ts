@@ -1,9 +1,8 @@
-import { abortable, guarded, settled } from "./calls.js";
+import { acquireNow, type Begun, type Call, glue, granted, type Granted, guarded, Owned, settled } from "../core.js";
+import { unlessAborted } from "./abort.js";
 import { fromCore, taken, toCore } from "./keys.js";
 import { Lease } from "./lease.js";
-import { type Cancel, type Grant, type Granted, native, type Soon } from "./native.js";
-import { Owned } from "./owned.js";
-import { found, point } from "./registers.js";
+import type { Statistics } from "./statistics.js";
 
 /** How to choose among the slots that are ready. */
 export type Strategy = "random" | "least_recent" | "weighted";
@@ -103,136 +102,99 @@ export interface SlotState {
   left: number;
 }
 
-/** What this pool has done so far. Times are in milliseconds. */
-export interface Statistics {
-  leased: number;
-  waiting: number;
-  granted: number;
-  /** Leases that were given back, in time or too late. */
-  ended: number;
-  refused: number;
-  expired: number;
-  lost: number;
-  inDoubt: number;
-  waitP50: number;
-  waitP99: number;
-  waitMax: number;
-  /** The longest time of late from telling holders to yield until who steals had what it wanted. */
-  handshake: number;
-}
-
 /** Slots that are leased to one holder at a time. */
 export class Pool {
   readonly name: string;
   readonly #owned: Owned;
-  readonly #number: number;
 
   /** @internal */
   constructor(number: number, name: string) {
     this.name = name;
-    this.#number = number;
-    this.#owned = new Owned(number, native.poolForget);
+    this.#owned = Owned.of(number);
   }
 
   /** Leases one slot, waiting until the acquisition's or the pool's timeout. */
   async acquire(options?: AcquireOptions): Promise<Lease> {
-    const [lease] = await this.#acquire(options, (rest, cancel) => native.poolAcquire(this.#number, rest, cancel));
+    const [lease] = await this.#acquire(glue.acquire, options);
     return lease as Lease;
   }
 
   /** Leases `count` slots at once: all of them or none. */
   async acquireMany(options: AcquireManyOptions): Promise<Lease[]> {
-    return this.#acquire(options, (rest, cancel) => native.poolAcquireMany(this.#number, rest, cancel));
+    return this.#acquire(glue.acquireMany, options);
   }
 
   /** Leases one slot at once, or gives null: for stores in memory only. The chain is not asked for the nonce. */
   tryAcquire(options?: TryAcquireOptions): Lease | null {
-    let slot: string | null;
-    if (options === undefined) {
-      point(this.#number);
-      slot = guarded(native.poolTake);
-    } else {
-      slot = guarded(() => native.poolTryAcquire(this.#number, toCore(options)));
-    }
-    return slot === null ? null : new Lease(found(slot));
+    const facts = acquireNow(this.#owned.number, toCore(options));
+    return facts ? new Lease(facts) : null;
   }
 
   /** Adds slots, and gives those that are there the new weight; the answer is how many are new. */
   async add(slots: readonly Slot[]): Promise<number> {
-    return settled(() => native.poolAdd(this.#number, slots));
+    return settled((call) => glue.add(this.#owned.number, slots, call));
   }
 
   /** Forgets a slot, after its lease if it has one. */
   async remove(slot: string): Promise<void> {
-    return this.#change("remove", slot);
+    await this.#change("remove", slot);
   }
 
   /** Hands a slot out again. Ends a quarantine, not a cooldown. */
   async enable(slot: string): Promise<void> {
-    return this.#change("enable", slot);
+    await this.#change("enable", slot);
   }
 
   /** Hands a slot out no more; a lease that it has is not renewed. */
   async disable(slot: string): Promise<void> {
-    return this.#change("disable", slot);
+    await this.#change("disable", slot);
   }
 
   /** Hands a slot out no more; a lease that it has may be renewed until it is given back. */
   async drain(slot: string): Promise<void> {
-    return this.#change("drain", slot);
+    await this.#change("drain", slot);
   }
 
   /** Hands a slot out no more for so many milliseconds; its nonce is in doubt afterwards. */
   async quarantine(slot: string, time: number): Promise<void> {
-    await settled(() => native.poolQuarantine(this.#number, slot, time));
+    await this.#change("quarantine", slot, time);
   }
 
   /** Ends the lease of a slot by force; its nonce is in doubt. */
   async breakLease(slot: string): Promise<void> {
-    return this.#change("break_lease", slot);
+    await this.#change("break_lease", slot);
   }
 
   /** Counts the slots, and looks at those that are named (at most 1,000). */
   async inspect(slots?: readonly string[]): Promise<Census> {
-    return fromCore(await settled(() => native.poolInspect(this.#number, slots))) as Census;
+    return fromCore(await settled((call) => glue.inspect(this.#owned.number, slots, call))) as Census;
   }
 
   /** The ids of all slots, in order. */
   async list(): Promise<string[]> {
-    return settled(() => native.poolList(this.#number));
+    return settled((call) => glue.list(this.#owned.number, call));
   }
 
-  /** What this pool has done so far. */
+  /** What this handle of the pool has done so far. */
   statistics(): Statistics {
-    return fromCore(guarded(() => native.poolStatistics(this.#number))) as Statistics;
+    return fromCore(guarded(() => glue.statistics(this.#owned.number))) as Statistics;
   }
 
-  async #acquire(
-    wanted: unknown,
-    call: (options: unknown, cancel: Cancel | undefined) => Soon<Granted>,
-  ): Promise<Lease[]> {
-    const [signal, options] = taken(wanted, "signal");
-    const granted = await abortable(signal, (cancel) => call(toCore(options), cancel));
-    const leases = read(granted).map((grant) => new Lease(grant));
-    if (!(signal instanceof AbortSignal && signal.aborted)) return leases;
-    // Granted as the signal was aborted: nobody has seen these, nor signed with their nonces.
-    for (const lease of leases) {
-      lease.unused();
-      lease[Symbol.dispose]();
-    }
-    throw signal.reason;
+  async #acquire(acquire: (pool: number, options: unknown, call: Call) => Begun, options: unknown): Promise<Lease[]> {
+    const [signal, rest] = taken(options, "signal");
+    const core = toCore(rest);
+    const answer = await settled<Granted>((call) => acquire(this.#owned.number, core, call), signal);
+    const leases = granted(answer).map((facts) => new Lease(facts));
+    return unlessAborted(signal, leases, () => {
+      for (const lease of leases) {
+        // Nobody has signed with its nonce.
+        lease.unused();
+        lease[Symbol.dispose]();
+      }
+    });
   }
 
-  async #change(verb: string, slot: string): Promise<void> {
-    await settled(() => native.poolChange(this.#number, verb, slot));
+  async #change(verb: string, slot: string, time?: number): Promise<void> {
+    await settled((call) => glue.change(this.#owned.number, verb, slot, time, call));
   }
-}
-
-function read(granted: Granted): Grant[] {
-  const grants = [];
-  for (let at = 0; at < granted.length; at += 5) {
-    const [number, slot, fence, nonce, in_doubt] = granted.slice(at, at + 5) as [number, string, bigint, bigint | null, boolean];
-    grants.push({ number, slot, fence, nonce: nonce ?? undefined, in_doubt });
-  }
-  return grants;
 }

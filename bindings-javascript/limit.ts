@@ -1,14 +1,9 @@
-import { abortable, ended, guarded } from "./calls.js";
+import { type Call, glue, guarded, Owned, settled } from "../core.js";
+import { unlessAborted } from "./abort.js";
+import { type Amount, digits } from "./amount.js";
 import { invalid } from "./errors.js";
+import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
-import { type Cancel, native, type Reserved, type Soon, type Told } from "./native.js";
-import { Owned } from "./owned.js";
-
-/**
- * So much: a whole number, a `bigint`, or decimal digits. At most 10^15 of what refills, is rolling or goes by GCRA, and
- * 2^256 - 1 of budgets; a `number` at most 2^53 - 1.
- */
-export type Amount = number | bigint | string;
 
 /**
  * How a limit is counted.
@@ -101,7 +96,7 @@ export class Limit {
 
   /** @internal */
   constructor(number: number) {
-    this.#owned = new Owned(number, native.limitForget);
+    this.#owned = Owned.of(number);
   }
 
   /** @internal */
@@ -114,7 +109,7 @@ export class Limit {
       if (typeof member !== "object" || !(#owned in member)) throw invalid(`limits[${at}]`, "must be a limit");
       return [member];
     });
-    return new Limit(guarded(() => native.limitGroup(there.map((member) => member.#owned.number))));
+    return new Limit(guarded(() => glue.limitGroup(Uint32Array.from(there, (member) => member.#owned.number))));
   }
 
   /**
@@ -122,7 +117,7 @@ export class Limit {
    * and costs its gas.
    */
   atCost(cost: Amount): Limit {
-    return new Limit(guarded(() => native.limitAtCost(this.#owned.number, digits(cost))));
+    return new Limit(guarded(() => glue.limitAtCost(this.#owned.number, digits(cost))));
   }
 
   /**
@@ -134,7 +129,7 @@ export class Limit {
   }
 
   /** The same as a truth value. */
-  async increment(cost: Amount = 1): Promise<boolean> {
+  increment(cost: Amount = 1): Promise<boolean> {
     return this.#ask("increment", cost);
   }
 
@@ -149,7 +144,7 @@ export class Limit {
   }
 
   /** Whether a cost would be refused. */
-  async exceeded(cost: Amount = 1): Promise<boolean> {
+  exceeded(cost: Amount = 1): Promise<boolean> {
     return this.#ask("exceeded", cost);
   }
 
@@ -192,8 +187,7 @@ export class Limit {
    * `store_unavailable` also where the limit is open while the store cannot be used.
    */
   async reserve(cost: Amount, options: ReserveOptions): Promise<Reservation> {
-    const [ttl, rest] = taken(options, "ttl");
-    return new Reservation(await ended(() => this.#reserve(false, cost, ttl, rest, undefined)));
+    return this.#reserve(false, cost, options, undefined);
   }
 
   /**
@@ -203,27 +197,25 @@ export class Limit {
    */
   async wait(cost: Amount = 1, options?: LimitWaitOptions): Promise<LimitAnswer> {
     const [signal, rest] = taken(options, "signal");
-    const { number } = this.#owned;
-    return answer(await abortable(signal, (cancel) => native.limitWait(number, digits(cost), toCore(rest), cancel)));
+    const core = toCore(rest);
+    return answer(await settled<Told>((call) => glue.limitWait(this.#owned.number, digits(cost), core, call), signal));
   }
 
   /** Waits until a cost can be reserved. Rejects as `wait` and `reserve`; what is given up is not charged. */
   async waitToReserve(cost: Amount, options: ReserveWaitOptions): Promise<Reservation> {
-    const [signal, wanted] = taken(options, "signal");
-    const [ttl, rest] = taken(wanted, "ttl");
-    const reservation = new Reservation(await abortable(signal, (cancel) => this.#reserve(true, cost, ttl, rest, cancel)));
-    if (!(signal instanceof AbortSignal && signal.aborted)) return reservation;
-    // Granted as the signal was aborted: nobody has seen it.
-    reservation.refund().catch(() => {});
-    throw signal.reason;
+    const [signal, rest] = taken(options, "signal");
+    return this.#reserve(true, cost, rest, signal);
   }
 
-  async #ask<T>(verb: string, cost: Amount = 0): Promise<T> {
-    return ended(() => native.limitAsk(this.#owned.number, verb, digits(cost)) as Soon<T>);
+  #ask<T>(verb: string, cost: Amount = 0): Promise<T> {
+    return settled<T>((call) => glue.limitAsk(this.#owned.number, verb, digits(cost), call));
   }
 
-  #reserve(waits: boolean, cost: Amount, ttl: unknown, options: unknown, cancel: Cancel | undefined): Soon<Reserved> {
-    return native.limitReserve(this.#owned.number, waits, digits(cost), ttl, toCore(options), cancel);
+  async #reserve(waits: boolean, cost: Amount, options: unknown, signal: unknown): Promise<Reservation> {
+    const core = toCore(options);
+    const begin = (call: Call) => glue.limitReserve(this.#owned.number, waits, digits(cost), core, call);
+    const reservation = new Reservation(await settled<Reserved>(begin, signal));
+    return unlessAborted(signal, reservation, () => void reservation.refund().catch(() => {}));
   }
 }
 
@@ -234,12 +226,12 @@ export class Limit {
 export class Reservation {
   /** What the limits said as it was taken. */
   readonly answer: LimitAnswer;
-  readonly #owned: Owned;
+  readonly #hold: Hold;
 
   /** @internal */
   constructor([number, told]: Reserved) {
     this.answer = answer(told);
-    this.#owned = new Owned(number, native.reservationForget);
+    this.#hold = new Hold(number, "the reservation has ended already; reserve anew");
   }
 
   /**
@@ -269,12 +261,9 @@ export class Reservation {
   }
 
   async #end(givesBack: boolean): Promise<void> {
-    await ended(() => {
-      const soon = native.reservationEnd(this.#owned.number, givesBack);
-      // The addon has forgotten it.
-      this.#owned.number = 0;
-      return soon;
-    });
+    // Fails if it was ended before.
+    const { number } = this.#hold;
+    await this.#hold.end((_, call) => glue.reservationEnd(number, givesBack, call));
   }
 }
 
@@ -284,18 +273,26 @@ export function limitToCore(options: unknown): unknown {
   return max === undefined ? rest : { ...(rest as object), max: digits(max) };
 }
 
-/** The addon takes no number of more than 128 bits, and digits of any length. */
-function digits(amount: unknown): unknown {
-  return typeof amount === "bigint" ? String(amount) : amount;
-}
-
-function answer([allowed, remaining, retryAfter, resetAfter, limit, said]: Told): LimitAnswer {
+function answer({ allowed, remaining, retry_after, reset_after, limit, said }: Told): LimitAnswer {
   return {
     allowed,
     remaining: BigInt(remaining),
-    retryAfter: retryAfter ?? null,
-    resetAfter: resetAfter ?? null,
+    retryAfter: retry_after ?? null,
+    resetAfter: reset_after ?? null,
     limit: limit ?? null,
     said,
   };
 }
+
+/** An answer as the core says it. */
+interface Told {
+  allowed: boolean;
+  remaining: string;
+  retry_after: number | null | undefined;
+  reset_after: number | null | undefined;
+  limit: string | null | undefined;
+  said: LimitAnswer["said"];
+}
+
+/** Of a reservation its number, and what its limits said. */
+type Reserved = [number: number, told: Told];

@@ -1,7 +1,6 @@
-import { guarded } from "./calls.js";
-import { native } from "./native.js";
+import { glue, guarded } from "../core.js";
 
-const [script, sql] = guarded(() => native.fenceTexts());
+const [script, sql] = guarded(() => glue.fenceTexts());
 
 /**
  * The check for a resource in Redis, for `EVAL`: `KEYS[1]` is a key that keeps the resource's highest fence, `ARGV[1]` the
@@ -22,7 +21,7 @@ export class FenceGuard {
 
   /** A guard that has seen this fence; 0 for none. */
   constructor(highest: bigint | number = 0n) {
-    this.#highest = highest ? guarded(() => native.fenceAdmit(0n, highest)) : 0n;
+    this.#highest = highest ? guarded(() => glue.fenceAdmit(0n, highest)) : 0n;
   }
 
   /** The highest fence that was admitted; 0 for none. */
@@ -35,6 +34,6 @@ export class FenceGuard {
    * write. Write in the same turn of the event loop: after an `await`, somebody else may have been admitted.
    */
   admit(fence: bigint | number): void {
-    this.#highest = guarded(() => native.fenceAdmit(this.#highest, fence));
+    this.#highest = guarded(() => glue.fenceAdmit(this.#highest, fence));
   }
 }

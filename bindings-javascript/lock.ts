@@ -1,9 +1,8 @@
-import { abortable, ended, guarded } from "./calls.js";
+import { type Call, glue, guarded, Owned, settled } from "../core.js";
+import { unlessAborted } from "./abort.js";
 import { invalid } from "./errors.js";
+import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
-import { type Cancel, type GrantedLock, native, type Soon } from "./native.js";
-import { Owned } from "./owned.js";
-import { whenTold } from "./told.js";
 
 /** How a lock is held. Durations are in milliseconds. */
 export interface LockOptions {
@@ -56,20 +55,25 @@ export class Lock {
   /** @internal */
   constructor(number: number, names: readonly string[]) {
     this.#names = names;
-    this.#owned = new Owned(number, native.lockForget);
+    this.#owned = Owned.of(number);
+  }
+
+  /** @internal A lock of these names, which may be one. */
+  static of(number: number, names: string | readonly string[]): Lock {
+    return new Lock(number, typeof names === "string" ? [names] : [...names]);
   }
 
   /**
    * The longest time that holders of this handle's locks took to yield of late to those who steal, in milliseconds; 0 if
-   * nobody stole. What `recommendedTtl` asks for.
+   * nobody stole. What `recommendedTtl` asks for, where there is one.
    */
   get handshake(): number {
-    return guarded(() => native.lockHandshake(this.#owned.number));
+    return guarded(() => glue.handshake(this.#owned.number));
   }
 
   /** Locks all of its names, waiting until the timeout. */
   async acquire(options?: LockAcquireOptions): Promise<Locked> {
-    return (await this.#enter(native.lockAcquire, options)) as Locked;
+    return (await this.#enter(false, options)) as Locked;
   }
 
   /**
@@ -82,7 +86,7 @@ export class Lock {
   run<T>(body: (locked: Locked | undefined) => Promise<T> | T, options: RunOptions): Promise<T>;
   async run<T>(body: (locked: never) => Promise<T> | T, options?: RunOptions): Promise<T> {
     if (typeof body !== "function") throw invalid("body", "must be a function");
-    const locked = await this.#enter(native.lockEnter, options);
+    const locked = await this.#enter(true, options);
     if (!locked) return body(undefined as never);
     let result: T;
     try {
@@ -95,18 +99,14 @@ export class Lock {
     return result;
   }
 
-  async #enter(
-    call: (lock: number, options: unknown, cancel: Cancel | undefined) => Soon<GrantedLock | null>,
-    wanted: unknown,
-  ): Promise<Locked | undefined> {
-    const [signal, options] = taken(wanted, "signal");
-    const granted = await abortable(signal, (cancel) => call(this.#owned.number, toCore(options), cancel));
+  async #enter(forBody: boolean, options: unknown): Promise<Locked | undefined> {
+    const [signal, rest] = taken(options, "signal");
+    const core = toCore(rest);
+    const begin = (call: Call) => glue.acquireLock(this.#owned.number, core, forBody, call);
+    const granted = await settled<GrantedLock | null | undefined>(begin, signal);
     if (!granted) return undefined;
     const locked = new Locked(granted, this.#names);
-    if (!(signal instanceof AbortSignal && signal.aborted)) return locked;
-    // Granted as the signal was aborted.
-    locked[Symbol.dispose]();
-    throw signal.reason;
+    return unlessAborted(signal, locked, () => locked[Symbol.dispose]());
   }
 }
 
@@ -119,20 +119,18 @@ export class Locked {
   readonly names: readonly string[];
   /** Larger than that of any lock before: what a resource checks to refuse a late holder. */
   readonly fence: bigint;
-  readonly #owned: Owned;
-  #lost: AbortController | undefined;
-  #claimed: AbortController | undefined;
+  readonly #hold: Hold;
 
   /** @internal */
   constructor([number, fence]: GrantedLock, names: readonly string[]) {
     this.names = names;
     this.fence = fence;
-    this.#owned = new Owned(number, native.lockedForget);
+    this.#hold = new Hold(number, "the lock was given back already; acquire anew");
   }
 
   /** How long the lock can still be relied on, in milliseconds; 0 when it cannot. */
   get remaining(): number {
-    return guarded(() => native.lockedRemaining(this.#owned.number));
+    return this.#hold.remaining;
   }
 
   /** Whether the lock can still be relied on. */
@@ -145,9 +143,7 @@ export class Locked {
    * back in time. See `Lease.lost`.
    */
   get lost(): AbortSignal {
-    const { number } = this.#owned;
-    this.#lost ??= number ? whenTold(() => native.lockedLost(number)) : new AbortController();
-    return this.#lost.signal;
+    return this.#hold.lost;
   }
 
   /**
@@ -155,20 +151,18 @@ export class Locked {
    * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
    */
   get claimed(): AbortSignal {
-    const { number } = this.#owned;
-    this.#claimed ??= number ? whenTold(() => native.lockedClaimed(number)) : new AbortController();
-    return this.#claimed.signal;
+    return this.#hold.claimed;
   }
 
   /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */
   async release(): Promise<void> {
-    await this.#end(native.lockedRelease);
+    await this.#hold.end((number, call) => glue.releaseLock(number, false, call));
   }
 
   /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
   async conclude(body: { result?: unknown; cause?: unknown } = {}): Promise<void> {
     try {
-      await this.#end(native.lockedConclude);
+      await this.#hold.end((number, call) => glue.releaseLock(number, true, call));
     } catch (error) {
       throw Object.assign(error as Error, body);
     }
@@ -183,11 +177,7 @@ export class Locked {
   [Symbol.dispose](): void {
     this.release().catch(() => {});
   }
-
-  async #end(call: (locked: number) => Soon<null>): Promise<void> {
-    const { number } = this.#owned;
-    if (!number) return;
-    await ended(() => call(number));
-    this.#owned.end();
-  }
 }
+
+/** Of a lock that was granted its number and its fence. */
+type GrantedLock = [number: number, fence: bigint];

@@ -1,0 +1,38 @@
+import { asking, glue, guarded } from "../core.js";
+import { taken, toCore } from "./keys.js";
+import { Leasehold as Small, ownedBy } from "./leasehold.js";
+import { Limit, type LimitOptions, limitToCore } from "./limit.js";
+import { sourced } from "./source.js";
+import { Tokens, type TokensOptions } from "./tokens.js";
+
+/** Opens pools in a store, limits, and the tokens of wallets. */
+export class Leasehold extends Small {
+  /**
+   * A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one name and
+   * kind share what was used, whatever their options are.
+   */
+  limit(name: string, options: LimitOptions): Limit {
+    return new Limit(guarded(() => glue.limit(ownedBy(this).number, name, limitToCore(options))));
+  }
+
+  /**
+   * Limits as one: charged all or none, in one request. What is null or undefined is left out, and a group of none allows
+   * everything; groups can be members of groups, and a limit that is there twice is charged once. At most 64, of one handle
+   * and one scope.
+   */
+  group(limits: Iterable<Limit | null | undefined>): Limit {
+    return Limit.group(limits);
+  }
+
+  /**
+   * The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes
+   * select from one wallet, by the same options; a token is in one wallet, under one name. Names have up to 256 bytes.
+   */
+  tokens(wallet: string, options: TokensOptions): Tokens {
+    const [source, rest] = taken(options, "source");
+    const { memory, page, spent } = sourced(source);
+    const core = toCore(rest);
+    const open = () => glue.tokens(ownedBy(this).number, wallet, core, memory, asking(page), asking(spent));
+    return new Tokens(guarded(open), wallet);
+  }
+}

@@ -1,0 +1,59 @@
+import { type Begun, type Call, glue, guarded, Owned, settled } from "../core.js";
+import { LeaseholdError } from "./errors.js";
+import { whenTold } from "./told.js";
+
+/** What somebody has until it is given back, which is done once, or lost. */
+export class Hold {
+  /** Nothing once it was given back. */
+  #owned: Owned | undefined;
+  readonly #ended: string;
+  #lost: AbortController | undefined;
+  #claimed: AbortController | undefined;
+
+  /** `ended` is said to who uses it after that. */
+  constructor(number: number, ended: string) {
+    this.#owned = Owned.of(number);
+    this.#ended = ended;
+  }
+
+  /** By which the core knows it. Throws `lost` once it was given back. */
+  get number(): number {
+    if (this.#owned) return this.#owned.number;
+    throw new LeaseholdError("lost", this.#ended);
+  }
+
+  /** For how many milliseconds it can still be relied on. */
+  get remaining(): number {
+    const owned = this.#owned;
+    return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
+  }
+
+  /** Aborted when it is lost; never if it was given back before. */
+  get lost(): AbortSignal {
+    this.#lost ??= this.#when(false);
+    return this.#lost.signal;
+  }
+
+  /** Aborted when it is claimed; never if it ends before. */
+  get claimed(): AbortSignal {
+    this.#claimed ??= this.#when(true);
+    return this.#claimed.signal;
+  }
+
+  /** Ends it by a call, which has the core forget its number. A second time nothing is called. */
+  async end(begin: (number: number, call: Call) => Begun): Promise<void> {
+    const owned = this.#owned;
+    if (!owned) return;
+    await settled((call) => {
+      const begun = begin(owned.number, call);
+      owned.taken();
+      this.#owned = undefined;
+      return begun;
+    });
+  }
+
+  #when(claimed: boolean): AbortController {
+    const owned = this.#owned;
+    return owned ? whenTold((call) => glue.told(owned.number, claimed, call)) : new AbortController();
+  }
+}

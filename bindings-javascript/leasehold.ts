@@ -1,0 +1,74 @@
+import { asking, glue, guarded, Owned, settled } from "../core.js";
+import { invalid } from "./errors.js";
+import { taken, toCore } from "./keys.js";
+import { Lock, type LockOptions } from "./lock.js";
+import { Pool, type PoolOptions } from "./pool.js";
+
+/** How a store is used. */
+export interface OpenOptions {
+  /** Keeps apart what must not meet: put the chain's id into it (`eth:1`). */
+  namespace?: string | undefined;
+  /** How long one reply of the store may take, in milliseconds: 2 s if not given. */
+  responseTimeout?: number | undefined;
+  /**
+   * The longest time to live of this handle's locks, and their default, in milliseconds: a minute if not given. The same
+   * in every process: it is how long a store that lost its memory, or was started a moment ago, grants no lock.
+   */
+  lockTtl?: number | undefined;
+}
+
+/** The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds. */
+export interface SeedConfig {
+  /**
+   * "segregated" (or "seggregated") for this process's memory, "shared" for Redis; `leasehold-wasm` reaches a shared store by a
+   * transport instead.
+   */
+  mode: string;
+  retry_timeout?: number | undefined;
+  redis?: { endpoint: string } | undefined;
+}
+
+/** @internal What the core knows a handle by. */
+export let ownedBy: (leasehold: Leasehold) => Owned;
+
+/** Opens pools in a store. */
+export class Leasehold {
+  readonly #owned: Owned;
+  readonly #closed: () => void;
+
+  static {
+    ownedBy = (leasehold) => leasehold.#owned;
+  }
+
+  /** @internal `closed` is called as it is closed. */
+  constructor(number: number, closed: () => void = () => {}) {
+    this.#owned = Owned.of(number);
+    this.#closed = closed;
+  }
+
+  /** Opens a pool; makes it if it is not there, and adds the slots that it does not have. */
+  async pool(name: string, options?: PoolOptions): Promise<Pool> {
+    const [readNonce, rest] = taken(options, "readNonce");
+    if (readNonce !== undefined && typeof readNonce !== "function") throw invalid("readNonce", "must be a function");
+    const [core, asker] = [toCore(rest), asking(readNonce as ((slot: string) => unknown) | undefined)];
+    return new Pool(await settled<number>((call) => glue.pool(this.#owned.number, name, core, asker, call)), name);
+  }
+
+  /** A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet. */
+  lock(names: string | readonly string[], options?: LockOptions): Lock {
+    return Lock.of(guarded(() => glue.lock(this.#owned.number, names, toCore(options))), names);
+  }
+
+  /**
+   * Opens no more pools and limits, and ends with `cancelled` what waits for a slot, a limit or tokens. Leases that are held stay held
+   * until they are given back.
+   */
+  async close(): Promise<void> {
+    guarded(() => glue.close(this.#owned.number));
+    this.#closed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,161 @@
+import { type Call, glue, guarded, Owned, settled } from "../core.js";
+import { unlessAborted } from "./abort.js";
+import { type Amount, digits } from "./amount.js";
+import { fromCore, taken, toCore } from "./keys.js";
+import type { Statistics } from "./statistics.js";
+import { type Selected, Selection } from "./selection.js";
+import { changeToCore, type ReadPage, type TokenChange, type TokensInMemory, type TokenSource } from "./source.js";
+
+/**
+ * How tokens are chosen.
+ *
+ * - `first_fit_random`: the first that cover the target, in an order of this process's own.
+ * - `fewest_inputs`: the largest first.
+ * - `exact`: no change, or nothing.
+ * - `smallest_sufficient`: the smallest single token that covers the target.
+ * - `best_fit`: the fewest tokens, and of those the least change.
+ * - `random_improve`: at random until it is covered, then nearer to twice the target, so that change is as large as payments.
+ * - `boltzmann`: at random, the larger the likelier.
+ * - `consolidate`: the largest first, and some of the smallest besides.
+ * - `oldest_first`: by `since`.
+ */
+export type TokenStrategy =
+  | "first_fit_random"
+  | "fewest_inputs"
+  | "exact"
+  | "smallest_sufficient"
+  | "best_fit"
+  | "random_improve"
+  | "boltzmann"
+  | "consolidate"
+  | "oldest_first";
+
+/** How tokens of a wallet are selected: the same in every process that does. Durations are in milliseconds. */
+export interface TokensOptions {
+  /** Lists the unspent tokens. */
+  source: TokenSource | ReadPage | TokensInMemory;
+  /** Which currency is selected where a selection does not say: the empty text if not given. Up to 256 bytes. */
+  currency?: string | undefined;
+  /** `first_fit_random` if not given. */
+  strategy?: TokenStrategy | undefined;
+  /** Time to live of a selection without a renewal: 60 s if not given, 1 ms to 7 days. */
+  ttl?: number | undefined;
+  /**
+   * Whether selections are renewed while they are held: `true`, at a third of their `ttl`, if not given; a number, every so
+   * many milliseconds. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   */
+  keepalive?: boolean | number | undefined;
+  /** How long a selection waits for what others have: 5 s if not given, 0 for one attempt. */
+  timeout?: number | undefined;
+  /** How long after the source listed it a token is offered: 30 s if not given, 1 s at least. */
+  maxAge?: number | undefined;
+  /** How long tokens stay locked after they were spent: 60 s if not given, at least `maxAge`, at most 7 days. */
+  settle?: number | undefined;
+  /** The most tokens of a selection: 1,000 if not given. */
+  maxInputs?: number | undefined;
+  /** The most tokens that one selection asks the store for: 50,000 if not given. */
+  maxAttempts?: number | undefined;
+  /** How often a selection gives up what it has and begins anew: 10,000 times if not given. */
+  maxRounds?: number | undefined;
+  /** How many tokens the source is asked for at a time: 10,000 if not given. */
+  page?: number | undefined;
+  /** Whether the source is asked of what was had whether it is unspent; not if not given. */
+  verify?: boolean | undefined;
+}
+
+/** What one selection wants, where it differs from the wallet. Durations are in milliseconds. */
+export interface SelectOptions {
+  currency?: string | undefined;
+  strategy?: TokenStrategy | undefined;
+  /** At most the wallet's. */
+  ttl?: number | undefined;
+  keepalive?: boolean | number | undefined;
+  timeout?: number | undefined;
+  maxInputs?: number | undefined;
+  /**
+   * Who spends, as listings show it: 32 hexadecimal digits are themselves, of any other text (a transaction's id) the first
+   * half of its SHA-256; a name of nobody else's if not given. Whoever selects again under a name takes the place of what it
+   * had before in another process, which is told that it lost it.
+   */
+  spender?: string | undefined;
+  /** Aborted, the selection rejects with its reason and leaves nothing locked. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A token that somebody has locked. */
+export interface LockedToken {
+  id: string;
+  /** The spender, as 32 hexadecimal digits. */
+  holder: string;
+  fence: bigint;
+  /** Since when, by the store's clock, in milliseconds since the Unix epoch. */
+  since: number;
+  /** How long the lock still lasts without a renewal, in milliseconds. */
+  left: number;
+}
+
+/** What the selections of a handle asked for so far. */
+export interface TokenCounts {
+  /** Pages of the source. */
+  pages: number;
+  /** Claims: requests to the store. */
+  claims: number;
+  /** The tokens of all claims. */
+  asked: number;
+  /** Those of them that others had. */
+  missed: number;
+}
+
+/** The tokens of one wallet. */
+export class Tokens {
+  readonly wallet: string;
+  readonly #owned: Owned;
+
+  /** @internal */
+  constructor(number: number, wallet: string) {
+    this.wallet = wallet;
+    this.#owned = Owned.of(number);
+  }
+
+  /**
+   * Selects tokens that are worth at least `target`, and locks them; a target of 0 selects none. Nothing is locked where it
+   * rejects: with `insufficient` (counted without any lock, after a look at the source), `locked_until`, `contended`, `no_fit`,
+   * `timed_out`, `source_unavailable`, `store_unavailable`, `cancelled` if the handle is closed, or the signal's reason.
+   */
+  async select(target: Amount, options?: SelectOptions): Promise<Selection> {
+    const [signal, rest] = taken(options, "signal");
+    const core = toCore(rest);
+    const begin = (call: Call) => glue.tokensSelect(this.#owned.number, digits(target), core, call);
+    const selection = new Selection(await settled<Selected>(begin, signal));
+    return unlessAborted(signal, selection, () => selection[Symbol.dispose]());
+  }
+
+  /**
+   * Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is
+   * told of from now on (`listening`), which makes looking at the source again needless; that changes may have been missed
+   * (`gap`): then it is looked at once more.
+   */
+  hear(change: TokenChange, currency?: string): void {
+    guarded(() => glue.tokensHear(this.#owned.number, changeToCore(change), currency));
+  }
+
+  /** Who has which of these tokens locked, since when and until when: at most 1,000 of whatever currency. */
+  async locks(ids: readonly string[]): Promise<LockedToken[]> {
+    return fromCore(await settled((call) => glue.tokensLocks(this.#owned.number, ids, call))) as LockedToken[];
+  }
+
+  /** How many tokens of the wallet are locked, by anybody. */
+  async countLocked(): Promise<number> {
+    return settled((call) => glue.tokensCountLocked(this.#owned.number, call));
+  }
+
+  /** What the selections of this handle asked for so far. */
+  counts(): TokenCounts {
+    return fromCore(guarded(() => glue.tokensCounts(this.#owned.number))) as TokenCounts;
+  }
+
+  /** What this handle has done so far. */
+  statistics(): Statistics {
+    return fromCore(guarded(() => glue.tokensStatistics(this.#owned.number))) as Statistics;
+  }
+}

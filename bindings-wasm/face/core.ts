@@ -1,0 +1,34 @@
+// What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
+// ends, how a thing is owned, how leases are had and given back at once, how a function of the user's is asked.
+import * as glue from "./glue/leasehold.js";
+import { guarded } from "./instance.js";
+import type { Facts } from "./shared/lease.js";
+
+export { aside, type Begun, type Call, guarded, Owned, settled } from "./instance.js";
+export { glue };
+
+/** What a call was granted: one lease, or several. */
+export type Granted = Facts | Facts[];
+
+/** Leases a slot at once, or not at all. To pass a value takes longer than many a pool takes to find a slot. */
+export function acquireNow(pool: number, options: unknown): Facts | undefined {
+  return guarded(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
+}
+
+/**
+ * Gives a lease back at once, and has it forgotten: true, or the error that came of it. False if its store is elsewhere, and the
+ * lease as it was, as it is where this throws.
+ */
+export function releaseNow(lease: number, options: unknown): unknown {
+  return guarded(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+}
+
+/** The leases that a call was granted. */
+export function granted(answer: Granted): Facts[] {
+  return Array.isArray(answer) ? answer : [answer];
+}
+
+/** A function of the user's as the module calls it, which takes whatever it gives or throws. */
+export function asking<T>(ask: T): T {
+  return ask;
+}

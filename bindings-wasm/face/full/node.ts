@@ -1,0 +1,3 @@
+// Node, Deno, Bun: ready when imported.
+export * from "./api.js";
+export { init } from "../node.js";

@@ -1,0 +1,117 @@
+//! Limits: what they are asked, and what is reserved of them.
+
+use std::rc::Rc;
+
+use js_sys::Array;
+use leasehold::client::LimitOptions;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::failure::Failure;
+use crate::leasehold::UNIT;
+use crate::runtime::prepare;
+use crate::tasks::{Answer, call};
+use crate::things::{self, HostLimit, HostReservation, Thing, limit as of, put};
+use crate::{entered, value};
+
+/// A reservation on its way to its caller. Given back if it does not arrive.
+pub struct Reserved(Option<HostReservation>);
+
+impl From<Reserved> for JsValue {
+    fn from(mut reserved: Reserved) -> JsValue {
+        reserved.0.take().map_or(JsValue::UNDEFINED, |reservation| {
+            let told = value::write(reservation.answer().to_value(UNIT));
+            Array::of2(&put(Thing::Reservation(Rc::new(reservation))).into(), &told).into()
+        })
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.0.take() {
+            reservation.retract();
+        }
+    }
+}
+
+/// A limit of this name.
+#[wasm_bindgen]
+pub fn limit(leasehold: u32, name: &JsValue, options: &JsValue) -> Result<u32, JsValue> {
+    entered();
+    prepare()?;
+    let (handle, name) = (things::leasehold(leasehold)?, value::text(name, "name")?);
+    let options = LimitOptions::read(&value::options(options)?, UNIT).map_err(Failure::from)?;
+    Ok(put(Thing::Limit(handle.limit(&name, &options).map_err(Failure::from)?)))
+}
+
+/// Several limits as one.
+#[wasm_bindgen(js_name = limitGroup)]
+pub fn limit_group(members: Vec<u32>) -> Result<u32, JsValue> {
+    entered();
+    let members = members.into_iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    Ok(put(Thing::Limit(HostLimit::group(members.iter().map(Some)).map_err(Failure::from)?)))
+}
+
+/// The same limit, at a cost of its own.
+#[wasm_bindgen(js_name = limitAtCost)]
+pub fn limit_at_cost(limit: u32, cost: &JsValue) -> Result<u32, JsValue> {
+    entered();
+    let cost = value::named(cost, "cost")?;
+    Ok(put(Thing::Limit(of(limit)?.at_cost_by(&cost).map_err(Failure::from)?)))
+}
+
+/// Asks by one of the verbs that wait for nothing but the store.
+#[wasm_bindgen(js_name = limitAsk)]
+pub fn limit_ask(limit: u32, verb: &str, cost: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (limit, verb, cost) = (of(limit)?, verb.to_owned(), value::named(cost, "cost")?);
+    let work = async move { Ok(Answer::Value(value::write(limit.ask(&verb, &cost, UNIT).await?))) };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Waits until a cost is allowed, and charges it.
+#[wasm_bindgen(js_name = limitWait)]
+pub fn limit_wait(limit: u32, cost: &JsValue, options: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (limit, cost, options) = (of(limit)?, value::named(cost, "cost")?, value::options(options)?);
+    let work = async move {
+        let answer = limit.wait_by(&cost, &options, UNIT).await?;
+        Ok(Answer::Value(value::write(answer.to_value(UNIT))))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Takes a cost for the time being, or waits until it can be taken.
+#[wasm_bindgen(js_name = limitReserve)]
+pub fn limit_reserve(
+    limit: u32,
+    waits: bool,
+    cost: &JsValue,
+    options: &JsValue,
+    number: u32,
+) -> Result<u32, JsValue> {
+    entered();
+    // A reservation's number is random.
+    prepare()?;
+    let (limit, cost, options) = (of(limit)?, value::named(cost, "cost")?, value::options(options)?);
+    let work = async move {
+        let reservation = limit.reserve_by(waits, &cost, &options, UNIT).await?;
+        Ok(Answer::Reservation(Reserved(Some(reservation))))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Ends it: what it charged is given back, or stays charged. Its number is free from then on.
+#[wasm_bindgen(js_name = reservationEnd)]
+pub fn reservation_end(reservation: u32, gives_back: bool, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let reservation = things::reservation(reservation)?;
+    let work = async move {
+        match gives_back {
+            true => reservation.refund().await?,
+            false => reservation.commit().await?,
+        }
+        Ok(Answer::Nothing)
+    };
+    Ok(call(number, Box::pin(work)))
+}
