@@ -4,13 +4,31 @@ import asyncio
 from collections.abc import Awaitable
 import leasehold
 from leasehold import aio
-from leasehold.views import Census, LimitAnswer, Statistics
+from leasehold.sources import PageAsk, TokenPage, TokenSpec
+from leasehold.views import Census, LimitAnswer, LockedToken, Statistics, Token
 
 def read(address: str) -> int:
     return 7
 
 async def read_later(address: str) -> int:
     return 7
+
+def page(ask: PageAsk) -> TokenPage:
+    return {"tokens": [{"id": "a", "amount": 5}, {"id": "b", "amount": "5", "since": 1}], "next": None}
+
+async def page_later(ask: PageAsk) -> list[TokenSpec]:
+    return [{"id": ask["wallet"], "amount": 5}]
+
+class Table:
+    def page(self, ask: PageAsk) -> TokenPage:
+        return page(ask)
+
+    def spent(self, wallet: str, ids: list[str]) -> list[str]:
+        return []
+
+class AsyncTable:
+    async def page(self, ask: PageAsk) -> list[TokenSpec]:
+        return await page_later(ask)
 
 with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
     pool: leasehold.Pool = lh.pool("p", slots=["a", {"id": "b", "weight": 3}], ttl=30, strategy="weighted", read_nonce=read)
@@ -37,6 +55,16 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
     group: leasehold.Limit = lh.group([rate, None, rate.at_cost(1)][:2])
     with group.wait_to_reserve("2", ttl=10, timeout=1) as reservation:
         reservation.refund()
+
+    memory = leasehold.TokensInMemory()
+    memory.add("w", "EUR", {"id": "a", "amount": 2**255})
+    for wallet in (lh.tokens("w", source=page), lh.tokens("w", source=Table(), verify=True), lh.tokens("w", source=memory, currency="EUR")):
+        with wallet.select("5", strategy="best_fit", timeout=0) as selection:
+            worth: int = selection.sum
+            token: Token = selection.tokens[0]
+        wallet.hear({"added": {"id": "c", "amount": 1}})
+        wallet.hear("gap", "EUR")
+        locks: list[LockedToken] = wallet.locks([token["id"]])
 
     @leasehold.limited(rate)
     def send(to: str) -> int:
@@ -70,6 +98,11 @@ async def main() -> None:
             left: int = reserved.answer["remaining"]
         rate = lh.limit("logins", max=5, period=60)
         taken: bool = await lh.group([rate, None]).increment()
+        for wallet in (lh.tokens("w", source=page_later), lh.tokens("w", source=AsyncTable()), lh.tokens("w", source=page)):
+            async with wallet.select(5, spender="tx") as selection:
+                worth: int = selection.change
+            selecting: Awaitable[aio.Selection] = wallet.select(0)
+            await (await selecting).spent()
         reserving: Awaitable[aio.Reservation] = rate.reserve(ttl=1)
         await (await reserving).commit()
 

@@ -1,4 +1,4 @@
-//! The user's `read_nonce`: a plain function is called on a thread of its own, a coroutine runs on the event loop it came from.
+//! Functions of the user's that the core calls: a plain one on a thread of its own, a coroutine on the event loop it came from.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use leasehold::client::ReadNonce;
 use leasehold::nonce::Nonce;
 use leasehold::{Code, Error};
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,40 +18,100 @@ use crate::face::Face;
 use crate::guard::{guard, lock};
 use crate::value::Arg;
 
-/// Reads nonces by the argument of a face. Coroutines run on the loop that is running now, in the context of now.
+/// Reads nonces by the argument of a face.
 pub fn nonce_source(function: &Bound<'_, PyAny>, face: Face) -> Result<ReadNonce, Failure> {
     if !function.is_callable() {
         return Err(Error::invalid("read_nonce", "must be a function that takes a slot's id").into());
     }
-    let py = function.py();
-    let inspected = py.import("inspect")?.call_method1("iscoroutinefunction", (function,))?;
-    let home = match face {
-        Face::Blocking => None,
-        Face::Asyncio => Some(py.import("leasehold._settle")?.call_method0("Home")?.unbind()),
-    };
-    let function = function.clone().unbind();
-    let callable = Arc::new(Callable { function, home, is_coroutine_function: inspected.is_truthy()? });
-    Ok(Arc::new(move |slot| {
-        let reading = callable.clone().read(slot);
-        async {
-            reading.await.map_err(|refusal| {
-                // Nobody listens for the exception outside of `with_cause`.
-                let _ = CAUSE.try_with(|cause| cause.replace(Some(refusal.error.into())));
-                refusal.text
-            })
-        }
-    }))
+    let callback = Callback::new(function, face, "read_nonce")?;
+    Ok(Arc::new(move |slot: String| callback.clone().ask((slot,), read_answer)))
 }
 
-/// A call of the core. Its failure gets the exception of a `read_nonce` that was called meanwhile.
+/// A call of the core. Its failure gets the exception of a function that was called meanwhile.
 pub async fn with_cause<T>(call: impl Future<Output = leasehold::error::Result<T>>) -> Result<T, Failure> {
     let call = async {
         call.await.map_err(|error| match error.code() {
-            Code::NonceUnavailable => Failure::Ours(error, CAUSE.with(RefCell::take)),
+            Code::NonceUnavailable | Code::SourceUnavailable => {
+                Failure::Ours(error, CAUSE.with(RefCell::take))
+            }
             _ => error.into(),
         })
     };
     CAUSE.scope(RefCell::default(), call).await
+}
+
+/// What makes an answer of what a function gave.
+pub type Read<T> = fn(&Bound<'_, PyAny>) -> Result<T, Failure>;
+
+/// A function of the user's.
+pub struct Callback {
+    function: Py<PyAny>,
+    /// With asyncio: a `Home` of the package's other half, which awaits on its loop and in its context.
+    home: Option<Py<PyAny>>,
+    is_coroutine_function: bool,
+    name: &'static str,
+}
+
+impl Callback {
+    /// Coroutines run on the loop that is running now, in the context of now.
+    pub fn new(function: &Bound<'_, PyAny>, face: Face, name: &'static str) -> PyResult<Arc<Self>> {
+        let py = function.py();
+        let inspected = py.import("inspect")?.call_method1("iscoroutinefunction", (function,))?;
+        let home = match face {
+            Face::Blocking => None,
+            Face::Asyncio => Some(py.import("leasehold._settle")?.call_method0("Home")?.unbind()),
+        };
+        let is_coroutine_function = inspected.is_truthy()?;
+        Ok(Arc::new(Self { function: function.clone().unbind(), home, is_coroutine_function, name }))
+    }
+
+    /// Calls it and waits for the answer; or says in words why there is none. If this future is dropped, a coroutine is
+    /// cancelled; a plain function runs to its end, for there is no way to stop it.
+    pub async fn ask<A, T>(self: Arc<Self>, arguments: A, read: Read<T>) -> Result<T, String>
+    where
+        A: for<'py> PyCallArgs<'py> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.answer(arguments, read).await.map_err(|refusal| {
+            // Nobody listens for the exception outside of `with_cause`.
+            let _ = CAUSE.try_with(|cause| cause.replace(Some(refusal.error.into())));
+            refusal.text
+        })
+    }
+
+    async fn answer<A, T>(self: Arc<Self>, arguments: A, read: Read<T>) -> Result<T, Refusal>
+    where
+        A: for<'py> PyCallArgs<'py> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (name, may_block) = (self.name, !self.is_coroutine_function);
+        let call = move || Refusal::catch(name, |py| self.call(py, arguments, read));
+        let answer = if may_block { spawn_blocking(call).await.map_err(|_| gone(name))? } else { call() };
+        match answer? {
+            Answer::Now(answer) => Ok(answer),
+            // A loop that was closed gives no sign; the core waits no longer than it has patience.
+            Answer::Later(mut awaited) => (&mut awaited.told).await.unwrap_or_else(|_| Err(gone(name))),
+        }
+    }
+
+    fn call<A, T>(&self, py: Python<'_>, arguments: A, read: Read<T>) -> Result<Answer<T>, Failure>
+    where
+        A: for<'py> PyCallArgs<'py>,
+        T: Send + 'static,
+    {
+        let answer = self.function.bind(py).call1(arguments)?;
+        if !py.import("inspect")?.call_method1("isawaitable", (&answer,))?.is_truthy()? {
+            return Ok(Answer::Now(read(&answer)?));
+        }
+        let name = self.name;
+        let awaited = match &self.home {
+            Some(home) => Awaited::begin(home.bind(py), &answer, name, read),
+            None => Err(PyTypeError::new_err(format!("{name} is a coroutine function: use leasehold.aio"))),
+        };
+        // Python would complain of a coroutine that nobody awaited.
+        let awaited = awaited.inspect_err(|_| drop(answer.call_method0("close")));
+        Ok(Answer::Later(awaited?))
+    }
 }
 
 tokio::task_local! {
@@ -71,91 +132,67 @@ impl Refusal {
         Self { text: if text.is_empty() { kind } else { format!("{kind}: {text}") }, error }
     }
 
-    fn catch<T>(body: impl FnOnce(Python<'_>) -> Result<T, Failure>) -> Result<T, Self> {
+    fn catch<T>(name: &str, body: impl FnOnce(Python<'_>) -> Result<T, Failure>) -> Result<T, Self> {
         Python::try_attach(|py| guard(|| body(py)).map_err(|error| Self::new(py, error)))
-            .unwrap_or_else(|| Err(gone()))
+            .unwrap_or_else(|| Err(gone(name)))
     }
 }
 
-fn gone() -> Refusal {
-    let text = "the event loop or the interpreter that read_nonce belongs to has ended";
-    Refusal { text: text.to_owned(), error: PyRuntimeError::new_err(text) }
+fn gone(name: &str) -> Refusal {
+    let text = format!("the event loop or the interpreter that {name} belongs to has ended");
+    Refusal { error: PyRuntimeError::new_err(text.clone()), text }
 }
 
-struct Callable {
-    function: Py<PyAny>,
-    /// With asyncio: a `Home` of the package's other half, which awaits on its loop and in its context.
-    home: Option<Py<PyAny>>,
-    is_coroutine_function: bool,
-}
-
-impl Callable {
-    /// Calls it and waits for the answer. If this future is dropped, a coroutine is cancelled; a plain function runs to its end,
-    /// for there is no way to stop it.
-    async fn read(self: Arc<Self>, slot: String) -> Result<Nonce, Refusal> {
-        let may_block = !self.is_coroutine_function;
-        let call = move || Refusal::catch(|py| self.call(py, slot));
-        let answer = if may_block { spawn_blocking(call).await.map_err(|_| gone())? } else { call() };
-        match answer? {
-            Answer::Nonce(nonce) => Ok(nonce),
-            // A loop that was closed gives no sign; the core waits no longer than it has patience.
-            Answer::Later(mut awaited) => (&mut awaited.told).await.unwrap_or_else(|_| Err(gone())),
-        }
-    }
-
-    fn call(&self, py: Python<'_>, slot: String) -> Result<Answer, Failure> {
-        let answer = self.function.bind(py).call1((slot,))?;
-        if !py.import("inspect")?.call_method1("isawaitable", (&answer,))?.is_truthy()? {
-            return Ok(Answer::Nonce(read_answer(&answer)?));
-        }
-        let awaited = match &self.home {
-            Some(home) => Awaited::begin(home.bind(py), &answer),
-            None => Err(PyTypeError::new_err("read_nonce is a coroutine function: use leasehold.aio")),
-        };
-        // Python would complain of a coroutine that nobody awaited.
-        let awaited = awaited.inspect_err(|_| drop(answer.call_method0("close")));
-        Ok(Answer::Later(awaited?))
-    }
-}
-
-enum Answer {
-    Nonce(Nonce),
-    Later(Awaited),
+enum Answer<T> {
+    Now(T),
+    Later(Awaited<T>),
 }
 
 /// An awaitable on its way. It is cancelled when this is dropped before it has ended.
-struct Awaited {
-    told: oneshot::Receiver<Result<Nonce, Refusal>>,
+struct Awaited<T> {
+    told: oneshot::Receiver<Result<T, Refusal>>,
     cancel: Py<PyAny>,
 }
 
-impl Awaited {
-    fn begin(home: &Bound<'_, PyAny>, awaitable: &Bound<'_, PyAny>) -> PyResult<Self> {
+impl<T: Send + 'static> Awaited<T> {
+    fn begin(
+        home: &Bound<'_, PyAny>,
+        awaitable: &Bound<'_, PyAny>,
+        name: &'static str,
+        read: Read<T>,
+    ) -> PyResult<Self> {
         let (teller, told) = oneshot::channel();
-        let cancel = home.call_method1("begin", (awaitable, Listener(Mutex::new(Some(teller)))))?;
+        let hear = move |task: &Bound<'_, PyAny>| {
+            let result = |_: Python<'_>| read(&task.call_method0(intern!(task.py(), "result"))?);
+            // Nobody listens any more if the call was dropped.
+            let _ = teller.send(Refusal::catch(name, result));
+        };
+        let cancel = home.call_method1("begin", (awaitable, Listener(Mutex::new(Some(Box::new(hear))))))?;
         Ok(Self { told, cancel: cancel.unbind() })
     }
 }
 
-impl Drop for Awaited {
+impl<T> Drop for Awaited<T> {
     fn drop(&mut self) {
         // A loop that was closed has nothing left to cancel.
         Python::try_attach(|py| drop(self.cancel.call0(py)));
     }
 }
 
+/// What is done with a task that has ended.
+type Hear = Box<dyn FnOnce(&Bound<'_, PyAny>) + Send>;
+
 /// Hears the end of a task of asyncio.
 #[pyclass(frozen)]
-struct Listener(Mutex<Option<oneshot::Sender<Result<Nonce, Refusal>>>>);
+struct Listener(Mutex<Option<Hear>>);
 
 #[pymethods]
 impl Listener {
     fn __call__(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
         guard(|| {
-            let read = |_: Python<'_>| read_answer(&task.call_method0(intern!(task.py(), "result"))?);
-            if let Some(teller) = lock(&self.0).take() {
-                // Nobody listens any more if the call was dropped.
-                let _ = teller.send(Refusal::catch(read));
+            let hear = lock(&self.0).take();
+            if let Some(hear) = hear {
+                hear(task);
             }
             Ok(())
         })

@@ -1,8 +1,9 @@
 //! Errors: those of the core on their way to Python, whose half of the package has a class for each code.
 
-use leasehold::{Code, Error};
+use leasehold::{Code, Error, SECOND};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 
 /// Why something did not succeed, before it is a Python exception.
 #[derive(Debug)]
@@ -47,6 +48,17 @@ impl From<Failure> for PyErr {
     }
 }
 
+/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen.
+pub fn unless_raised(
+    exception: &Bound<'_, PyTuple>,
+    outcome: Result<Py<PyAny>, Failure>,
+) -> Result<Py<PyAny>, Failure> {
+    match outcome {
+        Err(Failure::Ours(..)) if !exception.get_item(0)?.is_none() => Ok(exception.py().None()),
+        outcome => outcome,
+    }
+}
+
 /// An error that is given and not raised.
 pub struct Told(pub Error);
 
@@ -62,6 +74,7 @@ impl<'py> IntoPyObject<'py> for Told {
 
 fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let retry_after = error.retry_after().map(|time| time as f64 / SECOND as f64);
     let of = OF.import(py, "leasehold.errors", "_of")?;
-    Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field()))?))
+    Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field(), retry_after))?))
 }

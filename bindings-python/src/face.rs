@@ -12,6 +12,7 @@ use crate::asyncio::start;
 use crate::blocking::wait;
 use crate::callback::with_cause;
 use crate::errors::{Failure, Told};
+use crate::process::Homebound;
 use crate::value::{Arg, Plain};
 
 /// A pool of the core.
@@ -22,6 +23,11 @@ pub type CoreLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
 pub type CoreLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
 /// A lease of the core.
 pub type CoreLease = leasehold::Lease<NativeStore, TokioRuntime>;
+
+/// The tokens of a wallet.
+pub type CoreTokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
+/// Tokens that are held.
+pub type CoreSelection = leasehold::client::Selection<NativeStore, TokioRuntime>;
 
 /// A limit of the core.
 pub type CoreLimit = leasehold::client::Limit<TokioRuntime>;
@@ -65,6 +71,19 @@ impl Face {
         // In a box: each future around another would have a copy of it.
         let call = Box::pin(call);
         self.run(py, async { call.await.map(Plain::from) }, Ok)
+    }
+
+    /// The same of what belongs to this process.
+    pub fn ask<C: Clone, T: Into<Value>, F>(
+        self,
+        py: Python<'_>,
+        core: &Homebound<C>,
+        call: impl FnOnce(C) -> F,
+    ) -> Result<Py<PyAny>, Failure>
+    where
+        F: Future<Output = CoreResult<T>> + Send + 'static,
+    {
+        self.value(py, call(core.get()?.clone()))
     }
 
     /// Waits for what a holder may be told, for this many seconds at most: gives the error, or None.

@@ -9,7 +9,7 @@ use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreLease, Face};
 use crate::guard::{guard, lock};
 use crate::process::Homebound;
@@ -68,7 +68,7 @@ impl Lease {
     /// For how many seconds the lease can still be relied on; 0.0 when it cannot.
     #[getter]
     fn remaining(&self) -> PyResult<f64> {
-        guard(|| Ok(self.core.get()?.remaining() as f64 / leasehold::SECOND as f64))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining())))
     }
 
     /// Whether the lease can still be relied on.
@@ -109,9 +109,8 @@ impl Lease {
     #[pyo3(signature = (ttl=None))]
     fn renew(&self, py: Python<'_>, ttl: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let core = self.core.get()?.clone();
             let ttl = read_ttl(&ttl.unwrap_or_default().named("ttl")?, Unit::Seconds)?;
-            self.face.value(py, async move { core.renew(ttl).await })
+            self.face.ask(py, &self.core, |core| async move { core.renew(ttl).await })
         })
     }
 
@@ -119,19 +118,15 @@ impl Lease {
     #[pyo3(signature = (nonce, rewind=None), text_signature = "($self, nonce, rewind=False)")]
     fn resync(&self, py: Python<'_>, nonce: Arg, rewind: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let core = self.core.get()?.clone();
             let chain = nonce.nonce("nonce")?;
             let rewind = read_rewind(&Value::map([("rewind", rewind.unwrap_or_default().named("rewind")?)]))?;
-            self.face.value(py, async move { core.resync(chain, rewind).await })
+            self.face.ask(py, &self.core, |core| async move { core.resync(chain, rewind).await })
         })
     }
 
     /// Reads the nonce from the chain through the pool's `read_nonce`, and records it.
     fn read_nonce(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let core = self.core.get()?.clone();
-            self.face.value(py, async move { core.read_nonce().await })
-        })
+        guard(|| self.face.ask(py, &self.core, |core| async move { core.read_nonce().await }))
     }
 
     /// Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
@@ -162,12 +157,8 @@ impl Lease {
     }
 
     #[pyo3(signature = (*exception))]
-    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        guard(|| match self.give_back(py, ReleaseOptions::default()) {
-            // The error of the block is the one to be seen.
-            Err(Failure::Ours(..)) if !exception.get_item(0)?.is_none() => Ok(()),
-            outcome => outcome.map(|_| ()),
-        })
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        guard(|| unless_raised(exception, self.give_back(py, ReleaseOptions::default())))
     }
 
     fn __repr__(&self) -> PyResult<String> {

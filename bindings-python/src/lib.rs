@@ -2,6 +2,7 @@
 //!
 //! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
 
+mod amount;
 mod asyncio;
 mod bell;
 mod blocking;
@@ -18,6 +19,8 @@ mod opening;
 mod pool;
 mod process;
 mod runtime;
+mod token_source;
+mod tokens;
 #[cfg(feature = "trial")]
 mod trial;
 mod value;
@@ -43,6 +46,10 @@ mod _leasehold {
     use super::opening::{Leasehold, Quorum, open, open_aio, open_quorum, open_quorum_aio};
     #[pymodule_export]
     use super::pool::Pool;
+    #[pymodule_export]
+    use super::token_source::TokensInMemory;
+    #[pymodule_export]
+    use super::tokens::{Selection, Tokens};
     #[cfg(feature = "trial")]
     #[pymodule_export]
     use super::trial::trial;

@@ -3,16 +3,17 @@
 use std::sync::Mutex;
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{LimitAnswer, LimitOptions, Said, Unit, WaitOptions, read_ttl};
+use leasehold::client::{LimitAnswer, LimitOptions, Unit};
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Amount;
 use leasehold::value::Value;
 use leasehold::{Code, Error, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::errors::Failure;
+use crate::amount::{Int, Whole};
+use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::guard::{guard, lock};
 use crate::process::Homebound;
@@ -38,14 +39,10 @@ impl Limit {
         max: Option<Whole>,
         options: Option<Arg>,
     ) -> Result<Self, Failure> {
-        let mut options = options.unwrap_or_default().options()?;
-        if let Some(max) = max {
-            let max = ("max".to_owned(), max.0.named("max")?);
-            match &mut options {
-                Value::Map(entries) => entries.push(max),
-                none => *none = Value::Map(vec![max]),
-            }
-        }
+        let options = match max {
+            Some(max) => joined(options, "max", max.0)?,
+            None => options.unwrap_or_default().options()?,
+        };
         Ok(Self::new(handle.limit(name, &LimitOptions::read(&options, Unit::Seconds)?)?, face))
     }
 
@@ -71,9 +68,22 @@ impl Limit {
         F: Future<Output = CoreResult<T>> + Send + 'static,
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
     {
-        let call = verb(self.core.get()?.clone(), cost.map_or(Ok(Amount::from(1u64)), Whole::cost)?);
+        let call =
+            verb(self.core.get()?.clone(), cost.map_or(Ok(Amount::from(1u64)), |cost| cost.amount("cost"))?);
         // In a box: the core's futures are large.
         self.face.run(py, Box::pin(call), Ok)
+    }
+
+    fn reserve_by(
+        &self,
+        py: Python<'_>,
+        waits: bool,
+        cost: Option<Whole>,
+        options: Value,
+    ) -> Result<Py<PyAny>, Failure> {
+        let (limit, cost, face) = (self.core.get()?.clone(), read_cost(cost)?, self.face);
+        let call = Box::pin(async move { limit.reserve_by(waits, &cost, &options, Unit::Seconds).await });
+        face.run(py, async move { Ok(Reservation::new(call.await?, face)) }, Ok)
     }
 }
 
@@ -151,21 +161,17 @@ impl Limit {
     /// Takes a cost for the time being: at most for `ttl` seconds, in which it can be given back, once.
     #[pyo3(signature = (cost=None, *, ttl), text_signature = "($self, cost=1, *, ttl)")]
     fn reserve(&self, py: Python<'_>, cost: Option<Whole>, ttl: Arg) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let (ttl, face) = (time_to_live(ttl)?, self.face);
-            self.call(py, cost, move |limit, cost| async move {
-                let reserved = limit.reserve(cost, ttl).await?;
-                reserved.map(|core| Reservation::new(core, face)).map_err(|refusal| refusal.error())
-            })
-        })
+        guard(|| self.reserve_by(py, false, cost, joined(None, "ttl", ttl)?))
     }
 
     /// Waits until a cost is allowed, and charges it.
     #[pyo3(signature = (cost=None, **options), text_signature = "($self, cost=1, **options)")]
     fn wait(&self, py: Python<'_>, cost: Option<Whole>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let options = wait_options(options)?;
-            self.call(py, cost, move |limit, cost| async move { limit.wait(cost, options).await.map(Answer) })
+            let (limit, cost) = (self.core.get()?.clone(), read_cost(cost)?);
+            let options = options.unwrap_or_default().options()?;
+            let call = Box::pin(async move { limit.wait_by(&cost, &options, Unit::Seconds).await });
+            self.face.run(py, async { call.await.map(Answer) }, Ok)
         })
     }
 
@@ -181,17 +187,12 @@ impl Limit {
         ttl: Arg,
         options: Option<Arg>,
     ) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let (ttl, options, face) = (time_to_live(ttl)?, wait_options(options)?, self.face);
-            self.call(py, cost, move |limit, cost| async move {
-                Ok(Reservation::new(limit.wait_to_reserve(cost, ttl, options).await?, face))
-            })
-        })
+        guard(|| self.reserve_by(py, true, cost, joined(options, "ttl", ttl)?))
     }
 
     /// The same, of which every take charges so much, whatever the cost that is said.
     fn at_cost(&self, cost: Whole) -> PyResult<Self> {
-        guard(|| Ok(Self::new(self.core.get()?.at_cost(cost.cost()?), self.face)))
+        guard(|| Ok(Self::new(self.core.get()?.at_cost(cost.amount("cost")?), self.face)))
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -247,51 +248,8 @@ impl Reservation {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let Some(core) = lock(self.core.get()?).take() else { return Ok(py.None()) };
-            match self.face.value(py, core.commit()) {
-                // The error of the block is the one to be seen.
-                Err(Failure::Ours(..)) if !exception.get_item(0)?.is_none() => Ok(py.None()),
-                outcome => outcome,
-            }
+            unless_raised(exception, self.face.value(py, core.commit()))
         })
-    }
-}
-
-/// A whole number of any size. One of more than 128 bits travels as its digits.
-pub struct Whole(Arg);
-
-impl Whole {
-    fn cost(self) -> Result<Amount, Error> {
-        Amount::read(&self.0.named("cost")?).map_err(|error| error.within("cost"))
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for Whole {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // Python refuses to write down what is absurdly long, and then the argument is refused as it is.
-        let digits = object
-            .cast::<PyInt>()
-            .ok()
-            .filter(|it| it.extract::<i128>().is_err())
-            .and_then(|it| it.str().ok());
-        digits.map_or_else(|| object.extract(), |digits| digits.extract()).map(Self)
-    }
-}
-
-/// An amount as Python has it.
-struct Int(Amount);
-
-impl<'py> IntoPyObject<'py> for Int {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        match self.0.saturating_u64() {
-            u64::MAX => py.get_type::<PyInt>().call1((self.0.to_string(),)),
-            number => number.into_bound_py_any(py),
-        }
     }
 }
 
@@ -305,27 +263,31 @@ impl<'py> IntoPyObject<'py> for Answer {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let LimitAnswer { allowed, limit, remaining, retry_after, reset_after, said } = self.0;
-        let seconds = |time: Option<Micros>| time.map(|time| time as f64 / leasehold::SECOND as f64);
-        let said = match said {
-            Said::Store => "store",
-            Said::Memory => "memory",
-            Said::Outage => "outage",
-        };
+        let seconds = |time: Option<Micros>| time.map(|time| Unit::Seconds.count(time));
         let dict = PyDict::new(py);
         dict.set_item("allowed", allowed)?;
         dict.set_item("limit", limit.as_ref().map(|name| name.as_str()))?;
         dict.set_item("remaining", Int(remaining))?;
         dict.set_item("retry_after", seconds(retry_after))?;
         dict.set_item("reset_after", seconds(reset_after))?;
-        dict.set_item("said", said)?;
+        dict.set_item("said", said.as_str())?;
         Ok(dict)
     }
 }
 
-fn time_to_live(ttl: Arg) -> Result<Micros, Error> {
-    read_ttl(&ttl.named("ttl")?, Unit::Seconds)?.ok_or_else(|| Error::invalid("ttl", "is missing"))
+/// Options with one that has a name of its own.
+fn joined(options: Option<Arg>, name: &str, value: Arg) -> Result<Value, Error> {
+    let value = (name.to_owned(), value.named(name)?);
+    Ok(match options.unwrap_or_default().options()? {
+        Value::Map(mut entries) => {
+            entries.push(value);
+            Value::Map(entries)
+        }
+        _ => Value::Map(vec![value]),
+    })
 }
 
-fn wait_options(options: Option<Arg>) -> Result<WaitOptions, Error> {
-    WaitOptions::default().read(&options.unwrap_or_default().options()?, Unit::Seconds)
+/// A cost, of which none is said: 1.
+fn read_cost(cost: Option<Whole>) -> Result<Value, Error> {
+    cost.map_or(Ok(Value::Integer(1)), |cost| cost.0.named("cost"))
 }

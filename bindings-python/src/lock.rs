@@ -32,7 +32,7 @@ impl Lock {
     /// stole. What `recommended_ttl` asks for.
     #[getter]
     fn handshake(&self) -> PyResult<f64> {
-        guard(|| Ok(self.core.get()?.handshake() as f64 / leasehold::SECOND as f64))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.handshake())))
     }
 
     /// Locks all of its names; waits for them until the timeout.
@@ -107,7 +107,7 @@ impl Locked {
     /// For how many seconds the lock can still be relied on; 0.0 when it cannot.
     #[getter]
     fn remaining(&self) -> PyResult<f64> {
-        guard(|| Ok(self.core.get()?.remaining() as f64 / leasehold::SECOND as f64))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining())))
     }
 
     /// Whether the lock can still be relied on.
@@ -132,10 +132,7 @@ impl Locked {
 
     /// Gives the lock back. A second call does nothing.
     fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let core = self.core.get()?.clone();
-            self.face.value(py, async move { core.release().await })
-        })
+        guard(|| self.face.ask(py, &self.core, |core| async move { core.release().await }))
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
@@ -144,14 +141,12 @@ impl Locked {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let core = self.core.get()?.clone();
-            self.face.value(py, async move { core.conclude().await })
-        })
-        .inspect_err(|lost| {
-            // What Python itself does only for errors of its own functions.
-            let _ = exception.get_item(1).map(|error| lost.value(py).setattr("__context__", error));
-        })
+        guard(|| self.face.ask(py, &self.core, |core| async move { core.conclude().await })).inspect_err(
+            |lost| {
+                // What Python itself does only for errors of its own functions.
+                let _ = exception.get_item(1).map(|error| lost.value(py).setattr("__context__", error));
+            },
+        )
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! Opening a store, and pools, locks and limits in it.
+//! Opening a store, and pools, locks, limits and wallets in it.
 
 use std::sync::Arc;
 
@@ -8,15 +8,17 @@ use leasehold::client::native::{self, NativeLeasehold, NativeQuorum};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::amount::Whole;
 use crate::callback::nonce_source;
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
-use crate::limit::{Limit, Whole};
+use crate::limit::Limit;
 use crate::lock::Lock;
 use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::runtime;
+use crate::tokens::Tokens;
 use crate::value::Arg;
 
 /// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration.
@@ -104,6 +106,17 @@ impl Leasehold {
     /// Limits of this handle that are charged as one, all of them or none. None is left out.
     fn group(&self, limits: &Bound<'_, PyAny>) -> PyResult<Limit> {
         guard(|| Limit::group(self.core.get()?, self.face, limits))
+    }
+
+    /// The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet.
+    #[pyo3(signature = (wallet, *, source=None, **options), text_signature = "($self, wallet, **options)")]
+    fn tokens(
+        &self,
+        wallet: Arg,
+        source: Option<&Bound<'_, PyAny>>,
+        options: Option<Arg>,
+    ) -> PyResult<Tokens> {
+        guard(|| Tokens::open(self.core.get()?, self.face, wallet.text("wallet")?, source, options))
     }
 
     /// Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until

@@ -47,8 +47,9 @@ impl Pool {
 
     /// Changes one slot.
     fn change(&self, py: Python<'_>, verb: &'static str, slot: Arg, time: Arg) -> Result<Py<PyAny>, Failure> {
-        let (pool, slot, time) = (self.core.get()?.clone(), slot.text("slot")?, time.named("time")?);
-        self.face.value(py, async move { pool.change(verb, &slot, &time, Unit::Seconds).await })
+        let (slot, time) = (slot.text("slot")?, time.named("time")?);
+        let change = |pool: CorePool| async move { pool.change(verb, &slot, &time, Unit::Seconds).await };
+        self.face.ask(py, &self.core, change)
     }
 }
 
@@ -96,8 +97,8 @@ impl Pool {
     /// Adds slots. Gives the number of those that are new.
     fn add(&self, py: Python<'_>, slots: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let (pool, slots) = (self.core.get()?.clone(), slots.named("slots")?);
-            self.face.value(py, async move { pool.add(&slots).await.map(u64::from) })
+            let slots = slots.named("slots")?;
+            self.face.ask(py, &self.core, |pool| async move { pool.add(&slots).await.map(u64::from) })
         })
     }
 
@@ -135,18 +136,19 @@ impl Pool {
     #[pyo3(signature = (slots=None))]
     fn inspect(&self, py: Python<'_>, slots: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let pool = self.core.get()?.clone();
             let slots = read_slots(&slots.unwrap_or_default().named("slots")?)?;
-            self.face.value(py, async move { Ok(pool.inspect(&slots).await?.to_value(Unit::Seconds)) })
+            self.face.ask(py, &self.core, |pool| async move {
+                Ok(pool.inspect(&slots).await?.to_value(Unit::Seconds))
+            })
         })
     }
 
     /// The ids of all slots, in order.
     fn list(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let pool = self.core.get()?.clone();
-            let list = async move { Ok(pool.list().await?.into_iter().map(Value::Text).collect()) };
-            self.face.value(py, async { list.await.map(Value::List) })
+            self.face.ask(py, &self.core, |pool| async move {
+                Ok(Value::List(pool.list().await?.into_iter().map(Value::Text).collect()))
+            })
         })
     }
 

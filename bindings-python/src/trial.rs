@@ -24,7 +24,8 @@ pub fn trip() {
 pub mod trial {
     #[pymodule_export]
     use super::{
-        alive, codes, echo, fail, hop_aio, panic_aio, panic_blocking, panic_next, replay, sleep, sleep_aio,
+        alive, codes, echo, fail, hop_aio, panic_aio, panic_blocking, panic_next, replay, replay_limits,
+        sleep, sleep_aio,
     };
 }
 
@@ -83,6 +84,12 @@ fn echo(object: Arg) -> PyResult<Plain> {
 #[pyfunction]
 fn replay(steps: Arg) -> PyResult<Plain> {
     guard(|| Ok(Plain(leasehold::slots::transcript::replay(&steps.named("steps")?)?)))
+}
+
+/// The answers to the steps of a transcript of limits.
+#[pyfunction]
+fn replay_limits(steps: Arg) -> PyResult<Plain> {
+    guard(|| Ok(Plain(leasehold::limits::transcript::replay(&steps.named("steps")?)?)))
 }
 
 /// Live futures of this module.

@@ -43,6 +43,12 @@ impl Arg {
     }
 }
 
+impl From<Value> for Arg {
+    fn from(value: Value) -> Self {
+        Self(Ok(value))
+    }
+}
+
 /// One that was left out.
 impl Default for Arg {
     fn default() -> Self {
@@ -56,6 +62,13 @@ impl<'py> FromPyObject<'_, 'py> for Arg {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         guard(|| Ok(Self(read(&object, 0))))
     }
+}
+
+/// The digits of an amount of more than 128 bits. Python refuses to write down what is absurdly long, and then the number is
+/// refused as it is.
+pub fn digits(object: &Bound<'_, PyAny>) -> Option<Value> {
+    let large = object.cast::<PyInt>().ok().filter(|it| it.extract::<i128>().is_err())?;
+    text(&large.str().ok()?).ok().map(Value::Text)
 }
 
 /// A value as Python has it.
@@ -93,6 +106,8 @@ impl<'py> IntoPyObject<'py> for Plain {
 
 /// Deeper than any request, and far less deep than the stack; a list within itself ends here.
 const DEEPEST: usize = 64;
+/// The key of what may have more than 128 bits.
+const AMOUNT: &str = "amount";
 
 fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
     if depth > DEEPEST {
@@ -135,7 +150,8 @@ fn map(dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Error> {
             .cast::<PyString>()
             .map_err(|_| wrong(format_args!("a dict with a key that is a {}", name_of_type(&key))))?;
         let key = text(key)?;
-        let value = read(&value, depth + 1).map_err(|error| error.within(&key))?;
+        let large = if key == AMOUNT { digits(&value) } else { None };
+        let value = large.map_or_else(|| read(&value, depth + 1), Ok).map_err(|error| error.within(&key))?;
         entries.push((key, value));
     }
     Ok(Value::Map(entries))

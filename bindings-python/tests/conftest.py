@@ -76,7 +76,7 @@ def own_redis(tmp_path: Path) -> Iterator[Redis]:
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
     """The server of all tests. Older than the TTL of most of them: a server grants nothing for one TTL after its start."""
     server = Redis(tmp_path_factory.mktemp("redis"))
-    time.sleep(1.1)
+    time.sleep(3.1)
     yield server
     server.kill()
 

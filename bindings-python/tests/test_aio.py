@@ -11,7 +11,7 @@ import leasehold
 from conftest import until
 from leasehold import aio, errors
 
-TTL = 1
+TTL = 3
 
 
 def test_a_lease_from_its_grant_to_its_end(place):
@@ -23,7 +23,7 @@ def test_a_lease_from_its_grant_to_its_end(place):
                 assert 0 < lease.remaining <= TTL
                 assert (await pool.inspect(["a"]))["slots"][0]["state"] == "leased"
                 await lease.renew()
-                await lease.renew(ttl=0.9)
+                await lease.renew(ttl=2)
                 assert await lease.resync(7) == 7
                 lease.used(next=9)
             assert not lease.held
@@ -189,7 +189,7 @@ def test_a_lease_that_nobody_has_any_more_is_given_back(place):
         lease = await pool.acquire(timeout=3)
         del lease
         gc.collect()
-        async with pool.acquire(timeout=0.5):
+        async with pool.acquire(timeout=2):
             pass
 
     asyncio.run(main())
@@ -209,7 +209,7 @@ def test_the_end_of_a_loop_gives_its_leases_back(place):
     kept.clear()
     gc.collect()
     pool = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=TTL)
-    with pool.acquire(timeout=0.5):
+    with pool.acquire(timeout=2):
         pass
 
 

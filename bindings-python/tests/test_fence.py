@@ -32,10 +32,10 @@ def writer(database, statement):
 def paused_beyond_its_lease(place, write):
     """A holder sleeps until its lease is another's, who writes; then it goes on. Tells whether it got in."""
     with leasehold.open(place.url, namespace=place.namespace) as lh:
-        pool = lh.pool("p", slots=["a"], ttl=0.1)
+        pool = lh.pool("p", slots=["a"], ttl=0.5)
         paused = pool.acquire(timeout=3)
         assert write(paused.fence, 1)
-        time.sleep(0.12)
+        time.sleep(0.6)
         with pool.acquire(timeout=3) as other:
             assert write(other.fence, 2)
             assert write(other.fence, 2), "a holder may write more than once, and the same again"

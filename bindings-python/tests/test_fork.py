@@ -66,7 +66,7 @@ def lh(place):
 
 
 def test_handles_stay_with_their_process(lh):
-    pool = lh.pool("p", slots=["a"], ttl=1)
+    pool = lh.pool("p", slots=["a"], ttl=3)
     lease = pool.acquire()
     belongs = f"belongs to process {os.getpid()}, not to its fork"
 
@@ -126,12 +126,12 @@ def test_a_child_gives_nothing_back(lh):
 
 
 def test_a_child_opens_anew(redis_place):
-    parent = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=1)
+    parent = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=3)
     lease = parent.acquire()
     taken = lease.slot
 
     def child():
-        pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=1)
+        pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=3)
         with pool.acquire() as other:
             assert other.slot != taken
 

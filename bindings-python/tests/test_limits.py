@@ -48,10 +48,12 @@ def test_each_verb(lh):
     refused = limit.take(1)
     assert (refused["allowed"], refused["remaining"]) == (False, 0)
     assert HOUR / 4 < refused["retry_after"] <= HOUR / 3 and refused["said"] in ("store", "memory")
-    with pytest.raises(errors.Limited, match="logins:10.0.0.1 has 0 left; try again in"):
+    with pytest.raises(errors.Limited, match="logins:10.0.0.1 has 0 left; try again in") as limited:
         limit.increment_or_fail()
-    with pytest.raises(errors.Limited, match="never"):
+    assert 0 < limited.value.retry_after <= HOUR / 3
+    with pytest.raises(errors.Limited, match="never") as limited:
         limit.increment_or_fail(4)
+    assert limited.value.retry_after is None
     assert limit.refund(2)["remaining"] == 2
     assert limit.decrement()["remaining"] == 3
     assert limit.peek(4)["retry_after"] is None

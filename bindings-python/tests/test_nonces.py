@@ -11,7 +11,7 @@ import pytest
 import leasehold
 from leasehold import aio, errors
 
-TTL = 1
+TTL = 3
 SLOT = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 
@@ -194,11 +194,11 @@ def test_it_may_call_back(memory):
 
 def test_a_slow_one_holds_up_neither_the_loop_nor_the_timeout(memory):
     async def main():
-        pool = await aio.open(memory.url).pool("p", slots=["a"], read_nonce=lambda _: time.sleep(0.3) or 1)
+        pool = await aio.open(memory.url).pool("p", slots=["a"], read_nonce=lambda _: time.sleep(1) or 1)
         acquiring = asyncio.create_task(later_lease(pool))
         begun = time.monotonic()
         await asyncio.sleep(0.01)
-        assert time.monotonic() - begun < 0.2
+        assert time.monotonic() - begun < 0.8
         assert await acquiring == 1
         lease = await pool.acquire()
         assert lease.nonce == 1
@@ -207,7 +207,7 @@ def test_a_slow_one_holds_up_neither_the_loop_nor_the_timeout(memory):
         begun = time.monotonic()
         with pytest.raises(errors.NonceUnavailable):
             await pool.acquire(timeout=0.05)
-        assert time.monotonic() - begun < 0.25
+        assert time.monotonic() - begun < 0.8
 
     asyncio.run(main())
 

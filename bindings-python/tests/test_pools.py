@@ -12,7 +12,7 @@ import leasehold
 from conftest import until
 from leasehold import errors, views
 
-TTL = 1
+TTL = 3
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_a_lease_from_its_grant_to_its_end(lh):
 
 def test_options_of_one_acquisition(lh):
     pool = lh.pool("p", slots=["a", {"id": "b", "weight": 3}, "c"], ttl=TTL, strategy="weighted", cooldown=0.0)
-    with pool.acquire(slots=["b"], ttl=0.5, strategy="least_recent", timeout=None) as lease:
+    with pool.acquire(slots=["b"], ttl=2, strategy="least_recent", timeout=None) as lease:
         assert lease.slot == "b"
-        assert lease.remaining <= 0.5
+        assert lease.remaining <= 2
         with pytest.raises(errors.TimedOut):
             pool.acquire(slots=["b"], timeout=0.05)
         with pytest.raises(errors.Exhausted):
@@ -63,22 +63,23 @@ def test_many_at_once(lh):
 
 def test_a_release_with_a_cooldown(lh):
     pool = lh.pool("p", slots=["a"], ttl=TTL)
-    pool.acquire().release(cooldown=0.2)
+    pool.acquire().release(cooldown=1)
     begun = time.monotonic()
     assert pool.inspect(["a"])["slots"][0]["state"] == "cooling"
     with pool.acquire():
-        assert time.monotonic() - begun > 0.15
+        assert time.monotonic() - begun > 0.9
 
 
 def test_renewal(lh):
-    pool = lh.pool("p", slots=["a"], ttl=0.5)
+    pool = lh.pool("p", slots=["a"], ttl=3)
     with pool.acquire(timeout=3) as lease:
-        time.sleep(0.3)
+        time.sleep(0.5)
+        before = lease.remaining
         lease.renew()
-        assert lease.remaining > 0.4
-        lease.renew(ttl=0.4)
+        assert lease.remaining > before
+        lease.renew(ttl=2)
         with pytest.raises(errors.InvalidArgument) as caught:
-            lease.renew(ttl=2)
+            lease.renew(ttl=4)
         assert caught.value.field == "ttl"
     with pytest.raises(errors.Lost):
         lease.renew()
@@ -244,7 +245,7 @@ def test_a_waiter_is_granted_at_the_release(lh):
     begun = time.monotonic()
     lease.release()
     waiter.join()
-    assert granted[0] - begun < 0.5
+    assert granted[0] - begun < 2
 
 
 def test_two_handles_share_a_store(place):
@@ -274,7 +275,7 @@ def test_the_configuration_of_a_paymaster(redis_place):
         begun = time.monotonic()
         with pytest.raises(errors.TimedOut):
             pool.acquire()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 2
     for mode in ("segregated", "seggregated"):
         with leasehold.open({"mode": mode}).pool(f"config-{mode}", slots=["a"]).acquire() as lease:
             assert lease.remaining <= 5
@@ -283,7 +284,7 @@ def test_the_configuration_of_a_paymaster(redis_place):
 KILLED = """
 import sys, leasehold
 lh = leasehold.open(sys.argv[1], namespace=sys.argv[2])
-lease = lh.pool("p", slots=["a"], ttl=1).acquire(timeout=3)
+lease = lh.pool("p", slots=["a"], ttl=2).acquire(timeout=3)
 print(lease.fence, flush=True)
 sys.stdin.read()
 """
@@ -299,7 +300,7 @@ def test_a_process_that_is_killed_costs_its_ttl(redis_place):
         finally:
             child.kill()
     begun = time.monotonic()
-    pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a"], ttl=1)
-    with pool.acquire(timeout=5) as lease:
+    pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a"], ttl=2)
+    with pool.acquire(timeout=10) as lease:
         assert lease.fence > fence
-        assert 0.3 < time.monotonic() - begun < 1.5
+        assert 0.3 < time.monotonic() - begun < 5

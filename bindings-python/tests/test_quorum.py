@@ -10,7 +10,7 @@ from conftest import Redis
 from leasehold import aio, errors
 
 # A server that has just started grants no lock for so long.
-OPTIONS = {"response_timeout": 0.3, "lock_ttl": 1.2}
+OPTIONS = {"response_timeout": 0.3, "lock_ttl": 3}
 
 
 @pytest.fixture

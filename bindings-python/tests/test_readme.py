@@ -29,6 +29,12 @@ def test_the_readme_of_all_begins_with_the_same():
     assert MAIN[0] == EXAMPLES[0]
 
 
+def test_the_example_that_selects_from_a_table_runs(tmp_path):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", MAIN[4]], cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert re.fullmatch(r"(5 for 4, 1|6 for 4, 2|8 for 4, 4) is change\ninsufficient\nlocked_until\n", done.stdout)
+
+
 def test_the_example_that_locks_runs(redis_place):
     example = MAIN[1]
     opening = f'open("{redis_place.url}", namespace="{redis_place.namespace}", response_timeout=0.3, lock_ttl=1)'
@@ -43,13 +49,13 @@ def test_the_example_that_locks_runs(redis_place):
     [
         (2, r"one of priority 5 waits for account:13: .*\nstolen: True\n"),
         (3, r"\['account:13'\] for [\d.]+ s\n"),
-        (4, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
-        (5, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
+        (5, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
+        (6, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
     ],
     ids=["stealing", "quorum", "limits", "checks"],
 )
 def test_an_example_in_memory_runs(at, said):
-    assert len(MAIN) == 6
+    assert len(MAIN) == 7
     example = MAIN[at]
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

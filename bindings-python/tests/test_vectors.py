@@ -10,10 +10,11 @@ from leasehold._leasehold import trial
 
 FOLDER = Path(__file__).parent.parent.parent / "tests" / "vectors"
 VECTORS = sorted(FOLDER.glob("*.json"))
+OF_LIMITS = sorted(FOLDER.glob("limits/*.json"))
 
 
 def test_there_are_some():
-    assert VECTORS
+    assert VECTORS and OF_LIMITS
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda it: it.stem)
@@ -22,6 +23,13 @@ def test_a_transcript(path):
     assert trial.replay(vector["steps"]) == vector["answers"]
 
 
-def test_what_is_no_transcript():
+@pytest.mark.parametrize("path", OF_LIMITS, ids=lambda it: it.stem)
+def test_a_transcript_of_limits(path):
+    vector = json.loads(path.read_text())
+    assert trial.replay_limits(vector["steps"]) == vector["answers"]
+
+
+@pytest.mark.parametrize("replay", [trial.replay, trial.replay_limits])
+def test_what_is_no_transcript(replay):
     with pytest.raises(errors.InvalidArgument):
-        trial.replay([{"wall": "1"}])
+        replay([{"wall": "1"}])

@@ -17,11 +17,14 @@ from .options import (
     PoolOptions,
     QuorumLockOptions,
     RunOptions,
+    SelectOptions,
     Slot,
+    TokensOptions,
     TryAcquireOptions,
     WaitOptions,
 )
-from .views import Census, LimitAnswer, Statistics
+from .sources import TokenChange, TokenSpec
+from .views import Census, LimitAnswer, LockedToken, Statistics, Token, TokenCounts
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -41,6 +44,9 @@ __all__ = [
     "Pool",
     "Quorum",
     "Reservation",
+    "Selection",
+    "Tokens",
+    "TokensInMemory",
     "fence_admit",
     "fence_texts",
     "open",
@@ -78,7 +84,7 @@ def version() -> str:
 
 @final
 class Leasehold:
-    """An open store. Opens pools, locks and limits; use it with `with`, or call `close()`."""
+    """An open store. Opens pools, locks, limits and wallets; use it with `with`, or call `close()`."""
 
     def pool(self, name: str, **options: Unpack[PoolOptions]) -> Pool:
         """Opens a pool of slots; makes it if it is not there yet."""
@@ -93,6 +99,10 @@ class Leasehold:
     def group(self, limits: Sequence[Limit | None]) -> Limit:
         """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
         member, and what is there twice is charged once."""
+
+    def tokens(self, wallet: str, **options: Unpack[TokensOptions]) -> Tokens:
+        """The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes select
+        from one wallet, by the same options; a token is in one wallet, under one name. Names have up to 256 bytes."""
 
     def close(self) -> None:
         """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
@@ -376,3 +386,93 @@ class Pending:
 
     def abort(self) -> None:
         """Drops the call. Without effect once it has ended."""
+
+@final
+class Tokens:
+    """The tokens of one wallet."""
+
+    @property
+    def wallet(self) -> str:
+        """The wallet's name."""
+
+    def select(self, target: int | str, **options: Unpack[SelectOptions]) -> Selection:
+        """Selects tokens that are worth at least `target`, and locks them; a target of 0 selects none. Nothing is locked where it raises:
+        `Insufficient` (counted without any lock, after a look at the source), `LockedUntil`, `Contended`, `NoFit`, `TimedOut`,
+        `SourceUnavailable` (with what the source raised as its cause), `StoreUnavailable`, `Cancelled` if the handle is closed."""
+
+    def hear(self, change: TokenChange, currency: str | None = None) -> None:
+        """Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is told
+        of from now on; that changes may have been missed."""
+
+    def locks(self, ids: Sequence[str]) -> list[LockedToken]:
+        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency."""
+
+    def count_locked(self) -> int:
+        """How many tokens of the wallet are locked, by anybody."""
+
+    def counts(self) -> TokenCounts:
+        """What the selections of this handle asked for so far."""
+
+    def statistics(self) -> Statistics:
+        """What this handle has done so far. Times in seconds."""
+
+@final
+class Selection:
+    """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `with`: at the
+    end of the block they are given back, unless they were spent; so are those that nobody has any more."""
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens, each with its fence."""
+
+    @property
+    def sum(self) -> int:
+        """What the tokens are worth."""
+
+    @property
+    def change(self) -> int:
+        """What they are worth above the target."""
+
+    @property
+    def fence(self) -> int:
+        """The largest of the tokens' fences; 0 if there is none."""
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds all of them can still be relied on; 0.0 when one cannot, infinite if there is no token."""
+
+    @property
+    def held(self) -> bool:
+        """Whether all of them can still be relied on."""
+
+    def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until one of them can no longer be relied on, and gives the error that says why. Gives None if they were given back or
+        spent in time, or if `timeout` seconds have passed."""
+
+    def renew(self) -> None:
+        """Prolongs all of them to their time to live from now. `Lost` if one of them is."""
+
+    def release(self) -> None:
+        """Gives all of them back. A second call does nothing. `Lost` if one of them had been lost before."""
+
+    def spent(self) -> None:
+        """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call does
+        nothing. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
+        is left of their time to live."""
+
+    def __enter__(self) -> Selection: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class TokensInMemory:
+    """Tokens in this process's memory, as a source; with asyncio, too."""
+
+    def __new__(cls) -> TokensInMemory: ...
+    def add(self, wallet: str, currency: str, token: TokenSpec) -> None:
+        """Adds a token; one of the same id is replaced."""
+
+    def spend(self, wallet: str, id: str) -> None:
+        """A token is spent, of whatever currency it is."""
+
+    def sum(self, wallet: str, currency: str) -> int:
+        """What a wallet has of a currency."""

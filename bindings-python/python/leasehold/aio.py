@@ -5,7 +5,7 @@
         async with pool.acquire(timeout=1.0) as lease:
             ...
 
-A task that is cancelled while it acquires leaves no lease behind; one that waits for a limit gives that up.
+A task that is cancelled while it acquires or selects leaves nothing held; one that waits for a limit gives that up.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ from .options import (
     AcquireManyOptions,
     AcquireOptions,
     AsyncPoolOptions,
+    AsyncTokensOptions,
     LimitOptions,
     LockConfig,
     LockOptions,
     OpenOptions,
     QuorumLockOptions,
     RunOptions,
+    SelectOptions,
     Slot,
     TryAcquireOptions,
     WaitOptions,
 )
-from .views import Census, LimitAnswer, Statistics
+from .sources import TokenChange
+from .views import Census, LimitAnswer, LockedToken, Statistics, Token, TokenCounts
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -53,12 +56,25 @@ __all__ = [
     "Pool",
     "Quorum",
     "Reservation",
+    "Selection",
+    "Tokens",
     "open",
     "open_quorum",
 ]
 
 T = TypeVar("T")
 C = TypeVar("C")
+O = TypeVar("O", bound="_Open")
+G = TypeVar("G", bound="_Granted")
+H = TypeVar("H", bound="_Held[Any]")
+
+
+class _Open(Protocol):
+    def close(self) -> None: ...
+
+
+class _Granted(Protocol):
+    def __exit__(self, *exception: object) -> None: ...
 
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
@@ -85,8 +101,41 @@ class _Face(Generic[C]):
         return repr(self._core)
 
 
-class Leasehold(_Face[_leasehold.Leasehold]):
-    """An open store. Opens pools, locks and limits; use it with `async with`, or call `close()`."""
+class _Opened(_Face[O]):
+    """What is closed at the end of a block."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._core.close()
+
+
+class _Held(_Face[G]):
+    """What is given back at the end of a block."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await call(self._core.__exit__, kind, error, traceback)
+        except LeaseholdError:
+            # The error of the block is the one to be seen.
+            if kind is None:
+                raise
+
+
+class Leasehold(_Opened[_leasehold.Leasehold]):
+    """An open store. Opens pools, locks, limits and wallets; use it with `async with`, or call `close()`."""
 
     __slots__ = ()
 
@@ -112,21 +161,19 @@ class Leasehold(_Face[_leasehold.Leasehold]):
             cores = [it._core if isinstance(it, Limit) else it for it in limits]
         return Limit(self._core.group(cores))
 
+    def tokens(self, wallet: str, **options: Unpack[AsyncTokensOptions]) -> Tokens:
+        """The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes select
+        from one wallet, by the same options; a token is in one wallet, under one name. Names have up to 256 bytes. Coroutine functions
+        of the source run on this loop."""
+        return Tokens(self._core.tokens(wallet, **options))  # type: ignore[arg-type]  # there may be coroutine functions
+
     async def close(self) -> None:
         """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
         they are given back."""
         self._core.close()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class Quorum(_Face[_leasehold.Quorum]):
+class Quorum(_Opened[_leasehold.Quorum]):
     """Independent servers that grant locks by majority; see `leasehold.Quorum`. Use it with `async with`, or call `close()`."""
 
     __slots__ = ()
@@ -138,14 +185,6 @@ class Quorum(_Face[_leasehold.Quorum]):
     async def close(self) -> None:
         """Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back."""
         self._core.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 class Pool(_Face[_leasehold.Pool]):
@@ -217,17 +256,6 @@ class Pool(_Face[_leasehold.Pool]):
         return await call(self._core.list)
 
 
-class Held(Protocol):
-    """What an acquisition gives: a lease, a lock or a reservation."""
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
-
-
-H = TypeVar("H", bound=Held)
-
-
 class Acquiring(AbstractAsyncContextManager[H, None], Generic[H]):
     """An acquisition that begins when it is awaited, or entered with `async with`."""
 
@@ -251,7 +279,7 @@ class Acquiring(AbstractAsyncContextManager[H, None], Generic[H]):
             await self._held.__aexit__(kind, error, traceback)
 
 
-class Lease(_Face[_leasehold.Lease]):
+class Lease(_Held[_leasehold.Lease]):
     """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
     with the outcome that was said; a nonce of which nothing was said is in doubt from then on."""
 
@@ -329,19 +357,6 @@ class Lease(_Face[_leasehold.Lease]):
         """Gives the slot back. A second call does nothing."""
         await call(self._core.release, cooldown)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            await self.release()
-        except LeaseholdError:
-            # The error of the block is the one to be seen.
-            if kind is None:
-                raise
-
 
 class Lock(_Face[_leasehold.Lock]):
     """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
@@ -383,7 +398,7 @@ class Lock(_Face[_leasehold.Lock]):
         return gave[0]
 
 
-class Locked(_Face[_leasehold.Locked]):
+class Locked(_Held[_leasehold.Locked]):
     """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
     last as long."""
 
@@ -423,13 +438,110 @@ class Locked(_Face[_leasehold.Locked]):
         """Gives the lock back. A second call does nothing."""
         await call(self._core.release)
 
-    async def __aenter__(self) -> Self:
-        return self
-
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        # One that did not last as long is told in any case, with the error of the block as its context.
         await call(self._core.__exit__, kind, error, traceback)
+
+
+class Tokens(_Face[_leasehold.Tokens]):
+    """The tokens of one wallet."""
+
+    __slots__ = ()
+
+    @property
+    def wallet(self) -> str:
+        """The wallet's name."""
+        return self._core.wallet
+
+    def select(self, target: int | str, **options: Unpack[SelectOptions]) -> Acquiring[Selection]:
+        """Selects tokens that are worth at least `target`, and locks them; a target of 0 selects none. For `async with`, or to be awaited.
+        Nothing is locked where it is cancelled, or raises: `Insufficient` (counted without any lock, after a look at the source),
+        `LockedUntil`, `Contended`, `NoFit`, `TimedOut`, `SourceUnavailable` (with what the source raised as its cause),
+        `StoreUnavailable`, `Cancelled` if the handle is closed."""
+
+        async def select() -> Selection:
+            return Selection(await call(self._core.select, target, **options))
+
+        return Acquiring(select)
+
+    def hear(self, change: TokenChange, currency: str | None = None) -> None:
+        """Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is told
+        of from now on; that changes may have been missed."""
+        self._core.hear(change, currency)
+
+    async def locks(self, ids: Sequence[str]) -> builtins.list[LockedToken]:
+        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency."""
+        return await call(self._core.locks, ids)
+
+    async def count_locked(self) -> int:
+        """How many tokens of the wallet are locked, by anybody."""
+        return await call(self._core.count_locked)
+
+    def counts(self) -> TokenCounts:
+        """What the selections of this handle asked for so far."""
+        return self._core.counts()
+
+    def statistics(self) -> Statistics:
+        """What this handle has done so far."""
+        return self._core.statistics()
+
+
+class Selection(_Held[_leasehold.Selection]):
+    """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `async with`: at
+    the end of the block they are given back, unless they were spent; so are those that nobody has any more."""
+
+    __slots__ = ()
+
+    @property
+    def tokens(self) -> builtins.list[Token]:
+        """The tokens, each with its fence."""
+        return self._core.tokens
+
+    @property
+    def sum(self) -> int:
+        """What the tokens are worth."""
+        return self._core.sum
+
+    @property
+    def change(self) -> int:
+        """What they are worth above the target."""
+        return self._core.change
+
+    @property
+    def fence(self) -> int:
+        """The largest of the tokens' fences; 0 if there is none."""
+        return self._core.fence
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds all of them can still be relied on; 0.0 when one cannot, infinite if there is no token."""
+        return self._core.remaining
+
+    @property
+    def held(self) -> bool:
+        """Whether all of them can still be relied on."""
+        return self._core.held
+
+    async def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until one of them can no longer be relied on, and gives the error that says why. Gives None if they were given back or
+        spent in time, or if `timeout` seconds have passed."""
+        return await call(self._core.lost, timeout)
+
+    async def renew(self) -> None:
+        """Prolongs all of them to their time to live from now. `Lost` if one of them is."""
+        await call(self._core.renew)
+
+    async def release(self) -> None:
+        """Gives all of them back. A second call does nothing. `Lost` if one of them had been lost before."""
+        await call(self._core.release)
+
+    async def spent(self) -> None:
+        """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call does
+        nothing. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
+        is left of their time to live."""
+        await call(self._core.spent)
 
 
 class Limit(_Face[_leasehold.Limit]):
@@ -513,7 +625,7 @@ class Limit(_Face[_leasehold.Limit]):
         return Limit(self._core.at_cost(cost))
 
 
-class Reservation(_Face[_leasehold.Reservation]):
+class Reservation(_Held[_leasehold.Reservation]):
     """What was taken of limits and can be given back once, until its time has passed. Use it with `async with`: what was not given
     back in the block stays charged at its end, and what is in flight lands. So it does where nobody has it any more."""
 
@@ -533,19 +645,6 @@ class Reservation(_Face[_leasehold.Reservation]):
         """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
         then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
         await call(self._core.refund)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            await call(self._core.__exit__, kind, error, traceback)
-        except LeaseholdError:
-            # The error of the block is the one to be seen.
-            if kind is None:
-                raise
 
 
 async def _ended(given: Any) -> Any:

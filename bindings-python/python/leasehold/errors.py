@@ -27,10 +27,13 @@ __all__ = [
 
 
 class LeaseholdError(Exception):
-    """Any error of leasehold. Its `code` is the same in every language; `field` names the argument that was refused."""
+    """Any error of leasehold. Its `code` is the same in every language; `field` names the argument that was refused;
+    `retry_after` says when trying again can help, in seconds from then, where it is known: with `Limited`, `Exhausted`,
+    `TimedOut` and `LockedUntil`. What is held may be renewed until then, or given back before."""
 
     code: ClassVar[str] = "internal"
     field: str | None = None
+    retry_after: float | None = None
 
 
 class TimedOut(LeaseholdError, TimeoutError):
@@ -140,9 +143,10 @@ class Internal(LeaseholdError):
 _CLASSES = {it.code: it for it in LeaseholdError.__subclasses__()}
 
 
-def _of(code: str, message: str, field: str | None) -> LeaseholdError:
+def _of(code: str, message: str, field: str | None, retry_after: float | None) -> LeaseholdError:
     """For the compiled half: the error of a code."""
     error = _CLASSES[code](message)
     if field is not None:
         error.field = field
+    error.retry_after = retry_after
     return error

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypedDict
 
+from ._leasehold import TokensInMemory
+from .sources import AsyncReadPage, AsyncTokenSource, ReadPage, TokenSource
+
 __all__ = [
     "AcquireManyOptions",
     "AcquireOptions",
     "AsyncPoolOptions",
+    "AsyncTokensOptions",
     "Handshakes",
     "LimitOptions",
     "LockConfig",
@@ -18,8 +22,10 @@ __all__ = [
     "QuorumLockOptions",
     "RedisConfig",
     "RunOptions",
+    "SelectOptions",
     "Slot",
     "SlotSpec",
+    "TokensOptions",
     "TryAcquireOptions",
     "WaitOptions",
 ]
@@ -175,6 +181,81 @@ class AcquireManyOptions(AcquireOptions, total=False):
 
     # How many, all or none: 1 by default, at most 1,000.
     count: int | None
+
+
+class _Selecting(TypedDict, total=False):
+    # Which currency is selected: the empty text by default. Up to 256 bytes.
+    currency: str | None
+    # "first_fit_random", the default: the first that cover the target, in an order of this process's own. "fewest_inputs": the largest
+    # first. "exact": no change, or nothing. "smallest_sufficient": the smallest single token that covers the target. "best_fit": the
+    # fewest tokens, and of those the least change. "random_improve": at random until it is covered, then nearer to twice the target,
+    # so that change is as large as payments. "boltzmann": at random, the larger the likelier. "consolidate": the largest first, and
+    # some of the smallest besides. "oldest_first": by `since`.
+    strategy: (
+        Literal[
+            "first_fit_random",
+            "fewest_inputs",
+            "exact",
+            "smallest_sufficient",
+            "best_fit",
+            "random_improve",
+            "boltzmann",
+            "consolidate",
+            "oldest_first",
+        ]
+        | None
+    )
+    # Time to live without a renewal: 60 by default, 0.001 to 7 days; of a selection at most the wallet's.
+    ttl: float | None
+    # Whether selections are renewed while they are held: True (at a third of `ttl`), the default, an interval, or False. Needs a
+    # `ttl` that is longer than the interval and `response_timeout` together.
+    keepalive: bool | float | None
+    # How long a selection waits for what others have: 5 by default, 0 for one attempt.
+    timeout: float | None
+    # The most tokens of a selection: 1,000 by default.
+    max_inputs: int | None
+
+
+class SelectOptions(_Selecting, total=False):
+    """What one selection wants, where it differs from the wallet's options."""
+
+    # Who spends, as listings show it: 32 hexadecimal digits are themselves, of any other text (a transaction's id) the first half of its
+    # SHA-256; a name of nobody else's by default. Whoever selects again under a name takes the place of what it had before in another
+    # process, which is told that it lost it.
+    spender: str | None
+
+
+class _WalletOptions(_Selecting, total=False):
+    # How long after the source listed it a token is offered: 30 by default, 1 at least.
+    max_age: float | None
+    # How long tokens stay locked after they were spent: 60 by default, at least `max_age`, at most 7 days.
+    settle: float | None
+    # The most tokens that one selection asks the store for: 50,000 by default.
+    max_attempts: int | None
+    # How often a selection gives up what it has and begins anew: 10,000 times by default.
+    max_rounds: int | None
+    # How many tokens the source is asked for at a time: 10,000 by default.
+    page: int | None
+    # Whether the source is asked of what was had whether it is unspent: False by default.
+    verify: bool | None
+
+
+class _Source(TypedDict):
+    # Lists the unspent tokens.
+    source: TokenSource | ReadPage | TokensInMemory
+
+
+class TokensOptions(_Source, _WalletOptions, total=False):
+    """How tokens of a wallet are selected: the same in every process that does."""
+
+
+class _AsyncSource(TypedDict):
+    # As above; coroutine functions run on the loop that named the wallet, plain ones on a thread.
+    source: AsyncTokenSource | AsyncReadPage | TokensInMemory
+
+
+class AsyncTokensOptions(_AsyncSource, _WalletOptions, total=False):
+    """The same with asyncio."""
 
 
 class _Max(TypedDict):

@@ -1,10 +1,10 @@
-"""What pools and limits tell. Durations are in seconds."""
+"""What pools, wallets and limits tell. Durations are in seconds."""
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-__all__ = ["Census", "LimitAnswer", "SlotState", "Statistics"]
+__all__ = ["Census", "LimitAnswer", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
 
 
 class SlotState(TypedDict):
@@ -62,6 +62,43 @@ class Statistics(TypedDict):
     wait_max: float
     # The longest time of late from telling holders to yield until who steals had what it wanted.
     handshake: float
+
+
+class Token(TypedDict):
+    """A token of a selection."""
+
+    id: str
+    amount: int
+    # Its age, as the source says it.
+    since: int
+    # Larger than that of any lock of the token before: what a resource checks to refuse a late holder.
+    fence: int
+
+
+class LockedToken(TypedDict):
+    """A token that somebody has locked."""
+
+    id: str
+    # The spender, as 32 hexadecimal digits.
+    holder: str
+    fence: int
+    # Since when, by the store's clock, in seconds since the Unix epoch.
+    since: float
+    # How long the lock still lasts without a renewal.
+    left: float
+
+
+class TokenCounts(TypedDict):
+    """What the selections of a handle asked for so far."""
+
+    # Pages of the source.
+    pages: int
+    # Claims: requests to the store.
+    claims: int
+    # The tokens of all claims.
+    asked: int
+    # Those of them that others had.
+    missed: int
 
 
 class LimitAnswer(TypedDict):
