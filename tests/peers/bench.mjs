@@ -28,12 +28,15 @@ try {
   await part("Rust, over Redis", [...RUST, "redis", ...pace]);
   await part("Rust, locks", [...RUST, "locks", ...pace]);
   await part("Rust, tokens", [...RUST, "tokens", ...pace]);
+  await part("Rust, strategies", [...RUST, "strategies", ...pace]);
   await part("Rust, limits", [...RUST, "limits", ...pace]);
   await part("Node", ["node", `${HERE}node.mjs`, url, ...pace]);
   await part("Node, locks", ["node", `${HERE}locks.mjs`, url, ...pace]);
+  await part("Node, limits", ["node", `${HERE}limits.mjs`, url, ...pace]);
   await part("wasm", ["node", `${HERE}wasm.mjs`, url, ...pace]);
   await part("Python", [".venv/bin/python", `${HERE}python_peers.py`, url, ...pace]);
   await part("Python, locks", [".venv/bin/python", `${HERE}python_locks.py`, url, ...pace]);
+  await part("Python, limits", [".venv/bin/python", `${HERE}python_limits.py`, url, ...pace]);
   await redisBenchmark(url);
 } finally {
   server.end();

@@ -4,6 +4,8 @@ const key = (what, subject = "leasehold") => `rust | ${what} | ${subject}`;
 const redis = (ask) => `redis, 10000 tokens, ask ${ask}`;
 const beside = (of, ask) => of.ratio(key(redis(ask), "one request a token"), key(redis(ask)));
 
+const EXACT = "strategy exact: wallets without change";
+
 export const TOKEN_TARGETS = [
   {
     what: "Tokens in memory: 1,000,000 of 1, ask 100",
@@ -17,4 +19,16 @@ export const TOKEN_TARGETS = [
     least: 4,
     unit: "x",
   },
+  {
+    what: "Tokens: wallets in which no peer finds fewer inputs than fewest_inputs",
+    figure: (of) => of.value(key("strategy fewest_inputs: wallets in which no peer has fewer")),
+    least: 100,
+    unit: " %",
+  },
+  ...["bdk_coin_select", "rust-coinselect"].map((peer) => ({
+    what: `Tokens: wallets in which exact finds a choice without change, beside ${peer}`,
+    figure: (of) => of.ratio(key(EXACT), key(EXACT, peer)),
+    least: 1,
+    unit: "x",
+  })),
 ];

@@ -1,7 +1,9 @@
 //! Checks of limits: beside empty scripts over one real server, and in memory.
 
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use governor::{Quota, RateLimiter};
 use leasehold::SECOND;
 use leasehold::client::native::connect;
 use leasehold::client::{Limit, LimitKind, LimitOptions, TokioRuntime};
@@ -14,7 +16,9 @@ use crate::{Anyhow, ceiling, runtime};
 /// Callers at once.
 const CALLERS: usize = 64;
 /// What refills faster than it is taken, so that every check is allowed and written.
-const MAX: u64 = 1_000_000_000;
+const MAX: u32 = 1_000_000_000;
+/// Limits in memory, of which each check takes another.
+const KEYS: usize = 1_000;
 
 /// Measures and writes all figures.
 pub fn measure(pace: Pace) -> Anyhow<()> {
@@ -28,7 +32,11 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     }
     let shared = runtime.block_on(async { limit(&url, "shared", 1) })?;
     let four = runtime.block_on(async { limit(&url, "shared", 4) })?;
-    let memory = runtime.block_on(async { limit("memory:", "memory", 1) })?;
+    let memory = runtime.block_on(async {
+        let handle = connect("memory:", "peers")?;
+        let limits = (0..KEYS).map(|at| handle.limit(&format!("memory-{at}"), &options()));
+        Anyhow::Ok(limits.collect::<Result<Vec<_>, _>>()?)
+    })?;
     let redis = |what: &str| format!("limits, {what}, {CALLERS} callers");
     let mut scripts = Series::new(redis("empty EVALSHA"), "ceiling");
     let mut subjects = [
@@ -36,27 +44,37 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         (vec![four; CALLERS], Series::new(redis("four as one"), "leasehold")),
         (apart, Series::new(redis("one"), "leasehold, not coalesced")),
         (groups, Series::new(redis("four as one"), "leasehold, not coalesced")),
-        (vec![memory], Series::new("limits, in memory, 1 caller", "leasehold")),
     ];
+    let keyed = |subject| Series::new(format!("limits, in memory, 1 caller, {KEYS} of them"), subject);
+    let (mut ours, mut theirs) = (keyed("leasehold"), keyed("governor"));
     for round in 0..pace.rounds {
         scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
         for (limits, series) in &mut subjects {
             series.add(runtime.block_on(checks(limits, pace.time))?);
         }
+        ours.add(runtime.block_on(in_turn(&memory, pace.time))?);
+        theirs.add(governed(pace.time)?);
         eprintln!("limits: round {} of {}", round + 1, pace.rounds);
     }
     scripts.print("calls/s");
-    subjects.iter().for_each(|(_, series)| series.print("checks/s"));
+    subjects
+        .iter()
+        .map(|(_, series)| series)
+        .chain([&ours, &theirs])
+        .for_each(|series| series.print("checks/s"));
     costs(&server, &runtime)
 }
 
 /// A limit of a handle of its own, or so many charged as one.
 fn limit(url: &str, name: &str, count: usize) -> Anyhow<Limit<TokioRuntime>> {
     let handle = connect(url, "peers")?;
-    let options = LimitOptions::new(MAX, SECOND).kind(LimitKind::Refill);
-    let limit = |at| handle.limit(&format!("{name}-{at}"), &options);
+    let limit = |at| handle.limit(&format!("{name}-{at}"), &options());
     let limits = (0..count).map(limit).collect::<Result<Vec<_>, _>>()?;
     Ok(handle.limits(limits.iter().map(Some))?)
+}
+
+fn options() -> LimitOptions {
+    LimitOptions::new(u64::from(MAX), SECOND).kind(LimitKind::Refill)
 }
 
 async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
@@ -76,6 +94,32 @@ async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
         })
         .collect();
     rate(callers, began).await
+}
+
+/// Checks a second of one caller, of one limit after the other.
+async fn in_turn(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
+    let (began, mut count) = (Instant::now(), 0u64);
+    while began.elapsed() < time {
+        for limit in limits {
+            limit.increment(1u64).await?;
+        }
+        count += limits.len() as u64;
+    }
+    Ok(count as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The same with governor's keyed limiter.
+fn governed(time: Duration) -> Anyhow<f64> {
+    let limiter = RateLimiter::dashmap(Quota::per_second(NonZeroU32::new(MAX).ok_or("none")?));
+    let keys: Vec<String> = (0..KEYS).map(|at| format!("memory-{at}")).collect();
+    let (began, mut count) = (Instant::now(), 0u64);
+    while began.elapsed() < time {
+        for key in &keys {
+            limiter.check_key(key).map_err(|_| "it refused")?;
+        }
+        count += keys.len() as u64;
+    }
+    Ok(count as f64 / began.elapsed().as_secs_f64())
 }
 
 /// What a check alone costs the server, in microseconds of its script.

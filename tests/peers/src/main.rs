@@ -1,6 +1,6 @@
 //! What leasehold in Rust does in a second, beside what the server allows and beside the way the seed does it.
 //!
-//! `memory`, `redis`, `locks`, `tokens`, `limits` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
+//! `memory`, `redis`, `locks`, `tokens`, `strategies`, `limits` and `costs` measure; every line they write is a series of figures in JSON, for `bench.mjs`.
 //! `serve` starts a server for the programs in other languages: it writes the server's address and ends with its
 //! standard input.
 
@@ -17,6 +17,7 @@ mod over_redis;
 mod seed;
 mod series;
 mod stolen;
+mod strategies;
 mod tally;
 mod tokens;
 mod upkeep;
@@ -39,9 +40,13 @@ fn main() -> Anyhow<()> {
         "locks" => locks::measure(pace),
         "tokens" => tokens::measure(pace),
         "limits" => limits::measure(pace),
+        "strategies" => strategies::measure(pace),
         "costs" => costs::measure(),
         "serve" => serve(),
-        _ => Err("usage: leasehold-peers memory|redis|locks|tokens|limits|costs|serve [quick]".into()),
+        _ => {
+            Err("usage: leasehold-peers memory|redis|locks|tokens|strategies|limits|costs|serve [quick]"
+                .into())
+        }
     }
 }
 

@@ -57,7 +57,7 @@ async fn tokens(url: &str, count: u64) -> Anyhow<Tokens> {
     // Whoever asks for more than there is has seen all of it; and a fresh server grants nothing at first.
     let more = tokens.select(count + 1, SelectOptions::default()).await;
     assert!(more.is_err(), "more than there is");
-    tokens.hear("", Change::Listening)?;
+    tokens.hear(Change::Listening, None)?;
     let first = SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() };
     tokens.select(1u64, first).await?.release().await?;
     Ok(tokens)
