@@ -1,7 +1,7 @@
 //! Loopback ports that no two tests share.
 
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -45,13 +45,17 @@ impl Port {
     }
 }
 
+/// Whether nothing listens there. Asked by connecting: had we listened to find out, a child that another thread starts at that
+/// moment would do so still, until it has become another program.
 fn is_free(number: u16) -> bool {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, number)).is_ok()
+    let refused = TcpStream::connect((Ipv4Addr::LOCALHOST, number));
+    refused.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::net::TcpListener;
     use std::thread;
 
     use super::*;
