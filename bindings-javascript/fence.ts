@@ -1,6 +1,6 @@
-import { glue, guarded } from "../core.js";
+import { fenceTexts, glue, guarded } from "../core.js";
 
-const [script, sql] = guarded(() => glue.fenceTexts());
+const [script, sql] = fenceTexts;
 
 /**
  * The check for a resource in Redis, for `EVAL`: `KEYS[1]` is a key that keeps the resource's highest fence, `ARGV[1]` the

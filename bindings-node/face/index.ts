@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { open } from "./leasehold.js";
-export { openQuorum, type Quorum, type QuorumLockOptions } from "./quorum.js";
+export { openQuorum } from "./quorum.js";
 export type { Amount } from "./shared/amount.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./shared/fence.js";
@@ -31,6 +31,7 @@ export type {
   Strategy,
   TryAcquireOptions,
 } from "./shared/pool.js";
+export type { Quorum, QuorumLockOptions } from "./shared/quorum.js";
 export type { Selection, Token } from "./shared/selection.js";
 export {
   type PageAsk,

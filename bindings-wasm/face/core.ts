@@ -5,6 +5,7 @@ import { guarded } from "./instance.js";
 import type { Facts } from "./shared/lease.js";
 
 export { aside, type Begun, type Call, guarded, Owned, settled } from "./instance.js";
+export { FENCE_TEXTS as fenceTexts } from "./script.js";
 export { glue };
 
 /** What a call was granted: one lease, or several. */

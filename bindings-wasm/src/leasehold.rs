@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::nonces::HostNonces;
 use crate::runtime::{HostRuntime, prepare, store_clock};
 use crate::tasks::{Answer, call};
-use crate::things::{Thing, leasehold as of, put};
+use crate::things::{HostLeasehold, Thing, leasehold as of, put};
 use crate::transport::HostTransport;
 use crate::{entered, value};
 
@@ -29,20 +29,24 @@ pub fn open(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u
 }
 
 fn opened(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32, Failure> {
+    let handle = handle(target, is_transport, options)?;
+    Ok(put(Thing::Leasehold(Rc::new(handle))))
+}
+
+pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<HostLeasehold, Failure> {
     let named = if is_transport { Value::Null } else { value::options(target)? };
     let named = Target::read(&named)?;
     let store = match named.memory {
         _ if is_transport => EitherStore::Redis(RedisStore::new(HostTransport(target.clone()))),
         Some(name) => EitherStore::Memory(MemoryStore::named(&name, store_clock())),
         None => {
-            let advice = "there are no sockets here: give `memory:` or a transport, such as ioredisTransport(client), nodeRedisTransport(client) or fetchTransport({ url, token })";
+            let advice = "there are no sockets here: give `memory:` or a transport: ioredisTransport, nodeRedisTransport, fetchTransport or your own";
             return Err(Error::invalid("url", advice).into());
         }
     };
     let options =
         OpenOptions { pool: named.pool, ..OpenOptions::default() }.read(&value::options(options)?, UNIT)?;
-    let handle = Rc::new(Leasehold::new(store, HostRuntime, options));
-    Ok(put(Thing::Leasehold(handle)))
+    Ok(Leasehold::new(store, HostRuntime, options))
 }
 
 /// Opens a pool.

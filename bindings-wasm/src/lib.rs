@@ -12,6 +12,8 @@
 //!   they free what is not theirs. Things are numbers here and a `Handle` in the face.
 //! - An export's error is made by `host::failure`, or by `host::passed` if it is the caller's own exception.
 
+#[cfg(feature = "full")]
+mod checks;
 mod failure;
 mod host;
 mod lease;
@@ -23,6 +25,8 @@ mod lock;
 mod names;
 mod nonces;
 mod pool;
+#[cfg(feature = "full")]
+mod quorum;
 mod runtime;
 mod shelf;
 mod tasks;

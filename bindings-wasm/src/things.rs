@@ -1,10 +1,10 @@
-//! What the face has by number: handles, pools, leases, locks, limits and tokens, on one shelf.
+//! What the face has by number: handles, pools, leases, locks, quorums, limits and tokens, on one shelf.
 
 use std::rc::Rc;
 
 use leasehold::client::{Leasehold, Lock, Locked};
 #[cfg(feature = "full")]
-use leasehold::client::{Limit, Reservation, Selection, Tokens, TokensInMemory};
+use leasehold::client::{Limit, Quorum, Reservation, Selection, Tokens, TokensInMemory};
 use leasehold::store::EitherStore;
 use leasehold::{Code, Lease, Pool};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -22,6 +22,8 @@ pub type HostLease = Lease<HostStore, HostRuntime>;
 pub type HostLock = Lock<HostStore, HostRuntime>;
 pub type HostLocked = Locked<HostStore, HostRuntime>;
 #[cfg(feature = "full")]
+pub type HostQuorum = Quorum<HostStore, HostRuntime>;
+#[cfg(feature = "full")]
 pub type HostLimit = Limit<HostRuntime>;
 #[cfg(feature = "full")]
 pub type HostReservation = Reservation<HostRuntime>;
@@ -38,6 +40,8 @@ pub enum Thing {
     Lease(Rc<HostLease>),
     Lock(Rc<HostLock>),
     Locked(Rc<HostLocked>),
+    #[cfg(feature = "full")]
+    Quorum(Rc<HostQuorum>),
     #[cfg(feature = "full")]
     Limit(HostLimit),
     #[cfg(feature = "full")]
@@ -91,6 +95,8 @@ things! {
     lease: Lease(Rc<HostLease>);
     lock: Lock(Rc<HostLock>);
     locked: Locked(Rc<HostLocked>);
+    #[cfg(feature = "full")]
+    quorum: Quorum(Rc<HostQuorum>);
     #[cfg(feature = "full")]
     limit: Limit(HostLimit);
     #[cfg(feature = "full")]

@@ -7,6 +7,7 @@ import { kept } from "./kept.js";
 import { limits } from "./limits.js";
 import { locks } from "./locks.js";
 import { memory } from "./memory.js";
+import { quorums } from "./quorums.js";
 import { shared } from "./shared.js";
 import { type Checks, failuresOf, fails, same } from "./support.js";
 import { tokens } from "./tokens.js";
@@ -14,7 +15,8 @@ import { tokens } from "./tokens.js";
 export async function failures(origin: string): Promise<string[]> {
   const url = `${origin}/redis`;
   const connect = () => fetchTransport({ url, token: "secret" });
-  const groups = [shared(connect), others(origin), border, memory, kept(connect), locks(connect), limits(connect), tokens(connect)];
+  const places = [shared, kept, locks, quorums, limits, tokens].map((checks) => checks(connect));
+  const groups = [others(origin), border, memory, ...places];
   const found: string[] = [];
   // One after the other: a panic on purpose takes with it whatever runs.
   for (const checks of groups) found.push(...(await failuresOf(checks)));

@@ -18,7 +18,7 @@ test("the exports that are made to panic are all that the package carries", () =
   };
   const [small, full] = [exports("dist"), exports("dist/full")];
   assert.deepEqual(Object.keys(exported()).sort(), full);
-  assert.deepEqual(small, full.filter((name) => !/^(limit|reservation|selection|source|tokens)/.test(name)));
+  assert.deepEqual(small, full.filter((name) => !/^(fence|limit|openQuorum|quorum|recommended|reservation|selection|source|tokens)/.test(name)));
 });
 
 test("a thread of its own has an instance of its own", async () => {

@@ -53,7 +53,7 @@ pub const SCRIPT: &str = include_str!("fence.lua");
 
 /// The condition that a statement of SQL adds to its own, as the module has it: `fence` is the row's column, `:fence` the
 /// holder's, to be written into it by the same statement. Spell the parameter as the driver wants it.
-pub const SQL: &str = "fence <= :fence";
+pub const SQL: &str = include_str!("fence.sql").trim_ascii_end();
 
 /// [`FenceGuard::admit`] where a language keeps what the guard remembers: the highest fence from then on.
 ///

@@ -1,8 +1,11 @@
 export * from "../api.js";
-// These have what the small module has, and limits and tokens.
+// These have what the small module has, and quorums, checks of fences, limits and tokens.
 export { open } from "./leasehold.js";
+export { openQuorum } from "./quorum.js";
 export type { Amount } from "../shared/amount.js";
+export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "../shared/fence.js";
 export { Leasehold } from "../shared/full.js";
+export { type Handshakes, recommendedTtl } from "../shared/handshake.js";
 export {
   Limit,
   type LimitAnswer,
@@ -13,6 +16,7 @@ export {
   type ReserveOptions,
   type ReserveWaitOptions,
 } from "../shared/limit.js";
+export { Quorum, type QuorumLockOptions } from "../shared/quorum.js";
 export { Selection, type Token } from "../shared/selection.js";
 export {
   type PageAsk,

@@ -53,19 +53,13 @@ pub fn open_quorum(
     handle: tokio::runtime::Handle,
 ) -> Result<NativeQuorum> {
     let targets = targets.as_list().map_err(|error| error.within("servers"))?;
-    let (mut handles, mut addresses) = (Vec::new(), Vec::new());
-    for (at, target) in targets.iter().enumerate() {
-        let field = format!("servers[{at}]");
-        let target = Target::read(target).map_err(|error| error.within(&field))?;
+    Quorum::opened(targets, |target, field| {
+        let target = Target::read(target).map_err(|error| error.within(field))?;
         let address = address(&target.url).to_owned();
-        if addresses.contains(&address) {
-            return Err(Error::invalid(field, "is there twice; each server has one vote"));
-        }
-        addresses.push(address);
-        let within = |error: Error| if error.field() == Some("url") { error.within(&field) } else { error };
-        handles.push(opened(target, options, unit, handle.clone()).map_err(within)?);
-    }
-    Quorum::new(handles)
+        // The options are the same for all.
+        let within = |error: Error| if error.field() == Some("url") { error.within(field) } else { error };
+        Ok((address, opened(target, options, unit, handle.clone()).map_err(within)?))
+    })
 }
 
 /// What of a URL says which server it is.

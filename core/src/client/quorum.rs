@@ -118,6 +118,28 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
         Ok(Quorum { handles, servers: Arc::new(Servers { runtime, all }) })
     }
 
+    /// A quorum of the servers that a program of another language names. `open` is told the field of each, and says what it is
+    /// known by.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong: the server that is there twice, among others.
+    pub fn opened<T, Address: PartialEq, E: From<Error>>(
+        servers: impl IntoIterator<Item = T>,
+        open: impl Fn(T, &str) -> Result<(Address, Leasehold<S, R>), E>,
+    ) -> Result<Self, E> {
+        let (mut handles, mut addresses) = (Vec::new(), Vec::new());
+        for (at, server) in servers.into_iter().enumerate() {
+            let field = format!("servers[{at}]");
+            let (address, handle) = open(server, &field)?;
+            if addresses.contains(&address) {
+                return Err(Error::invalid(field, "is there twice; each server has one vote").into());
+            }
+            addresses.push(address);
+            handles.push(handle);
+        }
+        Ok(Quorum::new(handles)?)
+    }
+
     /// A lock of one name, or of several that are held together. Asks nothing of the servers yet.
     ///
     /// # Errors
@@ -236,7 +258,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         }
         // Most of the others answer soon, and need no task to wait for them.
         let now = runtime.now();
-        let limit = (asked + patience).min(now + now.saturating_sub(asked));
+        let limit = (asked + waits).min(now + now.saturating_sub(asked));
         ballot.count(runtime, limit, |_| false).await;
         let hold = Hold::new(ballot.take_granted(), self.needed());
         if hold.remaining() < options.ttl / LEFT {

@@ -1,0 +1,37 @@
+import { glue, guarded, Owned } from "../core.js";
+import { toCore } from "./keys.js";
+import { Lock, type LockOptions } from "./lock.js";
+
+/** How a lock of a quorum is held: those who wait for several servers stand in no line, and have no priority. */
+export type QuorumLockOptions = Omit<LockOptions, "priority">;
+
+/**
+ * Independent servers that grant locks by majority: of three one may fail, of five two. The locks are as those of one
+ * server, but for their `fence`, the largest of the servers': two holders' fences are in their order while the servers'
+ * clocks are nearer to each other than the two acquisitions are. Who was lost acquired at least one `ttl` before the next.
+ */
+export class Quorum {
+  readonly #owned: Owned;
+  readonly #closed: () => void;
+
+  /** @internal `closed` is called as it is closed. */
+  constructor(number: number, closed: () => void = () => {}) {
+    this.#owned = Owned.of(number);
+    this.#closed = closed;
+  }
+
+  /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
+  lock(names: string | readonly string[], options?: QuorumLockOptions): Lock {
+    return Lock.of(guarded(() => glue.quorumLock(this.#owned.number, names, toCore(options))), names);
+  }
+
+  /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. */
+  async close(): Promise<void> {
+    guarded(() => glue.quorumClose(this.#owned.number));
+    this.#closed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,19 @@
+import * as glue from "../glue/leasehold.js";
+import { unsubscribeAll } from "../host.js";
+import { guarded } from "../instance.js";
+import { invalid } from "../shared/errors.js";
+import { toCore } from "../shared/keys.js";
+import type { OpenOptions } from "../shared/leasehold.js";
+import { Quorum } from "../shared/quorum.js";
+import { isTransport, type Transport } from "../transport.js";
+
+/**
+ * Opens 1 to 9 independent servers, each by a transport of its own, a majority of which must grant each lock. None is asked yet.
+ * The options, `lockTtl` among them, are the same in every process.
+ */
+export async function openQuorum(servers: readonly (string | Transport)[], options?: OpenOptions): Promise<Quorum> {
+  if (!Array.isArray(servers)) throw invalid("servers", "must be a list");
+  const told = servers.flatMap((server) => [server, isTransport(server)]);
+  const number = guarded(() => glue.openQuorum(told, toCore(options)));
+  return new Quorum(number, () => servers.filter(isTransport).forEach(unsubscribeAll));
+}
