@@ -21,7 +21,7 @@
 //! | F20 subscription | `f20_…` |
 //! | F21 local check first | `f21_u2_…` |
 //! | F22 permutation, F23 affinity | `stretches.rs`, s `f6_…`: any beginning, and no owner |
-//! | F8 other users of the table | the source is the host's: pages by a cursor, nothing is written |
+//! | F8 other users of the table | s `f8_…`: pages by a cursor and an index, nothing is written or locked |
 //! | U1 queue by wallet and type, U3 names | c `f3_u1_u3_…`, `token.rs` |
 //! | U2 own locks, U4 foreign locks, U5 cancelled, U6 store errors | `f21_u2_…`, `u4_…`, `f14_u5_…`, s `u6_…` |
 //! | U7 time zones, U8 one lock frees another | times are numbers of the store's clock; each token has a lease of its own |

@@ -15,17 +15,17 @@ use leasehold_simulation::run::{Run, run};
 use leasehold_simulation::world::unpoisoned;
 
 /// How many seeds are played without being told how many.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 150;
 /// The same of worlds in which names are locked.
-const SEEDS_OF_LOCKS: u64 = 200;
+const SEEDS_OF_LOCKS: u64 = 100;
 /// The same of worlds in which thieves do not wait for the end of leases.
 const SEEDS_OF_THEFTS: u64 = 60;
 /// The same of worlds in which a majority of servers grants locks.
 const SEEDS_OF_QUORUMS: u64 = 40;
 /// The same of worlds in which limits are charged.
-const SEEDS_OF_LIMITS: u64 = 150;
+const SEEDS_OF_LIMITS: u64 = 80;
 /// The same of worlds in which tokens are selected.
-const SEEDS_OF_TOKENS: u64 = 120;
+const SEEDS_OF_TOKENS: u64 = 60;
 /// How many seeds a planted bug may take to be found.
 const PATIENCE: u64 = 120;
 /// How many events are told before the one that broke a rule.

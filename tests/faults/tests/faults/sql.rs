@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use leasehold::client::{BoxedFuture, PageAsk, SelectOptions, TokenSource, Tokens
 use leasehold::tokens::{Amount, Page, Token};
 use leasehold::{Code, SECOND};
 use leasehold_faults::{PATIENCE, Place};
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 
-on_both!(replicas_spend_what_a_table_lists_once,);
+on_both!(replicas_spend_what_a_table_lists_once, f8_who_writes_the_table_is_never_held_up,);
 
-/// Lists a table, from a connection of its own for each question.
+/// Lists a table, from a connection of its own for each question, which can only read. It holds up nobody who writes (F8): the
+/// journal is a log, a page is one short statement by the index, and no transaction is left open between two.
 ///
 /// A page goes on behind the number of the last row of the one before, and not at an offset: what is added or spent
 /// meanwhile moves no other row, so that none is left out or listed twice. Each process begins behind a number of its own
@@ -22,6 +24,9 @@ on_both!(replicas_spend_what_a_table_lists_once,);
 struct SqlTokens {
     path: Arc<Path>,
 }
+
+const PAGE: &str = "SELECT number, id, amount FROM tokens
+    WHERE wallet = ? AND currency = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?";
 
 /// Where a walk stands.
 struct Cursor {
@@ -51,6 +56,13 @@ impl SqlTokens {
         table.busy_timeout(Duration::from_secs(60)).map(|()| table)
     }
 
+    fn open_to_read(&self) -> Result<Connection> {
+        Connection::open_with_flags(
+            &self.path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+    }
+
     fn add(&self, tokens: impl IntoIterator<Item = (String, Amount)>) {
         let mut table = self.open().expect("a table");
         let all = table.transaction().expect("a transaction");
@@ -72,17 +84,12 @@ impl SqlTokens {
 
     fn read_page(&self, ask: &PageAsk) -> Result<Page, String> {
         let failed = |error: rusqlite::Error| error.to_string();
-        let table = self.open().map_err(failed)?;
+        let table = self.open_to_read().map_err(failed)?;
         let mut cursor = match &ask.after {
             Some(text) => Cursor::read(text).ok_or("this is no place in the table")?,
             None => Cursor::begin(&table, ask.seed).map_err(failed)?,
         };
-        let mut rows = table
-            .prepare(
-                "SELECT number, id, amount FROM tokens
-                 WHERE wallet = ? AND currency = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?",
-            )
-            .map_err(failed)?;
+        let mut rows = table.prepare(PAGE).map_err(failed)?;
         let mut tokens = Vec::new();
         loop {
             let end = if cursor.round { cursor.first } else { i64::MAX };
@@ -138,7 +145,7 @@ impl TokenSource for SqlTokens {
     fn spent(&self, _wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let source = self.clone();
         let look = move || {
-            let table = source.open()?;
+            let table = source.open_to_read()?;
             let mut row = table.prepare("SELECT 1 FROM tokens WHERE id = ?")?;
             let mut spent = Vec::new();
             for id in ids {
@@ -208,6 +215,69 @@ fn a_cursor_neither_skips_nor_repeats_whatever_happens_to_the_table_meanwhile() 
     assert!(SqlTokens::create(folder.0.join("empty.db")).read_page(&elsewhere).is_err());
 }
 
+fn options() -> TokensOptions {
+    TokensOptions {
+        currency: "EUR".into(),
+        ttl: 5 * SECOND,
+        settle: 5 * SECOND,
+        max_age: SECOND,
+        timeout: PATIENCE,
+        page: 30,
+        ..TokensOptions::default()
+    }
+}
+
+/// Token selection goes on in four processes while somebody else writes the table, and would not wait a moment for it.
+async fn f8_who_writes_the_table_is_never_held_up(place: Place) {
+    let folder = Folder::new(&format!("f8-{}", place.url().rsplit(':').next().expect("a part")));
+    let source = SqlTokens::create(folder.0.join("wallet.db"));
+    source.add((0..400).map(|at| (format!("t{at}"), Amount::from(1u64))));
+    let plan: String = source
+        .open_to_read()
+        .and_then(|table| {
+            let wanted = params!["w", "EUR", 0, 1, 1];
+            table.query_row(&format!("EXPLAIN QUERY PLAN {PAGE}"), wanted, |row| row.get("detail"))
+        })
+        .expect("a plan");
+    assert!(plan.starts_with("SEARCH") && plan.contains("of_wallet"), "{plan}");
+
+    let (pages, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let selectors: Vec<_> = (0..4)
+        .map(|_| {
+            let (handle, source) = (place.handle(), source.clone());
+            let (pages, done) = (pages.clone(), done.clone());
+            tokio::spawn(async move {
+                while !done.load(Ordering::Acquire) {
+                    // Which knows nothing, and reads the table.
+                    let tokens = handle.tokens("w", Arc::new(source.clone()), options()).expect("a wallet");
+                    let selection = tokens.select(20u64, SelectOptions::default()).await.expect("selected");
+                    selection.release().await.expect("given back");
+                    pages.fetch_add(tokens.counts().pages, Ordering::AcqRel);
+                }
+            })
+        })
+        .collect();
+    let write = move || {
+        let table = source.open().expect("a table");
+        // Held up at all, it fails.
+        table.busy_timeout(Duration::ZERO).expect("set");
+        for at in 0.. {
+            let insert = "INSERT INTO tokens (wallet, currency, id, amount) VALUES ('w', 'EUR', ?, '1')";
+            table.execute(insert, [format!("new{at}")]).expect("written at once");
+            table.execute("DELETE FROM tokens WHERE id = ?", [format!("new{at}")]).expect("deleted at once");
+            if at > 500 && pages.load(Ordering::Acquire) > 100 {
+                return;
+            }
+        }
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    done.store(true, Ordering::Release);
+    written.expect("never held up");
+    for selector in selectors {
+        selector.await.expect("no panic");
+    }
+}
+
 async fn replicas_spend_what_a_table_lists_once(place: Place) {
     let folder = Folder::new(place.url().rsplit(':').next().expect("a part"));
     let source = SqlTokens::create(folder.0.join("wallet.db"));
@@ -217,15 +287,7 @@ async fn replicas_spend_what_a_table_lists_once(place: Place) {
     let spent = Arc::new(Mutex::new(HashSet::new()));
     let workers: Vec<_> = (0..4)
         .map(|_| {
-            let mut options = TokensOptions {
-                currency: "EUR".into(),
-                ttl: 5 * SECOND,
-                settle: 5 * SECOND,
-                max_age: SECOND,
-                timeout: PATIENCE,
-                page: 30,
-                ..TokensOptions::default()
-            };
+            let mut options = options();
             options.bounds.verify = true;
             let tokens = place.handle().tokens("w", Arc::new(source.clone()), options).expect("a wallet");
             let (source, spent) = (source.clone(), spent.clone());
