@@ -24,19 +24,18 @@ export class Hold {
 
   /** For how many milliseconds it can still be relied on. */
   get remaining(): number {
-    const owned = this.#owned;
-    return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
+    return remaining(this.#owned);
   }
 
   /** Aborted when it is lost; never if it was given back before. */
   get lost(): AbortSignal {
-    this.#lost ??= this.#when(false);
+    this.#lost ??= when(this.#owned, false);
     return this.#lost.signal;
   }
 
   /** Aborted when it is claimed; never if it ends before. */
   get claimed(): AbortSignal {
-    this.#claimed ??= this.#when(true);
+    this.#claimed ??= when(this.#owned, true);
     return this.#claimed.signal;
   }
 
@@ -51,9 +50,14 @@ export class Hold {
       return begun;
     });
   }
+}
 
-  #when(claimed: boolean): AbortController {
-    const owned = this.#owned;
-    return owned ? whenTold((call) => glue.told(owned.number, claimed, call)) : new AbortController();
-  }
+/** For how many milliseconds it can still be relied on. */
+export function remaining(owned: Owned | undefined): number {
+  return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
+}
+
+/** Aborted when it is lost, or claimed; never if it ended before. */
+export function when(owned: Owned | undefined, claimed: boolean): AbortController {
+  return owned ? whenTold((call) => glue.told(owned.number, claimed, call)) : new AbortController();
 }

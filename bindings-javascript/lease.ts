@@ -1,7 +1,7 @@
 import { glue, guarded, Owned, releaseNow, settled } from "../core.js";
 import { invalid, LeaseholdError } from "./errors.js";
+import { remaining, when } from "./hold.js";
 import { fromCore, toCore } from "./keys.js";
-import { whenTold } from "./told.js";
 
 /** How a lease is given back. */
 export interface ReleaseOptions {
@@ -58,8 +58,7 @@ export class Lease {
 
   /** How long the lease can still be relied on, in milliseconds; 0 when it cannot. */
   get remaining(): number {
-    const owned = this.#owned;
-    return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
+    return remaining(this.#owned);
   }
 
   /** Whether the lease can still be relied on. */
@@ -75,8 +74,7 @@ export class Lease {
    * alive, nor the lease: one that is collected is given back.
    */
   get lost(): AbortSignal {
-    const owned = this.#owned;
-    this.#lost ??= owned ? whenTold((call) => glue.told(owned.number, false, call)) : new AbortController();
+    this.#lost ??= when(this.#owned, false);
     return this.#lost.signal;
   }
 
@@ -85,8 +83,7 @@ export class Lease {
    * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
    */
   get claimed(): AbortSignal {
-    const owned = this.#owned;
-    this.#claimed ??= owned ? whenTold((call) => glue.told(owned.number, true, call)) : new AbortController();
+    this.#claimed ??= when(this.#owned, true);
     return this.#claimed.signal;
   }
 

@@ -125,17 +125,7 @@ fn after_the_storm_nobody_waits_and_nothing_is_held_or_kept() {
     };
     let waiting = waits(30, Story::locked());
     assert_eq!(then(waiting, calm(20_000_000)).breaks(), None, "long ago");
-    let again = |at| {
-        let grant = Fact::Granted {
-            holder: "2".to_owned(),
-            slot: "a".to_owned(),
-            fence: 9,
-            deadline: at + TTL,
-            max_hold: 0,
-            known: false,
-        };
-        Story::locked().store(at, vec![Fact::Served(bid("2", &["a"])), grant])
-    };
+    let again = |at| Story::locked().store(at, vec![Fact::Served(bid("2", &["a"])), second_grant(at)]);
     assert_eq!(then(again(19_500_000), calm(20_000_000)).breaks(), Some("A2"), "it is held");
     let waiting = waits(19_000_000, again(18_900_000));
     assert_eq!(then(waiting, calm(20_000_000)).breaks(), Some("A2"), "it waits");
@@ -153,16 +143,20 @@ fn robbed() -> Story {
 }
 
 fn granted_at(at: u64) -> Vec<Fact> {
-    let grant = Fact::Granted {
+    let thief = Bid { priority: 1, steal: Some(TTL / 4), ..bid("2", &["a"]) };
+    vec![Fact::Offered { holder: "2".to_owned() }, Fact::Served(thief), second_grant(at)]
+}
+
+/// The second holder has `a` from this time on.
+fn second_grant(at: u64) -> Fact {
+    Fact::Granted {
         holder: "2".to_owned(),
         slot: "a".to_owned(),
         fence: 9,
         deadline: at + TTL,
         max_hold: 0,
         known: false,
-    };
-    let thief = Bid { priority: 1, steal: Some(TTL / 4), ..bid("2", &["a"]) };
-    vec![Fact::Offered { holder: "2".to_owned() }, Fact::Served(thief), grant]
+    }
 }
 
 #[test]

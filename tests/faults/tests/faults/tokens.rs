@@ -9,7 +9,7 @@ use std::time::Duration;
 use leasehold::client::{SelectOptions, TokensInMemory};
 use leasehold::tokens::Token;
 use leasehold::{Code, SECOND};
-use leasehold_faults::{Place, tokens_from, tokens_of_one};
+use leasehold_faults::{Place, Tokens, tokens_from, tokens_of_one};
 
 on_both!(
     f6_replicas_that_hold_what_they_have_seldom_ask_for_what_others_hold,
@@ -22,10 +22,16 @@ fn at_once() -> SelectOptions {
     SelectOptions { timeout: Some(0), ..SelectOptions::default() }
 }
 
+/// A server that has just started grants nothing for as long as a lock may live: waits until that is over.
+async fn once_granted(tokens: &Tokens) {
+    let selection = tokens.select(1u64, SelectOptions::default()).await.expect("a token");
+    selection.release().await.expect("given back");
+}
+
 async fn i6_uncontended_it_is_one_page_and_one_claim(place: Place) {
-    // A fresh server grants nothing at first; what was listed before that is looked at once more.
+    // What was listed before anything is granted is looked at once more.
     let first = tokens_of_one(&place.handle(), 1, 5 * SECOND);
-    first.select(1u64, SelectOptions::default()).await.expect("a token").release().await.expect("given back");
+    once_granted(&first).await;
     for ask in [5u64, 50] {
         let tokens = tokens_of_one(&place.handle(), 300, 5 * SECOND);
         let selection = tokens.select(ask, SelectOptions::default()).await.expect("tokens");
@@ -173,14 +179,7 @@ async fn f9_what_a_killed_process_had_is_free_after_its_time_to_live() {
 async fn f9_f19_whenever_a_process_is_killed_all_is_free_after_its_time_to_live() {
     let place = Place::redis();
     let tokens = tokens_of_one(&place.handle(), 100, 5 * SECOND);
-    // A fresh server grants nothing for as long as a lock may live.
-    tokens
-        .select(1u64, SelectOptions::default())
-        .await
-        .expect("a token")
-        .release()
-        .await
-        .expect("given back");
+    once_granted(&tokens).await;
     let ttl = Duration::from_secs(5);
     for round in 0..6u32 {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spender"));
@@ -218,13 +217,7 @@ async fn f9_f19_whenever_a_process_is_killed_all_is_free_after_its_time_to_live(
 async fn u6_a_store_that_is_away_is_its_own_error() {
     let mut place = Place::redis();
     let tokens = tokens_of_one(&place.handle(), 10, 5 * SECOND);
-    tokens
-        .select(1u64, SelectOptions::default())
-        .await
-        .expect("a token")
-        .release()
-        .await
-        .expect("given back");
+    once_granted(&tokens).await;
     place.stop();
     let error = tokens.select(10u64, at_once()).await.expect_err("nobody is there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
