@@ -2,12 +2,11 @@
 //!
 //! Their futures are polled on that thread, so that a call needs no task of its own and no way to one and
 //! back. What wakes them is noted, and only the first note rings for the host. What they have to send sets out
-//! when the turn ends: the requests of one turn travel together. Where a turn begins many calls, what the first of them
-//! have to send sets out before: the store works on these while the host goes on.
+//! when the turn ends: the requests of one turn travel together.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -23,12 +22,7 @@ pub struct Calls<T> {
     /// By number. A call that is being polled, further up on the stack, is not in its place.
     places: Mutex<FxHashMap<u64, Option<Call<T>>>>,
     begun: AtomicU64,
-    /// How many have begun since anything set out.
-    waiting: AtomicUsize,
 }
-
-/// So many calls of one turn set out without waiting for its end.
-const CROWD: usize = 16;
 
 /// How a call began.
 #[derive(Debug)]
@@ -62,13 +56,7 @@ impl<T: 'static> Calls<T> {
     /// thread.
     pub fn new(handle: Handle, ring: impl Fn() + Send + Sync + 'static) -> Self {
         let inbox = Arc::new(Inbox { numbers: Mutex::default(), ring: Box::new(ring) });
-        Calls {
-            handle,
-            inbox,
-            places: Mutex::default(),
-            begun: AtomicU64::new(0),
-            waiting: AtomicUsize::new(0),
-        }
+        Calls { handle, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
     }
 
     /// Begins a call, which must not panic. If it is under way, [`Self::turn`] is to be called before the
@@ -89,12 +77,7 @@ impl<T: 'static> Calls<T> {
                 let_go();
                 Begun::Ended(output)
             }
-            None => {
-                if self.waiting.fetch_add(1, Relaxed) + 1 >= CROWD {
-                    self.set_out();
-                }
-                Begun::UnderWay(number)
-            }
+            None => Begun::UnderWay(number),
         }
     }
 
@@ -122,7 +105,7 @@ impl<T: 'static> Calls<T> {
         }
         // They were woken while they were polled, and are in their places later.
         missed.into_iter().for_each(|number| self.inbox.note(number));
-        self.set_out();
+        let_go();
         ended
     }
 
@@ -146,11 +129,6 @@ impl<T: 'static> Calls<T> {
     /// Whether no call is under way.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    fn set_out(&self) {
-        self.waiting.store(0, Relaxed);
-        let_go();
     }
 
     fn poll(&self, mut call: Call<T>) -> Option<T> {
