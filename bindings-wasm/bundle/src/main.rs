@@ -34,8 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(fs::write(glue, text)?)
 }
 
-/// Takes from the imports' names the digests that keep apart those of several versions of a crate, and compress to nothing
-/// less. Gives the former name of each.
+/// Takes from the imports' names what all have, and the digests that keep apart those of several versions of a crate, and
+/// compress to nothing less. Gives the former name of each.
 fn shorten(bound: &mut Output) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let mut names = BTreeMap::new();
     for import in bound.wasm_mut().imports.iter_mut() {
@@ -43,7 +43,7 @@ fn shorten(bound: &mut Output) -> Result<BTreeMap<String, String>, Box<dyn Error
         let Some((short, _)) = import.name.rsplit_once('_').filter(|(_, tail)| is_digest(tail)) else {
             continue;
         };
-        let (short, name) = (short.to_owned(), import.name.clone());
+        let (short, name) = (short.trim_start_matches("__wbg_").to_owned(), import.name.clone());
         // They are numbers, and no digests.
         if short == "__wbindgen_generic" {
             continue;
