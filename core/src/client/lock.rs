@@ -443,7 +443,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_lost_is_not_joined() {
         let handle = opened("lost").unwrap();
-        let brief = LockOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+        let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
         let lock = handle.lock(&["a"], brief).unwrap();
         let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
         ended(&lock).await;
@@ -459,7 +459,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_told_that_it_outlived_its_lock() {
-        let brief = LockOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+        let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
         let lock = opened("outlived").unwrap().lock(&["a"], brief).unwrap();
         let body = async |_: &_| {
             ended(&lock).await;

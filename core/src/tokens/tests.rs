@@ -15,19 +15,19 @@
 //! | F12 sums, F14 giving up | `f12_…`, `f14_u5_…`, c `f14_u5_…` |
 //! | F13 termination, F17 truthful verdicts | `f13_f17_…`, `limits_…`, c `u6_…`, s `u6_…` |
 //! | F15 success keeps the locks | `f15_…`, c `f15_…`, s `f15_…` |
-//! | F16 no livelock | `f16_…` |
+//! | F16 no livelock | `f16_u13_…` |
 //! | F18 past a crash | `f18_…`, s `f9_…` |
-//! | F19 housekeeping | none is needed: leases end by the store's clock (`slots/tests/named.rs`, s `f9_…`, s `f9_f19_…`) |
+//! | F19 housekeeping | none is needed: leases end by the store's clock (`slots/tests/named.rs`, s `f9_…`, s `f9_f19_u7_…`) |
 //! | F20 subscription | `f20_…` |
 //! | F21 local check first | `f21_u2_…` |
 //! | F22 permutation, F23 affinity | `stretches.rs`, s `f6_…`: any beginning, and no owner |
 //! | F8 other users of the table | s `f8_…`: pages by a cursor and an index, nothing is written or locked |
 //! | U1 queue by wallet and type, U3 names | c `f3_u1_u3_…`, `token.rs` |
 //! | U2 own locks, U4 foreign locks, U5 cancelled, U6 store errors | `f21_u2_…`, `u4_…`, `f14_u5_…`, s `u6_…` |
-//! | U7 time zones, U8 one lock frees another | times are numbers of the store's clock; each token has a lease of its own |
+//! | U7 time zones, U8 one lock frees another | s `f9_f19_u7_…`, `u8_…`: times are numbers of the store's clock; each token has a lease of its own |
 //! | U9 no renewal, no fence | c `u9_…`, c `a_selection_outlasts_…`, c `a_spender_goes_on_…` |
-//! | U10 work in proportion to the wallet | `tests/peers`, a million tokens |
-//! | U11 the hot token, U12 the blacklist, U13 partial holds | `u11_…`, `f5_f10_u11_…`, `f16_…`, s `hot_wallets_…` |
+//! | U10 work in proportion to the wallet | `u10_u12_…`; `tests/peers`, a million tokens |
+//! | U11 the hot token, U12 the blacklist, U13 partial holds | `u11_u12_…`, `u10_u12_…`, `f5_f10_u11_…`, `f16_u13_…`, s `hot_wallets_…` |
 
 mod scene;
 mod verdicts;

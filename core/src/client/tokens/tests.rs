@@ -209,7 +209,7 @@ async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
     let handle = opened("slow");
     let source = wallet_of(&[("a", 5), ("b", 5)]);
     let brief =
-        TokensOptions { ttl: 20 * MILLISECOND, keepalive: Keepalive::Off, ..TokensOptions::default() };
+        TokensOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..TokensOptions::default() };
     let wallet = handle.tokens("w", Arc::new(source.clone()), brief).unwrap();
     let selection = wallet.select(10u64, euros()).await.unwrap();
     assert_eq!(selection.lost().await.expect("lost").code(), Code::Lost);
@@ -225,11 +225,11 @@ async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
 #[tokio::test]
 async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
     let handle = opened("kept");
-    let wallet_options = TokensOptions { ttl: 300 * MILLISECOND, ..TokensOptions::default() };
+    let wallet_options = TokensOptions { ttl: 1_500 * MILLISECOND, ..TokensOptions::default() };
     let source = wallet_of(&[("a", 5), ("b", 5)]);
     let wallet = handle.tokens("w", Arc::new(source), wallet_options).unwrap();
     let selection = wallet.select(10u64, euros()).await.unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
     assert!(selection.is_held());
     selection.renew().await.unwrap();
 }

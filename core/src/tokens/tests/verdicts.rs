@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
+use crate::slots::MAX_PER_REQUEST;
 use crate::tokens::{Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Step, Verdict, named};
 use crate::{MILLISECOND, SECOND};
 
@@ -432,7 +433,7 @@ fn f14_u5_who_gives_up_at_any_step_leaves_nothing_locked() {
 }
 
 #[test]
-fn f16_of_two_spenders_of_4_and_two_tokens_of_3_one_wins_in_each_of_1000_runs() {
+fn f16_u13_of_two_spenders_of_4_and_two_tokens_of_3_one_wins_in_each_of_1000_runs() {
     let mut longest = 0;
     for seed in 0..1_000 {
         let mut scene = Scene::of(&[("a", 3), ("b", 3)]);
@@ -450,6 +451,8 @@ fn f16_of_two_spenders_of_4_and_two_tokens_of_3_one_wins_in_each_of_1000_runs() 
         while attempts.iter().any(|attempt| attempt.verdict.is_none()) {
             let at = draw.below(2) as usize;
             attempts[at].step(&mut scene, &mut processes[at]);
+            // U13: who waits for more holds nothing that the other may want.
+            assert!(attempts[at].until <= scene.now || attempts[at].leases.is_empty(), "seed {seed}");
             let wins = attempts.iter().filter(|attempt| attempt.verdict == selected(6, 2)).count();
             assert!(wins < 2, "seed {seed}");
             if wins == 1 {
@@ -509,13 +512,51 @@ fn f6_f22_processes_that_hold_what_they_have_seldom_ask_for_what_others_hold() {
 }
 
 #[test]
-fn u11_a_token_that_was_lost_is_not_asked_for_again_in_the_same_round() {
+fn u11_u12_a_token_that_was_lost_is_not_asked_for_again_in_the_same_round() {
     let mut scene = of_one(50);
     scene.lock(&["t1", "t2", "t3", "t4"], TTL);
     let mut process = Process::new(1);
     let attempt = process.attempt(46, 0, scene.now);
     assert_eq!(scene.select(&mut process, attempt).verdict, selected(46, 0));
     assert!(scene.counts.missed <= 4, "each once at most: {:?}", scene.counts);
+}
+
+// Upstream cleaned up by the transaction that made the tokens: one old lock freed a fresh one beside it.
+#[test]
+fn u8_the_end_of_one_lock_frees_no_other() {
+    let mut scene = Scene::of(&[("tx1:0", 1), ("tx1:1", 1), ("tx2:0", 1)]);
+    scene.lock(&["tx1:0"], TTL / 2);
+    scene.now += TTL / 4;
+    scene.lock(&["tx1:1"], TTL);
+    scene.now += TTL / 2;
+    let mut process = Process::new(1);
+    let attempt = process.attempt(3, 0, scene.now);
+    let refused = scene.select(&mut process, attempt).verdict;
+    assert!(matches!(refused, Some(Verdict::Locked { .. })), "{refused:?}");
+    let attempt = process.attempt(2, 0, scene.now);
+    let attempt = scene.select(&mut process, attempt);
+    assert_eq!(attempt.verdict, selected(2, 0));
+    assert!(!attempt.ids(&process).contains(&"tx1:1".to_owned()), "it was locked half a minute ago");
+}
+
+// Upstream read all tokens of a wallet every second, and put all of them into a new order for each request.
+#[test]
+fn u10_u12_what_is_asked_for_grows_with_the_target_and_not_with_the_wallet() {
+    let mut scene = of_one(20_000);
+    let mut process = Process::new(1);
+    for _ in 0..200 {
+        let attempt = process.attempt(7, 0, scene.now);
+        let mut attempt = scene.select(&mut process, attempt);
+        assert_eq!(attempt.verdict, selected(7, 0));
+        attempt.abandon(&mut scene, &mut process);
+    }
+    assert_eq!((scene.counts.pages, scene.counts.claims, scene.counts.tokens), (1, 200, 1_400));
+    // However much is wanted, what is asked for at once has a bound: a statement's parameters have one too.
+    let before = scene.counts.claims;
+    let bounds = Bounds { inputs: 5_000, ..Bounds::default() };
+    let attempt = process.attempt_by(5_000u64.into(), Arc::new(FirstFitRandom), bounds, 0, scene.now);
+    assert_eq!(scene.select(&mut process, attempt).verdict, selected(5_000, 0));
+    assert_eq!((scene.counts.claims - before, scene.counts.tokens), (5_000 / MAX_PER_REQUEST, 6_400));
 }
 
 #[test]
