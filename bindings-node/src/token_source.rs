@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leasehold::client::{BoxedFuture, PageAsk, TokenSource, TokensInMemory, read_ids};
+use leasehold::client::{BoxedFuture, PageAsk, TokenSource, TokensInMemory, read_ids, write_ids};
 use leasehold::error::Result as CoreResult;
 use leasehold::tokens::{Page, Token};
 use leasehold::value::Value;
@@ -41,8 +41,7 @@ impl TokenSource for HostTokens {
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         Box::pin(async move {
             let Some(spent) = &self.spent else { return Ok(Vec::new()) };
-            let ids = Value::List(ids.iter().map(|id| (&**id).into()).collect());
-            answered(spent, Value::List(vec![(&*wallet).into(), ids]), read_ids).await
+            answered(spent, Value::List(vec![(&*wallet).into(), write_ids(&ids)]), read_ids).await
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leasehold::client::{BoxedFuture, PageAsk, SharedSource, TokenSource, read_ids};
+use leasehold::client::{BoxedFuture, PageAsk, SharedSource, TokenSource, read_ids, write_ids};
 use leasehold::error::Result as CoreResult;
 use leasehold::tokens::{Page, Token};
 use leasehold::value::Value;
@@ -54,8 +54,7 @@ impl TokenSource for HostTokens {
 
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let Some(spent) = &self.spent else { return Box::pin(std::future::ready(Ok(Vec::new()))) };
-        let ids = Value::List(ids.iter().map(|id| (&**id).into()).collect());
-        let arguments = (Plain((&*wallet).into()), Plain(ids));
+        let arguments = (Plain((&*wallet).into()), Plain(write_ids(&ids)));
         Box::pin(spent.clone().ask(arguments, |answer| read(&listed(answer)?, read_ids)))
     }
 }

@@ -60,5 +60,5 @@ pub use statistics::Statistics;
 #[cfg(feature = "tokens")]
 pub use tokens::{
     Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,
-    TokensInMemory, TokensOptions, read_ids,
+    TokensInMemory, TokensOptions, read_ids, write_ids,
 };

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 pub use options::{SelectOptions, TokensOptions};
 use purse::Purse;
 pub use selection::Selection;
-pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids};
+pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids, write_ids};
 
 use self::claim::Claiming;
 use super::acquisition::mix;

@@ -121,6 +121,11 @@ pub fn read_ids(value: &Value) -> Result<Vec<Arc<str>>> {
     value.as_list()?.iter().zip(0..).map(read).collect()
 }
 
+/// Ids of tokens as a value: what a source is asked of.
+pub fn write_ids(ids: &[Arc<str>]) -> Value {
+    Value::List(ids.iter().map(|id| (&**id).into()).collect())
+}
+
 /// Tokens in this process's memory.
 #[derive(Clone, Debug, Default)]
 pub struct TokensInMemory(Arc<Mutex<Wallets>>);
