@@ -65,9 +65,9 @@ function make(face, features) {
   const machines = features.length > 0 ? ["slots", "limits"] : ["slots"];
   const read = (name) => readFileSync(join(scripts, name), "utf8");
   const texts = Object.fromEntries(machines.map((machine) => [read(`${machine}.sha1`), read(`${machine}.lua`)]));
-  const fences = ["lua", "sql"].map((kind) => readFileSync(join(root, `../core/src/fence.${kind}`), "utf8").trimEnd());
+  const fence = (kind) => readFileSync(join(root, `../core/src/fence.${kind}`), "utf8");
   const constant = (name, value) => `export const ${name} = ${JSON.stringify(value)};\n`;
-  writeFileSync(join(face, "script.js"), constant("SCRIPTS", texts) + constant("FENCE_TEXTS", fences));
+  writeFileSync(join(face, "script.js"), constant("SCRIPTS", texts) + constant("FENCE_TEXTS", [fence("lua"), fence("sql").trimEnd()]));
 }
 
 /** The file that cargo made, as cargo itself says, so that any target folder will do. */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
+import { FENCE_SCRIPT, FENCE_SQL } from "../face/full/api.js";
 import "../face/node.js";
 import { exported } from "./border.js";
 
@@ -19,6 +20,11 @@ test("the exports that are made to panic are all that the package carries", () =
   const [small, full] = [exports("dist"), exports("dist/full")];
   assert.deepEqual(Object.keys(exported()).sort(), full);
   assert.deepEqual(small, full.filter((name) => !/^(fence|limit|openQuorum|quorum|recommended|reservation|selection|source|tokens)/.test(name)));
+});
+
+test("the checks of fences are the core's texts", () => {
+  const core = (file: string) => readFileSync(new URL(`../../../../core/src/${file}`, import.meta.url), "utf8");
+  assert.deepEqual([FENCE_SCRIPT, `${FENCE_SQL}\n`], [core("fence.lua"), core("fence.sql")]);
 });
 
 test("a thread of its own has an instance of its own", async () => {
