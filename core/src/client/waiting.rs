@@ -196,14 +196,17 @@ impl WaitingRoom {
         let mut room = self.lock();
         let waits = |chair: &&Chair| meant(chair) && chair.waits_in_turn();
         let waiting = room.seats.iter().filter(waits).count() as u32;
-        let mut left = count;
+        // For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask
+        // again: if all did, they would be trying as the next slot comes free too, and so on for ever.
+        let (mut left, mut beyond) = (count, count.saturating_sub(waiting));
         for chair in room.seats.iter_mut().filter(|chair| meant(chair)) {
             let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
-                // Who tries now may have asked just before the call.
-                chair.again |= chooses || count > waiting;
+                let one_more = !chooses && !chair.again && beyond > 0;
+                beyond -= u32::from(one_more);
+                chair.again |= chooses || one_more;
             } else if chooses || left > 0 {
-                left -= u32::from(!chooses);
+                left = left.saturating_sub(u32::from(!chooses));
                 bells.extend(chair.bell.take());
             }
         }
@@ -356,5 +359,63 @@ impl Drop for Seat {
         if self.remove().is_some_and(|chair| chair.bell.is_none() && chair.place == Place::Own) {
             self.room.call_aside(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Callers of a pool that have just taken their places and try.
+    fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
+        let line = |number: i64| room.enter((0, number), Place::Line(number as u128), Vec::new());
+        (0..count).map(|number| line(number).expect("there is room")).collect()
+    }
+
+    /// Which of those who sit down now are called at once, as they are to ask again.
+    fn ask_again(seats: &mut [Seat]) -> Vec<usize> {
+        let place = |number: usize| Place::Line(number as u128);
+        seats.iter_mut().enumerate().for_each(|(number, seat)| seat.stay(place(number), true));
+        let called = |(number, seat): (usize, &mut Seat)| seat.bell.try_recv().ok().flatten().map(|_| number);
+        seats.iter_mut().enumerate().filter_map(called).collect()
+    }
+
+    fn slot() -> SlotId {
+        SlotId::new("a").expect("an id")
+    }
+
+    /// All of them once asked again for every slot, and tried on as the next one came free: a crowd kept itself at it,
+    /// at a fifth of the speed.
+    #[test]
+    fn of_those_who_try_as_many_ask_again_as_slots_come_free() {
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, 5);
+        room.call_first(&slot());
+        assert_eq!(ask_again(&mut seats), [0]);
+
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, 5);
+        room.call_first(&slot());
+        room.call_first(&slot());
+        assert_eq!(ask_again(&mut seats), [0, 1], "one that asks again already takes no other's call");
+    }
+
+    #[test]
+    fn nobody_who_tries_asks_again_where_others_wait() {
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, 3);
+        seats[2].stay(Place::Line(2), true);
+        room.call_first(&slot());
+        assert_eq!(ask_again(&mut seats[..2]), []);
+        assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
+    }
+
+    #[test]
+    fn whom_the_store_calls_by_name_asks_again() {
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, 3);
+        let calls = Calls { tickets: vec![1, 7], ..Calls::default() };
+        room.hear(Some(&calls));
+        assert_eq!(ask_again(&mut seats), [1]);
     }
 }

@@ -51,6 +51,43 @@ async fn contention_neither_starves_nor_spins() {
     assert!(worst < 2_000, "somebody waited {worst} ms");
 }
 
+// A crowd that had once asked together went on asking together for every slot: eight refused claims for one grant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_does_not_keep_itself_awake() {
+    let place = Place::redis();
+    let pool = place.pool(lasting(&TEN), None).await;
+    drop(pool.acquire(patient()).await.expect("granted"));
+    let mut worst = 0.0;
+    for _ in 0..10 {
+        let before = calls(place.server(), "zadd");
+        let end = Instant::now() + Duration::from_millis(150);
+        let callers: Vec<_> = (0..64)
+            .map(|_| {
+                let pool = pool.clone();
+                tokio::spawn(async move {
+                    let mut granted = 0;
+                    while Instant::now() < end {
+                        let lease = pool.acquire(patient()).await.expect("nobody fails");
+                        lease.unused();
+                        lease.release(ReleaseOptions::default()).await.expect("its own");
+                        granted += 1;
+                    }
+                    granted
+                })
+            })
+            .collect();
+        let mut granted = 0;
+        for caller in callers {
+            granted += soon(Duration::from_secs(30), "the callers", caller).await.0.expect("no panic");
+        }
+        let zadds = (calls(place.server(), "zadd") - before) as f64;
+        worst = f64::max(worst, zadds / f64::from(granted.max(640)));
+    }
+    println!("a crowd: {worst:.2} ZADD a grant in the worst round");
+    // Two where every envelope has one grant and one release; 14 where all ask for every slot.
+    assert!(worst < 5.0, "{worst} moves in the pool's lines for one grant");
+}
+
 // Each caller with an own round trip.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_of_one_moment_travel_together() {
