@@ -59,8 +59,9 @@ pub const TTL_RANGE: std::ops::RangeInclusive<Micros> = 1_000..=7 * 24 * 3600 * 
 pub const MAX_REST: Micros = 365 * 24 * 3600 * SECOND;
 /// How many overdue slots one envelope puts back, so that no envelope takes long.
 pub const SWEEP: usize = 128;
-/// How long a refused claim that waits without a ticket is told of slots that become ready.
-pub const INTEREST: Micros = 30 * SECOND;
+/// How long a refused claim that waits without a ticket is told of slots that become ready: who still waits then has asked
+/// again.
+pub const INTEREST: Micros = 10 * SECOND;
 /// How long a ticket lives that nobody asks again with: so long do those who vanished stand in line.
 pub const TICKET_LIFE: Micros = 10 * SECOND;
 /// How long a slot is kept for the ticket whose turn it is.

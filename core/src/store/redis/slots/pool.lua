@@ -14,7 +14,7 @@
 -- capitals are no variables (see build.rs). To print a number, or to read one, costs as much as some commands.
 
 local SCHEMA = '4'
-local SWEEP, INTEREST, LANE_GRACE, TICKET_LIFE, OFFER = '128', 30000000, 60000000, 10000000, 1000000
+local SWEEP, INTEREST, LANE_GRACE, TICKET_LIFE, OFFER = '128', 10000000, 60000000, 10000000, 1000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
