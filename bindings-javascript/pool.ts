@@ -7,7 +7,7 @@ import type { Statistics } from "./statistics.js";
 /** How to choose among the slots that are ready. */
 export type Strategy = "random" | "least_recent" | "weighted";
 
-/** A slot's id, perhaps with its weight (1 to 100). */
+/** A slot's id, perhaps with its weight (1 to 255). */
 export type Slot = string | { id: string; weight?: number | undefined };
 
 /** What a pool is. Durations are in milliseconds. */
@@ -92,7 +92,7 @@ export interface Census {
 export interface SlotState {
   slot: string;
   mode: "enabled" | "draining" | "disabled" | "removing";
-  state: "ready" | "leased" | "cooling" | "out";
+  state: "ready" | "leased" | "offered" | "cooling" | "out";
   weight: number;
   fence: bigint;
   holder: string;

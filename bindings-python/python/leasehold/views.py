@@ -12,7 +12,7 @@ class SlotState(TypedDict):
 
     slot: str
     mode: Literal["enabled", "draining", "disabled", "removing"]
-    state: Literal["ready", "leased", "cooling", "out"]
+    state: Literal["ready", "leased", "offered", "cooling", "out"]
     weight: int
     # Of the latest lease.
     fence: int
