@@ -6,7 +6,7 @@ import { taken, toCore } from "./keys.js";
 
 /** How a lock is held. Durations are in milliseconds. */
 export interface LockOptions {
-  /** Time to live without a renewal: the handle's `lockTtl`, a minute, if not given, and at most that. */
+  /** Time to live without a renewal: the handle's `lockTtl`, a minute, if not given, 1 ms at least, and at most that. */
   ttl?: number | undefined;
   /**
    * Whether the lock is renewed while it is held: `true`, at a third of its `ttl`, if not given; a number, every so many

@@ -7,14 +7,14 @@ import type { Statistics } from "./statistics.js";
 /** How to choose among the slots that are ready. */
 export type Strategy = "random" | "least_recent" | "weighted";
 
-/** A slot's id, perhaps with its weight (1 to 255). */
+/** A slot's id, perhaps with its weight: 1 to 255, 1 if not given. */
 export type Slot = string | { id: string; weight?: number | undefined };
 
-/** What a pool is. Durations are in milliseconds. */
+/** What a pool is. Durations are in milliseconds, up to 365 days where nothing else is said. */
 export interface PoolOptions {
   /** The slots of this process; without them it takes whatever the pool has. */
   slots?: readonly Slot[] | undefined;
-  /** Time to live of a lease, the longest that any may have: 30 s if not given. */
+  /** Time to live of a lease, the longest that any may have: 30 s if not given, 1 ms to 7 days. The same in every process. */
   ttl?: number | undefined;
   /** How long a slot rests after a lease: not at all if not given. */
   cooldown?: number | undefined;
@@ -70,7 +70,7 @@ export interface AcquireOptions extends TryAcquireOptions {
 }
 
 export interface AcquireManyOptions extends AcquireOptions {
-  /** How many slots: all of them or none. */
+  /** How many slots, all of them or none: 1 to 1,000. */
   count: number;
 }
 

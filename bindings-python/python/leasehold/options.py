@@ -1,4 +1,5 @@
-"""The options of calls. Durations are in seconds; None is the same as not given. The compiled half checks them all."""
+"""The options of calls. Durations are in seconds, up to 365 days where nothing else is said; None is the same as not given. The
+compiled half checks them all."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class _Id(TypedDict):
 
 
 class SlotSpec(_Id, total=False):
-    """A slot and its weight, which the strategy "weighted" goes by."""
+    """A slot and its weight, which the strategy "weighted" goes by: 1 to 255, 1 by default."""
 
     weight: int
 
@@ -113,7 +114,7 @@ class RunOptions(LockOptions, total=False):
 class _PoolOptions(TypedDict, total=False):
     # The slots of this process; without them it takes whatever the pool has.
     slots: Sequence[Slot] | None
-    # Time to live of a lease: 30 by default.
+    # Time to live of a lease: 30 by default, 0.001 to 7 days. The same in every process.
     ttl: float | None
     # How long a slot rests after a lease: 0 by default.
     cooldown: float | None
