@@ -19,6 +19,7 @@ export type {
   ReserveOptions,
   ReserveWaitOptions,
 } from "./shared/limit.js";
+export { type Each, limited, type LimitedResponse, limitHandler, limitRequests } from "./shared/limited.js";
 export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./shared/lock.js";
 export type {
   AcquireManyOptions,

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open } from "leasehold";
-import { ledgerOf, pay, payAll, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
+import { ledgerOf, pay, payAll, relay, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|threeReplicas|ledgerOf)\(.*?^}$/gms)];
-  assert.equal(examples.length, 8);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|relay|threeReplicas|ledgerOf)\(.*?^}$/gms)];
+  assert.equal(examples.length, 9);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -128,4 +128,21 @@ test("the example of a resource refuses who is late", () => {
   write(13, 1n, 7n);
   assert.throws(() => write(13, 2n, 6n), { code: "lost" });
   assert.deepEqual([...balances], [[13, 1n]]);
+});
+
+test("the example that relays serves each key ten times a second", async () => {
+  const lh = await open("memory:relay");
+  const server = relay(lh, async (request) => `paid ${request.url}`).listen(0, "127.0.0.1");
+  try {
+    await new Promise((listens) => server.once("listening", listens));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/1`;
+    const ask = (of: string) => fetch(url, { headers: { "x-key": of, connection: "close" } });
+    assert.equal(await (await ask("a")).text(), "paid /1");
+    // However slow this machine is: another limit of the same name has used for an hour what there is in a second.
+    await lh.limit("key:b", { max: 10, period: 3_600_000 }).increment(10);
+    assert.equal((await ask("b")).status, 429);
+    assert.equal((await ask("a")).status, 200);
+  } finally {
+    await new Promise((closed) => server.close(closed));
+  }
 });

@@ -1,4 +1,5 @@
-import { FenceGuard, type Leasehold, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { FenceGuard, type Leasehold, limitRequests, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
@@ -46,6 +47,14 @@ export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: ()
     await reserved.refund(); // nothing was spent
     throw error;
   }
+}
+
+export function relay(lh: Leasehold, pay: (request: IncomingMessage) => Promise<string>): Server {
+  const limitOf = (request: IncomingMessage) => lh.limit(`key:${request.headers["x-key"]}`, { max: 10, period: 1_000 });
+  const middleware = limitRequests(limitOf); // or app.use(limitRequests(limitOf))
+  return createServer((request, response) =>
+    middleware(request, response, async (error) => response.end(error ? "try later" : await pay(request))),
+  );
 }
 
 export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise<void>, url = "memory:tokens"): Promise<void> {

@@ -1,6 +1,6 @@
 // Limits; in memory and over whatever transport.
 import type { Transport } from "../face/api.js";
-import { type Leasehold, type Limit, type LimitOptions, open, Reservation } from "../face/full/api.js";
+import { type Leasehold, type Limit, limited, limitHandler, type LimitOptions, open, Reservation } from "../face/full/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { type Checks, eventually, fails, same, sleep, unique } from "./support.js";
@@ -55,6 +55,17 @@ export function limits(connect: () => Transport): Checks {
         // Somebody who asks again may be told by this process.
         const again = [await limit.take(), await limit.take()];
         same(again.every(({ allowed, said }) => !allowed && said !== "outage"), true);
+      }),
+
+    "functions and handlers of fetch are limited": () =>
+      everywhere(async (lh) => {
+        const once = lh.limit("once", { max: 1, period });
+        same(await limited(once, (number: number) => number + 1)(1), 2);
+        await fails(() => limited(once, () => {})(), "limited", /once/);
+        const handler = limitHandler(lh.limit("handled", { max: 1, period }), () => new Response("served"));
+        same(await (await handler(new Request("http://example.org/"))).text(), "served");
+        const refused = await handler(new Request("http://example.org/"));
+        same([refused.status, Number(refused.headers.get("Retry-After")) > 3_500], [429, true]);
       }),
 
     "two handles share a limit, and its options may change": () =>

@@ -16,6 +16,7 @@ export {
   type ReserveOptions,
   type ReserveWaitOptions,
 } from "../shared/limit.js";
+export { type Each, limited, type LimitedResponse, limitHandler, limitRequests } from "../shared/limited.js";
 export { Quorum, type QuorumLockOptions } from "../shared/quorum.js";
 export { Selection, type Token } from "../shared/selection.js";
 export {

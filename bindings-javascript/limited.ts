@@ -1,0 +1,90 @@
+import type { Amount } from "./amount.js";
+import { LeaseholdError } from "./errors.js";
+import type { Limit } from "./limit.js";
+
+/** What something is for all calls, or for each by what it is called with: the limit of whoever asks, the cost of what is asked. */
+export type Each<A extends unknown[], T> = T | ((...asked: A) => T);
+
+/** What the middleware needs of a response: those of Node, Express and Connect have it. */
+export interface LimitedResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(text: string): unknown;
+}
+
+const TOO_MANY = 429;
+
+/**
+ * The same function under a limit: each call first charges the cost, 1 if not given, and rejects with `limited`, without
+ * running the body, if that is refused. Not of what is in flight, which is reserved.
+ */
+export function limited<A extends unknown[], T>(
+  limit: Each<A, Limit>,
+  body: (...asked: A) => Promise<T> | T,
+  cost: Each<A, Amount> = 1,
+): (...asked: A) => Promise<T> {
+  return async (...asked) => {
+    await of(limit, asked).incrementOrFail(of(cost, asked));
+    return body(...asked);
+  };
+}
+
+/**
+ * Middleware as Express and Connect take it: a request that the limit refuses is answered with status 429, and with
+ * `Retry-After` if trying again can help; no name of a limit is told. Whatever else goes wrong goes to `next`, such as
+ * `store_unavailable`.
+ */
+export function limitRequests<Q>(
+  limit: Each<[request: Q], Limit>,
+  cost: Each<[request: Q], Amount> = 1,
+): (request: Q, response: LimitedResponse, next: (error?: unknown) => void) => Promise<void> {
+  const charge = limited(limit, () => {}, cost);
+  return async (request, response, next) => {
+    try {
+      await charge(request);
+    } catch (error) {
+      const refusal = refused(error);
+      if (!refusal) return next(error);
+      response.statusCode = TOO_MANY;
+      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+      response.end(refusal.text);
+      return;
+    }
+    next();
+  };
+}
+
+/**
+ * A `fetch` handler under a limit, for workers and their kin: a request that is refused is answered as by
+ * {@link limitRequests}. Whatever else goes wrong is thrown.
+ */
+export function limitHandler<A extends [request: Request, ...context: unknown[]]>(
+  limit: Each<A, Limit>,
+  handler: (...asked: A) => Promise<Response> | Response,
+  cost: Each<A, Amount> = 1,
+): (...asked: A) => Promise<Response> {
+  const charge = limited(limit, () => {}, cost);
+  return async (...asked) => {
+    try {
+      await charge(...asked);
+    } catch (error) {
+      const refusal = refused(error);
+      if (!refusal) throw error;
+      return new Response(refusal.text, { status: TOO_MANY, headers: refusal.headers });
+    }
+    return handler(...asked);
+  };
+}
+
+function of<A extends unknown[], T>(each: Each<A, T>, asked: A): T {
+  return typeof each === "function" ? (each as (...asked: A) => T)(...asked) : each;
+}
+
+/** What is answered to whom a limit refused; nothing if that is not what went wrong. */
+function refused(error: unknown): { text: string; headers: Record<string, string> } | undefined {
+  if (!(error instanceof LeaseholdError && error.code === "limited")) return undefined;
+  const plain = { "Content-Type": "text/plain; charset=utf-8" };
+  if (error.retryAfter === undefined) return { text: "too much was asked for; ask for less", headers: plain };
+  const seconds = Math.max(1, Math.ceil(error.retryAfter / 1_000));
+  return { text: `too many requests; try again in ${seconds} s`, headers: { ...plain, "Retry-After": String(seconds) } };
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { limited, LeaseholdError, limitHandler, limitRequests, open } from "../face/index.js";
+import { failure } from "./support.js";
+
+// Nothing comes back of itself while a test runs.
+const period = 3_600_000;
+const lh = await open("memory:limited");
+
+test("a function under a limit runs as often as the limit allows", async () => {
+  const ran: string[] = [];
+  const greet = limited(lh.limit("greetings", { max: 3, period }), async (name: string) => ran.push(name), (name) => name.length);
+  assert.equal(await greet("ab"), 1);
+  await assert.rejects(greet("cd"), failure("limited"));
+  assert.equal(await greet("e"), 2);
+  assert.deepEqual(ran, ["ab", "e"]);
+  const boom = limited(lh.limit("boom", { max: 1, period }), () => {
+    throw new Error("its own");
+  });
+  await assert.rejects(boom(), /its own/);
+  await assert.rejects(boom(), failure("limited"), "what a body throws was charged all the same");
+});
+
+test("middleware answers what is refused, and says when to come again", async () => {
+  const key = (request: IncomingMessage) => String(request.headers["x-key"]);
+  const middleware = limitRequests((request: IncomingMessage) => lh.limit(`key:${key(request)}`, { max: 2, period }));
+  const server = createServer((request, response) => {
+    void middleware(request, response, (error) => response.end(error === undefined ? "served" : String(error)));
+  }).listen(0, "127.0.0.1");
+  try {
+    await new Promise((listens) => server.once("listening", listens));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const ask = (of: string) => fetch(url, { headers: { "x-key": of, connection: "close" } });
+    for (const of of ["a", "a", "b"]) assert.equal(await (await ask(of)).text(), "served");
+    const refused = await ask("a");
+    assert.equal(refused.status, 429);
+    const seconds = Number(refused.headers.get("retry-after"));
+    assert.ok(seconds > 1_000 && seconds <= 1_800, String(seconds));
+    assert.equal(await refused.text(), `too many requests; try again in ${seconds} s`);
+    assert.equal(await (await ask("b")).text(), "served");
+  } finally {
+    await new Promise((closed) => server.close(closed));
+  }
+});
+
+test("middleware passes on whatever else goes wrong", async () => {
+  const response = { statusCode: 200, setHeader: () => assert.fail(), end: () => assert.fail() };
+  const told = (limit: Parameters<typeof limitRequests>[0], cost?: number) =>
+    new Promise<unknown>((next) => void limitRequests(limit, cost)({}, response, next));
+  const wrong = await told(lh.limit("wrong", { max: 1, period }), -1);
+  assert.ok(wrong instanceof LeaseholdError && wrong.code === "invalid_argument", String(wrong));
+  const inFlight = await told(lh.limit("flights", { max: 1, kind: "in_flight" }));
+  assert.ok(inFlight instanceof LeaseholdError && inFlight.code === "invalid_argument", String(inFlight));
+  const boom = await told(() => {
+    throw new Error("no such key");
+  });
+  assert.match(String(boom), /no such key/);
+  assert.equal(response.statusCode, 200);
+});
+
+test("a handler of fetch is limited", async () => {
+  const handler = limitHandler(lh.limit("fetched", { max: 2, period }), (request: Request, env: string) => new Response(request.url + env), 1n);
+  const request = new Request("http://example.org/");
+  assert.equal(await (await handler(request, "?")).text(), "http://example.org/?");
+  assert.equal((await handler(request, "?")).status, 200);
+  const refused = await handler(request, "?");
+  assert.equal(refused.status, 429);
+  assert.match(await refused.text(), /try again in 1800 s/);
+  // What never will be allowed has no time after which to try again, and no name of a limit is told.
+  const never = await limitHandler(lh.limit("secret", { max: 1, period }), () => new Response(), 2)(request);
+  assert.deepEqual([never.status, never.headers.get("retry-after")], [429, null]);
+  assert.doesNotMatch(await never.text(), /secret/);
+});
