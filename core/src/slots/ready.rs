@@ -3,10 +3,10 @@
 use super::positions::Positions;
 
 const WORD: usize = 64;
-/// Words that are counted together, and counts that are.
+/// Counts that are counted together.
 const FAN: usize = 16;
 /// How many places a count of each level is of.
-const LEVELS: [usize; 3] = [WORD * FAN, WORD * FAN * FAN, WORD * FAN * FAN * FAN];
+const LEVELS: [usize; 4] = [WORD, WORD * FAN, WORD * FAN * FAN, WORD * FAN * FAN * FAN];
 
 /// Slots in the order of their arrival. Taking one by rank costs a few short scans, whatever the queue's length.
 #[derive(Clone, Debug, Default)]
@@ -50,20 +50,13 @@ impl ReadyQueue {
         if rank >= self.len {
             return None;
         }
+        // Of the whole, then of ever shorter stretches; the last one is a word.
         let (mut stretch, mut rank) = (0, rank);
         for counts in self.counts.iter().rev() {
             (stretch, rank) = descend(counts, stretch * FAN, rank);
         }
-        let mut word = stretch * FAN;
-        loop {
-            let bits = *self.words.get(word)?;
-            let ones = bits.count_ones();
-            if rank < ones {
-                return self.slots.get(word * WORD + select(bits, rank)).copied();
-            }
-            rank -= ones;
-            word += 1;
-        }
+        let bits = *self.words.get(stretch)?;
+        self.slots.get(stretch * WORD + select(bits, rank)).copied()
     }
 
     fn append(&mut self, slot: u32, positions: &mut Positions) {
@@ -98,12 +91,25 @@ impl ReadyQueue {
         // There is room for all that comes until the next time.
         let room = Vec::with_capacity(2 * self.len as usize + 2 * WORD);
         let old = std::mem::replace(&mut self.slots, room);
-        let words = std::mem::take(&mut self.words);
-        self.counts.iter_mut().for_each(Vec::clear);
-        self.len = 0;
-        for (slot, at) in old.into_iter().zip(0..) {
-            if words.get(at / WORD).is_some_and(|word| word >> (at % WORD) & 1 == 1) {
-                self.append(slot, positions);
+        for (stretch, &word) in old.chunks(WORD).zip(&self.words) {
+            let mut bits = word;
+            while let Some(&slot) = stretch.get(bits.trailing_zeros() as usize) {
+                positions.set(slot, self.slots.len());
+                self.slots.push(slot);
+                bits &= bits - 1;
+            }
+        }
+        let len = self.slots.len();
+        self.words.clear();
+        self.words.resize(len / WORD, u64::MAX);
+        if !len.is_multiple_of(WORD) {
+            self.words.push((1 << (len % WORD)) - 1);
+        }
+        for (counts, places) in self.counts.iter_mut().zip(LEVELS) {
+            counts.clear();
+            counts.resize(len / places, places as u32);
+            if !len.is_multiple_of(places) {
+                counts.push((len % places) as u32);
             }
         }
     }
@@ -122,12 +128,23 @@ fn descend(counts: &[u32], start: usize, mut rank: u32) -> (usize, u32) {
     (index, rank)
 }
 
-/// The position of the `rank`-th set bit.
-fn select(mut bits: u64, rank: u32) -> usize {
-    for _ in 0..rank {
-        bits &= bits - 1;
+/// The position of the `rank`-th set bit, of more than `rank` (S. Vigna, "Broadword implementation of rank/select queries",
+/// 2008): which byte it is in is found without a branch.
+fn select(bits: u64, rank: u32) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = ONES << 7;
+    let pairs = bits - ((bits >> 1) & (0x55 * ONES));
+    let nibbles = (pairs & (0x33 * ONES)) + ((pairs >> 2) & (0x33 * ONES));
+    // In each byte, how many bits are set in it and in those below.
+    let sums = ((nibbles + (nibbles >> 4)) & (0x0F * ONES)).wrapping_mul(ONES);
+    let rank = u64::from(rank.min(WORD as u32 - 1));
+    let passed = (((rank * ONES) | HIGHS) - sums) & HIGHS;
+    let below = ((passed >> 7).wrapping_mul(ONES) >> 56).min(7) as u32 * 8;
+    let mut byte = bits >> below;
+    for _ in 0..rank.saturating_sub(((sums << 8) >> below) & 0xFF) {
+        byte &= byte.wrapping_sub(1);
     }
-    bits.trailing_zeros() as usize
+    (below + byte.trailing_zeros()) as usize
 }
 
 #[cfg(test)]
@@ -154,6 +171,16 @@ mod tests {
                 }
                 prop_assert_eq!(queue.len() as usize, list.len());
             }
+        }
+    }
+
+    #[test]
+    fn every_set_bit_is_found_by_its_rank() {
+        let mut words = vec![u64::MAX, 1, 1 << 63, 0x8000_0000_0000_0001, 0x0101_0101_0101_0101, 0xFF << 56];
+        words.extend((1..200u64).map(|number| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        for word in words {
+            let set = (0..WORD).filter(|bit| word >> bit & 1 == 1);
+            set.zip(0..).for_each(|(bit, rank)| assert_eq!(select(word, rank), bit, "{word:x}, {rank}"));
         }
     }
 
