@@ -11,6 +11,7 @@ mod source;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod tests;
+mod turns;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,6 +25,7 @@ pub use selection::Selection;
 pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids, write_ids};
 
 use self::claim::Claiming;
+use self::turns::Turn;
 use super::acquisition::mix;
 use super::pool::PoolCore;
 use super::waiting::closed;
@@ -174,7 +176,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         match change {
             Change::Added(token) => {
                 purse.pool().added(now, token)?;
-                purse.ring();
+                purse.freed_some(now);
             }
             Change::Spent(id) => {
                 purse.pool().removed(&id);
@@ -258,6 +260,7 @@ struct Attempt<S: Store, R: Runtime> {
     wallet: Arc<Wallet<S, R>>,
     purse: Arc<Purse>,
     selector: Selector,
+    turn: Turn,
     target: Amount,
     /// What it holds of the store, by place.
     leases: Vec<(u32, Lease<S, R>)>,
@@ -296,10 +299,12 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let seed = mix(core.secret ^ number);
         let deadline = began + timeout;
         let selector = Selector::new(target, strategy, bounds, seed, began, deadline);
+        let turn = purse.next_turn(target, began);
         Ok(Attempt {
             wallet,
             purse,
             selector,
+            turn,
             target,
             leases: Vec::new(),
             holder,
@@ -312,30 +317,45 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     }
 
     async fn run(mut self) -> Result<Selection<S, R>> {
+        self.give_way().await;
         loop {
             // No pause is long, so who waits soon comes by here.
             if self.wallet.core.room.is_closed() {
                 return Err(closed());
             }
             let now = self.now();
+            let looked = self.purse.freed();
             // The lock ends with the line: no claim is made under it.
             let step = self.selector.poll(&mut self.purse.pool(), now);
             match step {
                 Step::Fetch => self.fetch().await?,
-                Step::Claim(places) => self.claim(places).await?,
+                Step::Claim(places) => {
+                    self.purse.pass_on(now);
+                    self.claim(places).await?;
+                }
                 Step::Verify(places) => self.verify(places).await?,
                 Step::GiveBack(places) => {
                     self.leases.retain(|(place, _)| !places.contains(place));
                     self.tell(Event::GivenBack);
-                    self.purse.ring();
+                    self.purse.freed_some(now);
                 }
                 Step::Pause(time) => {
-                    self.purse.pause(&self.wallet.core.runtime, time).await;
+                    self.purse.pause(&self.wallet.core.runtime, self.turn, Some(looked), time).await;
                     self.tell(Event::Paused);
                 }
                 Step::Done(Verdict::Selected { sum, change }) => return Ok(self.selected(sum, change)),
                 Step::Done(verdict) => return Err(self.failed(verdict)),
             }
+        }
+    }
+
+    /// Where others of this process pause already, it lines up behind them, for a moment at most: what is given back here
+    /// would else be taken by whoever comes as it is, and those who pause would be told of it in vain.
+    async fn give_way(&mut self) {
+        if self.patient && !self.target.is_zero() && self.purse.waiting() > 0 {
+            let (moment, _) = self.wallet.options.bounds.pause;
+            let time = mix(self.wallet.core.secret ^ self.turn.number) % moment.max(1);
+            self.purse.pause(&self.wallet.core.runtime, self.turn, None, time).await;
         }
     }
 
@@ -500,7 +520,9 @@ impl<S: Store, R: Runtime> Drop for Attempt<S, R> {
         let now = self.now();
         self.selector.abandon(&mut self.purse.pool(), now);
         if has {
-            self.purse.ring();
+            self.purse.freed_some(now);
+        } else {
+            self.purse.pass_on(now);
         }
     }
 }

@@ -1,15 +1,13 @@
 //! What the selections of a wallet's currency share in this process.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_channel::oneshot;
-
+use super::turns::{Turn, Turns};
 use crate::Micros;
 use crate::client::{Runtime, runtime};
 use crate::error::{Error, Result};
-use crate::tokens::{Candidates, MAX_TOKEN_BYTES};
+use crate::tokens::{Amount, Candidates, MAX_TOKEN_BYTES};
 
 /// The tokens of a wallet and currency.
 #[derive(Debug)]
@@ -20,8 +18,8 @@ pub(super) struct Purse {
     asking: futures_util::lock::Mutex<()>,
     /// How many pages came.
     pages: AtomicU64,
-    /// Those who pause, in the order in which they began to.
-    bells: Mutex<VecDeque<oneshot::Sender<()>>>,
+    /// Those who pause.
+    turns: Mutex<Turns>,
 }
 
 impl Purse {
@@ -37,7 +35,7 @@ impl Purse {
             pool: Mutex::new(Candidates::new(seed, max_age)),
             asking: futures_util::lock::Mutex::default(),
             pages: AtomicU64::new(0),
-            bells: Mutex::default(),
+            turns: Mutex::default(),
         })
     }
 
@@ -58,30 +56,58 @@ impl Purse {
         self.pages.fetch_add(1, Relaxed);
     }
 
-    /// Pauses for so long, or until something comes free here.
-    pub async fn pause<R: Runtime>(&self, runtime: &R, time: Micros) {
-        let (bell, rung) = oneshot::channel();
-        {
-            let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
-            bells.retain(|bell| !bell.is_canceled());
-            bells.push_back(bell);
-        }
-        runtime::by(runtime, runtime.now() + time, rung).await;
+    /// The turn of one who comes, among those who pause.
+    pub fn next_turn(&self, target: Amount, now: Micros) -> Turn {
+        self.turns().take(target, now)
+    }
+
+    /// How often something came free here.
+    pub fn freed(&self) -> u64 {
+        self.turns().freed()
+    }
+
+    /// Pauses for so long, or until it is called: see [`Turns`]. It looked last when something had come free so often.
+    pub async fn pause<R: Runtime>(&self, runtime: &R, turn: Turn, looked: Option<u64>, time: Micros) {
+        let called = self.turns().pause(turn, looked);
+        let _leaves = Leaves { purse: self, turn };
+        let now = runtime.now();
+        // Something may have come free since it looked.
+        self.pass_on(now);
+        runtime::by(runtime, now + time, called).await;
     }
 
     /// How many pause.
     pub fn waiting(&self) -> usize {
-        let bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.iter().filter(|bell| !bell.is_canceled()).count()
+        self.turns().len()
     }
 
-    /// Something came free: the first who pauses looks again.
-    pub fn ring(&self) {
-        let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(bell) = bells.pop_front() {
-            if bell.send(()).is_ok() {
-                return;
-            }
+    /// Something came free: the first who pauses and for whom it suffices looks again.
+    pub fn freed_some(&self, now: Micros) {
+        self.turns().note_freed();
+        self.pass_on(now);
+    }
+
+    /// Whoever is called has looked, or is there no more: there may be something left for the next.
+    pub fn pass_on(&self, now: Micros) {
+        if self.waiting() > 0 {
+            let free = self.pool().free(now);
+            self.turns().call(now, free);
         }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who pauses, and pauses no more when this is dropped.
+struct Leaves<'a> {
+    purse: &'a Purse,
+    turn: Turn,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.purse.turns().leave(self.turn);
     }
 }

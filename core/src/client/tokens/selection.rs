@@ -156,7 +156,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     fn put_back(&self, places: &[u32]) {
         let now = self.wallet.core.runtime.now();
         self.purse.pool().put_back(now, places);
-        self.purse.ring();
+        self.purse.freed_some(now);
     }
 }
 

@@ -138,6 +138,32 @@ async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
 }
 
 #[tokio::test]
+async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
+    let handle = opened("again");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let patient = || SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    let served = Arc::new(Mutex::new(Vec::new()));
+    let held = wallet.select(5u64, euros()).await.unwrap();
+    let waits = {
+        let (wallet, served) = (wallet.clone(), served.clone());
+        tokio::spawn(async move {
+            let selection = wallet.select(5u64, patient()).await.unwrap();
+            served.lock().unwrap().push("who waited");
+            selection.release().await.unwrap();
+        })
+    };
+    while wallet.statistics().waiting == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    held.release().await.unwrap();
+    let again = wallet.select(5u64, patient()).await.unwrap();
+    served.lock().unwrap().push("who came again");
+    waits.await.unwrap();
+    assert!(again.is_held());
+    assert_eq!(*served.lock().unwrap(), ["who waited", "who came again"]);
+}
+
+#[tokio::test]
 async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     let (handle, other) = (opened("spent"), opened("spent"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
