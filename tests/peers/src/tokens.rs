@@ -10,6 +10,7 @@ use leasehold::tokens::Token;
 use leasehold_servers::{RedisOptions, RedisServer};
 
 use crate::connection::{Connection, Reply};
+use crate::hot_wallets;
 use crate::series::{Pace, Series};
 use crate::{Anyhow, runtime};
 
@@ -19,8 +20,11 @@ const ASK: u64 = 100;
 /// The same over a server.
 const WALLET: u64 = 10_000;
 const ASKS: [u64; 2] = [5, 50];
+/// How often each worker of a hot wallet selects.
+const HOT_TURNS: usize = 40;
 
-type Tokens = leasehold::client::Tokens<NativeStore, leasehold::client::TokioRuntime>;
+/// Tokens of a wallet.
+pub type Tokens = leasehold::client::Tokens<NativeStore, leasehold::client::TokioRuntime>;
 
 /// Measures and writes all figures.
 pub fn measure(pace: Pace) -> Anyhow<()> {
@@ -32,6 +36,13 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         let mut connection = Connection::new(server.port(), 1).await?;
         let mut large = Series::new(format!("memory, {LARGE} tokens, ask {ASK}"), "leasehold");
         let series = |ask: u64, who| Series::new(format!("redis, {WALLET} tokens, ask {ask}"), who);
+        let hot = "redis, 300 tokens, 32 workers that want 384 and hold them 50 ms";
+        let mut waits = Series::new(hot, "leasehold");
+        let mut ideal = Series::new(hot, "perfect queue");
+        let mut selected = Series::new(format!("{hot}: selections that were not refused"), "leasehold");
+        let kept = "redis, 10000 tokens, 32 workers that keep 5 each time: tokens asked for in vain";
+        let mut wasted = Series::new(kept, "leasehold");
+        let turns = pace.count(HOT_TURNS);
         let mut ours = ASKS.map(|ask| series(ask, "leasehold"));
         let mut theirs = ASKS.map(|ask| series(ask, "one request a token"));
         for round in 0..pace.rounds {
@@ -40,9 +51,16 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
                 ours[at].add(selections(&redis, ask, pace.time).await?);
                 theirs[at].add(one_by_one(&mut connection, ask, pace.time).await?);
             }
+            let hot = hot_wallets::hot(&server.url(), turns).await?;
+            waits.add(hot.p95);
+            selected.add(hot.selected);
+            ideal.add(hot_wallets::ideal(turns));
+            wasted.add(hot_wallets::wasted(&server.url(), &format!("kept {round}")).await?);
             eprintln!("tokens: round {} of {}", round + 1, pace.rounds);
         }
         std::iter::once(&large).chain(&ours).chain(&theirs).for_each(|series| series.print("us/selection"));
+        [&waits, &ideal].into_iter().for_each(|series| series.print("ms, p95"));
+        [&selected, &wasted].into_iter().for_each(|series| series.print("%"));
         Ok(())
     })
 }
@@ -51,9 +69,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
 async fn tokens(url: &str, count: u64) -> Anyhow<Tokens> {
     let source = TokensInMemory::default();
     (0..count).for_each(|number| source.add("w", "", Token::new(format!("{number:064x}"), 1u64)));
-    let options =
-        TokensOptions { ttl: 5 * SECOND, settle: 5 * SECOND, max_age: SECOND, ..TokensOptions::default() };
-    let tokens = connect(url, "peers")?.tokens("w", Arc::new(source), options)?;
+    let tokens = tokens_of(url, "w", source)?;
     // Whoever asks for more than there is has seen all of it; and a fresh server grants nothing at first.
     let more = tokens.select(count + 1, SelectOptions::default()).await;
     assert!(more.is_err(), "more than there is");
@@ -61,6 +77,13 @@ async fn tokens(url: &str, count: u64) -> Anyhow<Tokens> {
     let first = SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() };
     tokens.select(1u64, first).await?.release().await?;
     Ok(tokens)
+}
+
+/// The tokens of a wallet, in a process of their own as far as any can tell.
+pub fn tokens_of(url: &str, wallet: &str, source: TokensInMemory) -> Anyhow<Tokens> {
+    let options =
+        TokensOptions { ttl: 5 * SECOND, settle: 5 * SECOND, max_age: SECOND, ..TokensOptions::default() };
+    Ok(connect(url, "peers")?.tokens(wallet, Arc::new(source), options)?)
 }
 
 /// The microseconds of a selection; what it selected is given back outside of that.
