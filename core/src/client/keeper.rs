@@ -183,11 +183,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     fn renewed(&self, vigil: &Vigil, reply: Reply, now: Micros, sent: Micros) {
         match reply {
-            Reply::Renewed { deadline } => vigil.prolong(self.kept_until(sent, now, deadline)),
+            Reply::Renewed { deadline } => vigil.prolong(self.kept_until(sent, now, deadline), now),
             Reply::Claimed { deadline, priority } => {
-                vigil.claim(self.kept_until(sent, now, deadline), priority);
-                // It may end earlier than the task expects.
-                self.keeper.look_by(vigil.term().deadline());
+                self.claimed(vigil, self.kept_until(sent, now, deadline), now, priority);
             }
             Reply::Lost(loss) => return self.lose(vigil, loss),
             // A defect: the deadline stands.
@@ -196,6 +194,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let early = self.runtime.random() % (vigil.interval / JITTER + 1);
         let here = self.lease_clock();
         self.renew_later(vigil, (next_renewal(sent, here, vigil.interval) - early).saturating_sub(here));
+    }
+
+    /// The store says, at its time `at`, that a lease is claimed and ends by `until`, which may be earlier than the task
+    /// expects.
+    pub(super) fn claimed(&self, vigil: &Vigil, until: Micros, at: Micros, priority: i16) {
+        vigil.claim(until, at, priority);
+        self.keeper.look_by(vigil.term().deadline());
     }
 
     fn renew_later(&self, vigil: &Vigil, pause: Micros) {
@@ -272,7 +277,7 @@ mod tests {
         assert_eq!(keeper.rest().unwrap().0, 1_000);
         let round = keeper.round(1_000);
         assert_eq!((fences(&round.expired), round.renewals.len()), (vec![3], 0));
-        early.prolong(3_700);
+        early.prolong(3_700, 0);
         early.renew_at(1_600);
         assert_eq!((keeper.rest().unwrap().0, early.term().deadline()), (1_600, 3_700));
         early.leave();

@@ -203,15 +203,15 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         match reply {
             Reply::Renewed { deadline } => {
                 match &mut self.lock().life {
-                    Life::Alone(term) => term.prolong(self.core.local_deadline(sent, now, deadline)),
-                    Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline)),
+                    Life::Alone(term) => term.prolong(self.core.local_deadline(sent, now, deadline), now),
+                    Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline), now),
                 }
                 Ok(())
             }
             Reply::Claimed { deadline, priority } => {
                 let until = self.core.kept_until(sent, now, deadline);
                 if let Some(vigil) = self.watch() {
-                    vigil.claim(until, priority);
+                    self.core.claimed(&vigil, until, now, priority);
                 }
                 Err(claimed(self.slot(), priority))
             }

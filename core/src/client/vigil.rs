@@ -36,8 +36,8 @@ struct Watched {
 pub(super) struct Term {
     until: Micros,
     ending: Option<Ending>,
-    /// The priority of whoever claims it.
-    claimed: Option<i16>,
+    /// The priority of whoever claims it, and when the store said so, by its own time.
+    claimed: Option<(i16, Micros)>,
 }
 
 /// How a lease ended.
@@ -75,15 +75,18 @@ impl Term {
         if self.ending.is_some() { 0 } else { self.until }
     }
 
-    /// A renewal was granted.
-    pub fn prolong(&mut self, until: Micros) {
-        self.until = self.until.max(until);
-        self.claimed = None;
+    /// A renewal was granted, at the store's time `at`. One whose answer was overtaken by that of a later one, which says
+    /// that the lease is claimed, changes nothing: it ends for its claimant.
+    pub fn prolong(&mut self, until: Micros, at: Micros) {
+        if self.claimed.is_none_or(|(_, since)| since < at) {
+            self.until = self.until.max(until);
+            self.claimed = None;
+        }
     }
 
     /// The priority of whoever claims it, as far as is known here.
     pub fn claimed(&self) -> Option<i16> {
-        self.claimed
+        self.claimed.map(|(priority, _)| priority)
     }
 
     /// The lease has ended, unless it had before: then how.
@@ -119,17 +122,17 @@ impl Vigil {
         self.lock().term
     }
 
-    /// A renewal was granted.
-    pub fn prolong(&self, until: Micros) {
-        self.lock().term.prolong(until);
+    /// A renewal was granted, at the store's time `at`.
+    pub fn prolong(&self, until: Micros, at: Micros) {
+        self.lock().term.prolong(until, at);
     }
 
-    /// It is claimed by one of this priority, and ends by `until`.
-    pub fn claim(&self, until: Micros, priority: i16) {
+    /// It is claimed by one of this priority, as the store says at its time `at`, and ends by `until`.
+    pub fn claim(&self, until: Micros, at: Micros, priority: i16) {
         let bells = {
             let mut watched = self.lock();
             watched.term.until = watched.term.until.min(until);
-            watched.term.claimed = Some(priority);
+            watched.term.claimed = Some((priority, at));
             std::mem::take(&mut watched.claim_bells)
         };
         for bell in bells {
@@ -142,7 +145,7 @@ impl Vigil {
         let (bell, claimed) = oneshot::channel();
         let mut watched = self.lock();
         match watched.term.claimed {
-            Some(priority) => drop(bell.send(Word::Claimed(priority))),
+            Some((priority, _)) => drop(bell.send(Word::Claimed(priority))),
             None if watched.term.ending.is_none() => {
                 watched.claim_bells.retain(|bell| !bell.is_canceled());
                 watched.claim_bells.push(bell);
@@ -257,6 +260,17 @@ mod tests {
         // Of its 3,000 there is a quarter left, less than an interval.
         let late = |until| vigil(1_000, until).next();
         assert_eq!((late(2_900), late(1_500), late(750)), (Some(1_000), Some(500), Some(0)));
+    }
+
+    #[test]
+    fn a_renewal_that_was_answered_late_does_not_outlast_a_claim() {
+        let vigil = vigil(0, 5_000);
+        vigil.claim(2_000, 40, 1);
+        vigil.prolong(6_000, 30);
+        assert_eq!((vigil.term().deadline(), vigil.term().claimed()), (2_000, Some(1)));
+        // The claimant has gone.
+        vigil.prolong(7_000, 50);
+        assert_eq!((vigil.term().deadline(), vigil.term().claimed()), (7_000, None));
     }
 
     #[test]
