@@ -1,4 +1,7 @@
 //! A toy chain: it takes an account's next nonce and no other, keeps a log, and tells late, wrongly or not at all.
+//!
+//! Where leases may be ended early a gate stands before it, that looks at fences: whoever asks there for the next nonce
+//! shows its fence, and from then on nothing of an older one comes in.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,6 +12,7 @@ use leasehold::nonce::Nonce;
 
 use crate::census::Census;
 use crate::history::{History, What};
+use crate::resources::Resources;
 use crate::rng::Rng;
 use crate::world::{Instant, NATURE, World, unpoisoned};
 
@@ -23,6 +27,7 @@ pub struct Chain {
     world: World,
     history: History,
     census: Census,
+    gate: Option<Resources>,
     state: Arc<Mutex<State>>,
 }
 
@@ -41,20 +46,21 @@ pub enum Told {
     Accepted,
     /// The chain expects this nonce.
     Refused(Nonce),
+    /// Another has come to the gate under a newer fence.
+    Late,
 }
 
 impl Chain {
-    /// A chain with these accounts and their first nonces.
+    /// A chain with these accounts and their first nonces, perhaps behind a gate.
     pub fn new(
-        world: &World,
-        history: &History,
-        census: &Census,
+        (world, history, census): (&World, &History, &Census),
+        gate: Option<Resources>,
         rng: Rng,
         accounts: impl Iterator<Item = (String, Nonce)>,
     ) -> Self {
         let accounts = accounts.map(|(account, nonce)| (account, vec![(0, nonce)])).collect();
         let state = Arc::new(Mutex::new(State { accounts, transactions: 0, stormy: true, rng }));
-        Chain { world: world.clone(), history: history.clone(), census: census.clone(), state }
+        Chain { world: world.clone(), history: history.clone(), census: census.clone(), gate, state }
     }
 
     /// Ends the faults.
@@ -74,8 +80,28 @@ impl Chain {
         state.transactions
     }
 
-    /// Sends a transaction. The receiver is cancelled if the sender is told nothing.
-    pub fn send(&self, transaction: u64, account: &str, nonce: Nonce) -> oneshot::Receiver<Told> {
+    /// The next nonce of an account for the holder of this fence, through the gate.
+    ///
+    /// # Errors
+    /// If somebody has come there under a newer one, or the answer is lost.
+    pub async fn read_under(&self, account: &str, fence: u64) -> Result<Nonce, String> {
+        let (there, back, lost) = {
+            let mut state = unpoisoned(&self.state);
+            let lost = state.stormy && state.rng.in_thousand(50);
+            (state.rng.spread(500, 20_000), state.rng.spread(500, 20_000), lost)
+        };
+        self.world.sleep(there).await;
+        if self.gate.as_ref().is_some_and(|gate| !gate.admit(account, fence)) {
+            self.census.count("nonce refused at the gate");
+            return Err("somebody has come under a newer fence".to_owned());
+        }
+        let next = self.next(account);
+        self.world.sleep(back).await;
+        if lost { Err("the node does not answer".to_owned()) } else { Ok(next) }
+    }
+
+    /// Sends a transaction under a fence. The receiver is cancelled if the sender is told nothing.
+    pub fn send(&self, transaction: u64, account: &str, nonce: Nonce, fence: u64) -> oneshot::Receiver<Told> {
         let (tell, told) = oneshot::channel();
         let (flights, silent, back) = {
             let mut state = unpoisoned(&self.state);
@@ -107,7 +133,7 @@ impl Chain {
             let (chain, account, tell) = (self.clone(), account.to_owned(), tell.take());
             self.world.spawn(NATURE, async move {
                 chain.world.sleep(flight).await;
-                let answer = chain.arrive(transaction, &account, nonce, copy > 0);
+                let answer = chain.arrive(transaction, &account, (nonce, fence), copy > 0);
                 chain.world.sleep(back).await;
                 if let Some(tell) = tell {
                     let _ = tell.send(answer);
@@ -117,8 +143,15 @@ impl Chain {
         told
     }
 
-    fn arrive(&self, transaction: u64, account: &str, nonce: Nonce, again: bool) -> Told {
+    fn arrive(&self, transaction: u64, account: &str, (nonce, fence): (Nonce, u64), again: bool) -> Told {
         let now = self.world.now();
+        if self.gate.as_ref().is_some_and(|gate| !gate.admit(account, fence)) {
+            self.census.count("transaction refused at the gate");
+            if !again {
+                self.history.record(now, NATURE, What::Arrived { transaction, accepted: false });
+            }
+            return Told::Late;
+        }
         let mut state = unpoisoned(&self.state);
         let next = state.next(account);
         let accepted = next == nonce;

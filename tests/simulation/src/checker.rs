@@ -7,7 +7,7 @@
 //! | S3 | only the lease in force is renewed, released or resynced |
 //! | S4 | no holder relies on a lease for longer than the store keeps it |
 //! | K1 | nobody else is granted a slot before its last holder, if that is awake, was told that its lease is lost |
-//! | S5 | no nonce of an account is signed under two leases unless the first can never count |
+//! | S5 | no nonce of an account is signed under two leases unless one can never count, as the chain has refused it or the gate before it a fence that is older than one that has come there |
 //! | S6 | a lease is claimed by somebody of higher priority only, is not prolonged while that one waits, and ends for it when its patience does, not before; if it has gone, as before: see [`Thefts`] |
 //! | K3 | the holder of a lease that is claimed is called, and hears of it in time, the first time, if nothing is lost |
 //! | F1 | a resource that checks fences takes no write of a late holder after one of a newer, and refuses no other |
@@ -188,6 +188,8 @@ struct Turn {
     called: Vec<u64>,
     /// All who may claim them. One of these may have left the line again by then.
     thieves: Vec<(Wish, Thief)>,
+    /// The leases that were given back: their holders are called in vain.
+    released: Vec<u64>,
 }
 
 impl Turn {
@@ -196,10 +198,13 @@ impl Turn {
             |fact: &Fact| if let Fact::Called { fences } = fact { fences.clone() } else { Vec::new() };
         let called: Vec<u64> = facts.iter().flat_map(called).collect();
         let thieves = if called.is_empty() { Vec::new() } else { line.thieves() };
-        Turn { called, thieves }
+        Turn { called, thieves, released: Vec::new() }
     }
 
     fn hear(&mut self, fact: &Fact, line: &LineModel) {
+        if let Fact::Released { fence, .. } = fact {
+            self.released.push(*fence);
+        }
         if let Fact::Refused { bid, .. } = fact
             && !self.called.is_empty()
         {
@@ -361,7 +366,8 @@ impl<'a> Judge<'a> {
             What::Signed { transaction, account, nonce, fence } => {
                 let (before, broken) = (self.before_jump, &self.broken);
                 let excused = |fence| fence <= before || broken.contains(&fence);
-                self.signatures.sign(*transaction, account, *nonce, *fence, excused, census)?;
+                let fences = (*fence, self.writes.newest(account));
+                self.signatures.sign(*transaction, (account, *nonce), fences, excused, census)?;
             }
             What::Vanished { transaction } | What::Arrived { transaction, accepted: false } => {
                 self.signatures.died(*transaction);
@@ -423,7 +429,7 @@ impl<'a> Judge<'a> {
         self.free(now, &done.facts)?;
         self.line.begin(done);
         for (fence, ended) in self.thefts.due(now, |holder| self.line.waits(holder)) {
-            if self.store.rob(fence, now, ended, self.rules.doubt_rest) {
+            if self.store.rob(fence, ended, self.rules.doubt_rest) {
                 census.count("lease robbed");
                 self.thefts.rob(fence);
             }
@@ -442,6 +448,13 @@ impl<'a> Judge<'a> {
                     let text =
                         format!("{slot} {fence} was granted {} us before memory could be trusted", end - at);
                     return Err(Breach::new("S11", text));
+                }
+                let earlier = self.store.fence_of(slot);
+                if let Some(ended) = self.thefts.may_have_ended(earlier, now)
+                    && self.store.rob(earlier, ended, self.rules.doubt_rest)
+                {
+                    census.count("lease robbed");
+                    self.thefts.rob(earlier);
                 }
                 self.told(at, slot, *fence)?;
                 if *fence <= self.highest {
@@ -492,6 +505,10 @@ impl<'a> Judge<'a> {
             }
             Fact::Called { fences } => {
                 for &fence in fences {
+                    if turn.released.contains(&fence) {
+                        self.thefts.leave_uncalled(fence);
+                        continue;
+                    }
                     let slot = self.store.slot_of(fence, now).map(str::to_owned);
                     let lease = slot.as_ref().and_then(|slot| self.store.in_force(slot, now));
                     let (Some(slot), Some(lease)) = (slot, lease) else {
@@ -499,7 +516,11 @@ impl<'a> Judge<'a> {
                         return Err(Breach::new("S6", text));
                     };
                     let wanting = turn.thieves.iter().filter(|(wish, _)| wish.is_for(&slot));
-                    self.thefts.call(now, lease, wanting.map(|(_, thief)| thief.clone()).collect())?;
+                    self.thefts.call(
+                        now,
+                        lease,
+                        wanting.map(|(wish, thief)| (thief.clone(), matches!(wish, Wish::Any(_)))).collect(),
+                    )?;
                     let Some(prompt) = self.rules.prompt else { continue };
                     for &(_, process) in
                         self.watched.get(&slot).into_iter().flatten().filter(|w| w.0 == fence)

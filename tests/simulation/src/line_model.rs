@@ -238,6 +238,10 @@ impl LineModel {
             steal: bid.steal,
         };
         let ticket = self.tickets.entry(bid.holder.clone()).or_insert_with(fresh);
+        if !ticket.sure {
+            // It may not have stood there before.
+            ticket.turn = ticket.turn.min(turn(now, bid));
+        }
         (ticket.until, ticket.asked, ticket.sure) = (now + TICKET_LIFE, at, ticket.sure && sure);
         Ok(())
     }

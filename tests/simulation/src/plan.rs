@@ -58,6 +58,9 @@ pub enum Scene {
     Locks,
     /// The same, and thieves do not wait for the end of leases.
     Thefts,
+    /// They lease accounts of a pool, thieves do not wait for the end of leases, and a gate before the chain looks at
+    /// fences.
+    Robberies,
     /// They charge limits.
     Limits,
     /// They select tokens.
@@ -205,6 +208,7 @@ impl Plan {
             Scene::Pools => plan,
             Scene::Locks => Plan::of_locks(rng, plan),
             Scene::Thefts => Plan::of_thefts(rng, plan),
+            Scene::Robberies => Plan::of_robberies(rng, plan),
             Scene::Limits => Plan::of_limits(rng, plan),
             Scene::Tokens => Plan::of_tokens(rng, plan),
         }
@@ -245,15 +249,31 @@ impl Plan {
     /// The same with thieves who do not wait for the end of leases. In some of these worlds all messages arrive: there
     /// every holder that listens is told in time.
     fn of_thefts(rng: &mut Rng, plan: Plan) -> Self {
-        use Misfortune::{Crash, Pause};
         let mut plan = Plan::of_locks(rng, plan);
         plan.names.truncate(2);
-        plan.factor = *rng.pick(&[0.0, 0.03, 0.2, 0.6]);
-        if rng.in_thousand(400) {
-            plan.misfortunes.retain(|kind| [Crash, Pause].contains(kind));
-            plan.odds = Odds { slow: plan.odds.slow, ..Odds::default() };
-        }
+        plan.haste(rng);
         plan
+    }
+
+    /// The same with such thieves, who take accounts. Of what is under way as they do, the gate takes nothing any more:
+    /// an account need not rest for that.
+    fn of_robberies(rng: &mut Rng, mut plan: Plan) -> Self {
+        plan.scene = Scene::Robberies;
+        plan.accounts.truncate(2);
+        plan.workers = rng.between(2, 4) as usize;
+        plan.mixed = false;
+        plan.pool.doubt_rest = *rng.pick(&[0, 0, plan.pool.doubt_rest]);
+        plan.haste(rng);
+        plan
+    }
+
+    fn haste(&mut self, rng: &mut Rng) {
+        use Misfortune::{Crash, Pause};
+        self.factor = *rng.pick(&[0.0, 0.03, 0.2, 0.6]);
+        if rng.in_thousand(400) {
+            self.misfortunes.retain(|kind| [Crash, Pause].contains(kind));
+            self.odds = Odds { slow: self.odds.slow, ..Odds::default() };
+        }
     }
 
     /// Whether no message is ever lost or late, and nobody is cut off.

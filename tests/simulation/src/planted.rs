@@ -260,6 +260,29 @@ pub const OF_THEFTS: [Planted; 8] = [
     },
 ];
 
+/// Those that are found in worlds in which such thieves take accounts.
+pub const OF_ROBBERIES: [Planted; 4] = [
+    Planted { name: "gate that looks at no fence", fault: PlantedFault::CarelessResource },
+    Planted {
+        name: "nonce of a robbed account trusted",
+        fault: Script(&[(
+            "if s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])",
+            "if s[19] == '' and s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])",
+        )]),
+    },
+    Planted {
+        name: "thief of any account that does not wait as long as it said",
+        fault: Script(&[(
+            "end_at(s, math.min(s[10], now + card.steal))",
+            "end_at(s, math.min(s[10], now + floor(card.steal / 2)))",
+        )]),
+    },
+    Planted {
+        name: "robbed holder tells what became of the thief's nonce",
+        fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
+    },
+];
+
 /// Those that are found in worlds in which limits are charged.
 pub const OF_LIMITS: [Planted; 24] = [
     Planted {
@@ -508,6 +531,7 @@ mod tests {
             .iter()
             .chain(&OF_LOCKS)
             .chain(&OF_THEFTS)
+            .chain(&OF_ROBBERIES)
             .chain(&OF_LIMITS)
             .chain(&OF_TOKENS)
             .chain(&OF_QUORUMS)

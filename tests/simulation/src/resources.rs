@@ -1,4 +1,4 @@
-//! What locks guard: a resource for each name, which looks at the fences of those who write.
+//! What locks and accounts guard: a resource for each name, which looks at the fences of those who write.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -29,15 +29,18 @@ impl Resources {
         let (resources, name) = (self.clone(), name.to_owned());
         self.world.spawn(NATURE, async move {
             resources.world.sleep(flight).await;
-            let accepted = resources.careless || {
-                let mut guards = unpoisoned(&resources.guards);
-                guards.entry(name.clone()).or_default().admit(fence).is_ok()
-            };
-            resources.history.record(
-                resources.world.now(),
-                NATURE,
-                What::Wrote { slot: name, fence, accepted },
-            );
+            resources.admit(&name, fence);
         });
+    }
+
+    /// Something arrives that is done under a fence; whether it is taken.
+    pub fn admit(&self, name: &str, fence: u64) -> bool {
+        let accepted = self.careless || {
+            let mut guards = unpoisoned(&self.guards);
+            guards.entry(name.to_owned()).or_default().admit(fence).is_ok()
+        };
+        let wrote = What::Wrote { slot: name.to_owned(), fence, accepted };
+        self.history.record(self.world.now(), NATURE, wrote);
+        accepted
     }
 }

@@ -104,7 +104,9 @@ fn play<S: LimitStore>(
     ground: Ground<S>,
 ) -> Run {
     let Ground { store, network, records, told_within, resources } = ground;
-    let chain = Chain::new(&world, &history, census, rng.fork(2), plan.accounts.iter().cloned());
+    let gate = (plan.scene == Scene::Robberies).then(|| resources.clone());
+    let accounts = plan.accounts.iter().cloned();
+    let chain = Chain::new((&world, &history, census), gate, rng.fork(2), accounts);
     let state = Mutex::new(SiteState::new(rng.fork(3)));
     // The other scenes draw as they did.
     let source = SimSource::new(&world, &history, &plan.tokens, rng.clone().fork(5));
@@ -139,14 +141,14 @@ fn play<S: LimitStore>(
     history.record(world.now(), NATURE, What::Calm);
     left_over(&site);
     match plan.scene {
-        Scene::Pools => go_on(&site),
+        Scene::Pools | Scene::Robberies => go_on(&site),
         Scene::Locks | Scene::Thefts => locking::go_on(&site),
         Scene::Limits => limiting::go_on(&site),
         Scene::Tokens => selecting::go_on(&site),
     }
     world.run_until(plan.storm + CALM + GOING_ON);
     match plan.scene {
-        Scene::Pools => audit(&site),
+        Scene::Pools | Scene::Robberies => audit(&site),
         Scene::Locks | Scene::Thefts => locking::audit(&site),
         Scene::Limits => limiting::audit(&site),
         Scene::Tokens => selecting::audit(&site),
@@ -158,7 +160,7 @@ fn play<S: LimitStore>(
         }
     }
     let left: Vec<String> = match plan.scene {
-        Scene::Pools => Vec::new(),
+        Scene::Pools | Scene::Robberies => Vec::new(),
         Scene::Locks | Scene::Thefts | Scene::Tokens => records(),
         // What is used for good is kept for good.
         Scene::Limits => records().into_iter().filter(|record| !record.contains(":limit:l:")).collect(),
@@ -269,7 +271,7 @@ async fn inspect<S: LimitStore>(
     if nonce != Some(next) {
         return Err(format!("the lease has nonce {nonce:?}, the chain expects {next}"));
     }
-    let told = site.chain.send(site.chain.sign(), slot, next).await;
+    let told = site.chain.send(site.chain.sign(), slot, next, lease.fence()).await;
     if told != Ok(Told::Accepted) {
         return Err(format!("the chain says {told:?} to {next}"));
     }

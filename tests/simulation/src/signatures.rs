@@ -1,4 +1,5 @@
-//! What was signed with the nonces of accounts, and whether it can still count (rule S5).
+//! What was signed with the nonces of accounts, and whether it can still count (rule S5). Where a gate looks at fences,
+//! nothing can that it has not taken when somebody comes there under a newer one.
 
 use std::collections::HashMap;
 
@@ -27,20 +28,25 @@ enum Fate {
 }
 
 impl Signatures {
-    /// A transaction was signed under the lease of a fence. Some leases are excused.
+    /// A transaction was signed under the lease of a fence, when the newest that had come to the gate was `admitted`.
+    /// Some leases are excused.
     pub fn sign(
         &mut self,
         number: u64,
-        account: &str,
-        nonce: u64,
-        fence: u64,
+        (account, nonce): (&str, u64),
+        (fence, admitted): (u64, u64),
         excused: impl Fn(u64) -> bool,
         census: &Census,
     ) -> Result<(), Breach> {
         let earlier = self.signed.entry((account.to_owned(), nonce)).or_default();
         let clash = earlier.iter().find_map(|other| {
             let transaction = self.transactions.get(other)?;
-            let counts = transaction.fate != Fate::Dead && transaction.fence != fence;
+            let counts = match transaction.fate {
+                Fate::Open => transaction.fence >= admitted,
+                Fate::Dead => false,
+                Fate::Accepted => true,
+            };
+            let counts = counts && transaction.fence != fence && fence >= admitted;
             counts.then_some((*other, transaction.fence, transaction.fate))
         });
         if !earlier.is_empty() {

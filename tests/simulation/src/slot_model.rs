@@ -79,9 +79,9 @@ impl SlotModel {
     }
 
     /// A lease ended for its claimant at the store's time `ended`; whether it would have lasted.
-    pub fn rob(&mut self, fence: u64, now: u64, ended: u64, doubt_rest: u64) -> bool {
+    pub fn rob(&mut self, fence: u64, ended: u64, doubt_rest: u64) -> bool {
         let robbed = self.slots.values_mut().find(|state| state.leased && state.fence == fence);
-        let Some(state) = robbed.filter(|state| state.deadline > now) else { return false };
+        let Some(state) = robbed.filter(|state| state.deadline > ended) else { return false };
         state.leased = false;
         if state.told {
             state.doubt = true;

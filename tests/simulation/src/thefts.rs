@@ -3,7 +3,9 @@
 //!
 //! A thief *claims* a lease of lower priority that is in its way, which its holder is told. The lease ends then when the
 //! thief's patience does, if the thief still waits; if it does not, the lease is as it was before. Of whom a lease is
-//! claimed that is granted to one of several who wait, nobody is told: then it may be any of those who steal.
+//! claimed that is granted to one of several who wait, nobody is told: then it may be any of those who steal. Of slots
+//! of any kind nobody is told whether a claimant has been served otherwise as the lease came due: then it has ended for
+//! certain only when the slot is granted anew.
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,6 +61,8 @@ struct Claim {
     by: Vec<Thief>,
     /// The store time at which it ends for them.
     ends: u64,
+    /// Whether they may have been served otherwise by then.
+    open: bool,
 }
 
 #[derive(Debug)]
@@ -89,7 +93,7 @@ impl Thefts {
     pub fn due(&mut self, now: u64, waits: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
         let mut ended = Vec::new();
         self.claims.retain(|&fence, claim| {
-            let due = claim.ends <= now;
+            let due = claim.ends <= now && !claim.open;
             if due && claim.by.iter().any(|thief| waits(&thief.holder)) {
                 ended.push((fence, claim.ends));
             }
@@ -97,6 +101,12 @@ impl Thefts {
         });
         ended.sort_unstable();
         ended
+    }
+
+    /// When a lease that may have ended for its claimant did so at the earliest.
+    pub fn may_have_ended(&self, fence: u64, now: u64) -> Option<u64> {
+        let claim = self.claims.get(&fence).filter(|claim| claim.open && claim.ends <= now)?;
+        Some(claim.ends)
     }
 
     /// A lease ended early, that would have lasted.
@@ -130,22 +140,28 @@ impl Thefts {
             return Err(Breach::new("S6", format!("{thief:?} takes the place of {rival:?}")));
         }
         self.uncalled.insert(lease.fence);
-        self.put(now, lease.fence, vec![thief.clone()]);
+        self.put(now, lease.fence, vec![thief.clone()], false);
         Ok(())
     }
 
-    /// The holder of a lease was called, for one of these.
-    pub fn call(&mut self, now: u64, lease: InForce, thieves: Vec<Thief>) -> Result<(), Breach> {
+    /// The holder of a lease was called, for one of these; with each, whether it wants slots of any kind.
+    pub fn call(&mut self, now: u64, lease: InForce, thieves: Vec<(Thief, bool)>) -> Result<(), Breach> {
         if self.uncalled.remove(&lease.fence) {
             return Ok(());
         }
-        let above: Vec<Thief> = thieves.into_iter().filter(|thief| thief.priority > lease.priority).collect();
+        let (above, any): (Vec<Thief>, Vec<bool>) =
+            thieves.into_iter().filter(|(thief, _)| thief.priority > lease.priority).unzip();
         if above.is_empty() {
             let text = format!("the holder of {lease:?} is told to yield to nobody");
             return Err(Breach::new("S6", text));
         }
-        self.put(now, lease.fence, above);
+        self.put(now, lease.fence, above, any.contains(&true));
         Ok(())
+    }
+
+    /// A holder has let go of its lease in the same turn.
+    pub fn leave_uncalled(&mut self, fence: u64) {
+        self.uncalled.remove(&fence);
     }
 
     /// All have been called who are to be.
@@ -222,9 +238,9 @@ impl Thefts {
         late.into_iter().map(|one| (one.fence, one.process, one.since)).collect()
     }
 
-    fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>) {
+    fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>, open: bool) {
         let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
-        self.claims.insert(fence, Claim { by, ends: now.saturating_add(patience) });
+        self.claims.insert(fence, Claim { by, ends: now.saturating_add(patience), open });
     }
 }
 
@@ -269,11 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn of_any_slot_it_shows_later_whether_its_lease_ended_early() {
+        let mut thefts = Thefts::default();
+        thefts.call(10, LEASE, vec![(thief("1", 1), true)]).expect("a higher one");
+        assert_eq!(thefts.due(110, |_| true), []);
+        assert_eq!((thefts.may_have_ended(7, 109), thefts.may_have_ended(7, 110)), (None, Some(110)));
+        let told = claimed(&thief("1", 1)).expect("claimed");
+        assert_eq!(told.may_have_ended(7, 110), None, "that is known");
+    }
+
+    #[test]
     fn what_is_claimed_is_called_and_not_prolonged() {
         let mut thefts = Thefts::default();
         thefts.claim(10, &thief("1", 1), LEASE, 200, |_| true).expect("claimed");
         assert!(thefts.end().is_err(), "nobody was called");
-        assert!(thefts.call(10, LEASE, vec![thief("2", 0)]).is_err(), "for nobody");
+        assert!(thefts.call(10, LEASE, vec![(thief("2", 0), false)]).is_err(), "for nobody");
         let claimed = || claimed(&thief("1", 1)).expect("claimed");
         assert!(claimed().renew(7, |_| true).is_err());
         claimed().renew(7, |_| false).expect("the claimant has gone");

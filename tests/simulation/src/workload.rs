@@ -99,7 +99,7 @@ struct Member<S: LimitStore> {
 
 /// Starts a process and its workers.
 pub fn start<S: LimitStore>(site: &Arc<Site<S>>) -> ProcessId {
-    if site.plan.scene != Scene::Pools {
+    if !matches!(site.plan.scene, Scene::Pools | Scene::Robberies) {
         let rng = unpoisoned(&site.state).rng.fork(0);
         return match site.plan.scene {
             Scene::Limits => limiting::start(site, rng),
@@ -111,7 +111,8 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>) -> ProcessId {
     let mut rng = unpoisoned(&site.state).rng.fork(process as u64);
     let shared = site.clone();
     site.world.spawn(process, async move {
-        let reads = rng.in_thousand(800);
+        // What the library reads by itself it does not read under a fence.
+        let reads = rng.in_thousand(800) && shared.plan.scene != Scene::Robberies;
         let options = shared.plan.options(&mut rng);
         let Some(pool) = open(&shared, process, options, reads).await else { return };
         unpoisoned(&shared.state).pools.insert(process, pool.clone());
@@ -183,10 +184,11 @@ impl<S: LimitStore> Member<S> {
         } else if rng.in_thousand(100) {
             options.count = Some(2);
         }
-        if rng.in_thousand(200) {
+        let hasty = plan.factor < 1.0;
+        if rng.in_thousand(if hasty { 700 } else { 200 }) {
             options.priority = Some(*rng.pick(&[-1, 1, 2]));
-            // Such a thief waits for the end of leases: two never hold a slot.
-            options.steal = (options.slots.is_none() && rng.in_thousand(700)).then_some(1.0);
+            // One that waits for the end of leases lets two never hold a slot.
+            options.steal = (options.slots.is_none() && rng.in_thousand(700)).then_some(plan.factor);
         }
         let acquire = unpoisoned(&site.state).next_acquire();
         let record = |what| site.history.record(site.world.now(), self.process, what);
@@ -293,7 +295,11 @@ impl<S: LimitStore> Member<S> {
         if self.reads {
             return false;
         }
-        match self.site.chain.read(lease.slot()).await {
+        let read = match self.site.plan.scene {
+            Scene::Robberies => self.site.chain.read_under(lease.slot(), lease.fence()).await,
+            _ => self.site.chain.read(lease.slot()).await,
+        };
+        match read {
             Ok(nonce) => lease.resync(nonce, false).await.is_ok(),
             Err(_) => false,
         }
@@ -326,7 +332,7 @@ impl<S: LimitStore> Member<S> {
             lease.unused();
             return None;
         }
-        let told = site.chain.send(transaction, &account, nonce);
+        let told = site.chain.send(transaction, &account, nonce, fence);
         // Until it is told, it may be in: whoever drops the lease now leaves the nonce in doubt.
         lease.unknown();
         let patience = site.world.sleep(rng.spread(20_000, 2_500_000));

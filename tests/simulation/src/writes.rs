@@ -10,6 +10,11 @@ use crate::checker::Breach;
 pub struct Writes(HashMap<String, u64>);
 
 impl Writes {
+    /// The newest fence that a resource has accepted; 0 for none.
+    pub fn newest(&self, slot: &str) -> u64 {
+        self.0.get(slot).copied().unwrap_or_default()
+    }
+
     /// A write under a fence arrived.
     pub fn write(&mut self, slot: &str, fence: u64, accepted: bool, census: &Census) -> Result<(), Breach> {
         let newest = self.0.entry(slot.to_owned()).or_default();

@@ -20,6 +20,8 @@ const SEEDS: u64 = 150;
 const SEEDS_OF_LOCKS: u64 = 100;
 /// The same of worlds in which thieves do not wait for the end of leases.
 const SEEDS_OF_THEFTS: u64 = 60;
+/// The same of worlds in which such thieves take accounts.
+const SEEDS_OF_ROBBERIES: u64 = 60;
 /// The same of worlds in which a majority of servers grants locks.
 const SEEDS_OF_QUORUMS: u64 = 40;
 /// The same of worlds in which limits are charged.
@@ -114,6 +116,21 @@ const KINDS_OF_THEFTS: [&str; 10] = [
     "restart without data",
     TWO_AT_ONCE,
 ];
+/// The same of worlds in which such thieves take accounts.
+const KINDS_OF_ROBBERIES: [&str; 12] = [
+    "clock set back",
+    "crash",
+    "late write refused",
+    "lease robbed",
+    "leases yielded",
+    "nonce refused at the gate",
+    "nonce signed again",
+    "promotion",
+    "restart without data",
+    "told of a claimant",
+    "transaction refused at the gate",
+    TWO_AT_ONCE,
+];
 /// What only happens where thieves do not wait for the end of leases.
 const TWO_AT_ONCE: &str = "two hold a name";
 
@@ -154,6 +171,11 @@ fn worlds_of_locks_break_no_rule() {
 #[test]
 fn worlds_of_hasty_thieves_break_no_rule_and_two_hold_a_name_in_them() {
     play(Scene::Thefts, SEEDS_OF_THEFTS, &KINDS_OF_THEFTS);
+}
+
+#[test]
+fn worlds_of_robbed_accounts_break_no_rule_and_two_hold_one_in_them() {
+    play(Scene::Robberies, SEEDS_OF_ROBBERIES, &KINDS_OF_ROBBERIES);
 }
 
 /// The same of worlds in which tokens are selected.
@@ -307,7 +329,8 @@ fn play(scene: Scene, usual: u64, kinds: &[&str]) {
             all
         });
     assert!(found.is_empty(), "{} worlds broke a rule\n{heads}\n{}", found.len(), found[0].1);
-    assert!(scene == Scene::Thefts || census.of(TWO_AT_ONCE) == 0, "two hold a name at once");
+    let hasty = matches!(scene, Scene::Thefts | Scene::Robberies);
+    assert!(hasty || census.of(TWO_AT_ONCE) == 0, "two hold a name at once");
     if count >= usual {
         let missing: Vec<_> = kinds.iter().filter(|kind| census.of(kind) == 0).collect();
         assert!(missing.is_empty(), "never happened: {missing:?}");
@@ -316,7 +339,7 @@ fn play(scene: Scene, usual: u64, kinds: &[&str]) {
 
 #[test]
 fn a_seed_gives_one_world() {
-    for scene in [Scene::Pools, Scene::Locks, Scene::Thefts, Scene::Limits, Scene::Tokens] {
+    for scene in [Scene::Pools, Scene::Locks, Scene::Thefts, Scene::Robberies, Scene::Limits, Scene::Tokens] {
         for redis in [false, true] {
             let digest = || format!("{:?}", run(7, scene, redis, None, &Census::default()).events);
             assert!(digest() == digest(), "two worlds from one seed");
@@ -333,10 +356,11 @@ fn planted_bugs_are_found() {
     let pools = planted::OF_POOLS.map(|bug| (Some(Scene::Pools), bug));
     let locks = planted::OF_LOCKS.map(|bug| (Some(Scene::Locks), bug));
     let thefts = planted::OF_THEFTS.map(|bug| (Some(Scene::Thefts), bug));
+    let robberies = planted::OF_ROBBERIES.map(|bug| (Some(Scene::Robberies), bug));
     let limits = planted::OF_LIMITS.map(|bug| (Some(Scene::Limits), bug));
     let tokens = planted::OF_TOKENS.map(|bug| (Some(Scene::Tokens), bug));
     let quorums = planted::OF_QUORUMS.map(|bug| (None, bug));
-    let bugs = [&pools[..], &locks, &thefts, &limits, &tokens, &quorums].concat();
+    let bugs = [&pools[..], &locks, &thefts, &robberies, &limits, &tokens, &quorums].concat();
     in_parallel(|| {
         while let Some(&(scene, bug)) = bugs.get(next.fetch_add(1, Relaxed) as usize) {
             match hunt(scene, bug) {
