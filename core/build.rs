@@ -16,7 +16,7 @@ const SCRIPTS: [(&str, &[&str]); 2] = [
             "lease", "seldom", "reply",
         ],
     ),
-    ("limits", &["ledger", "refill", "cells", "sums", "verdict"]),
+    ("limits", &["ledger", "refill", "cells", "sums", "recall", "spend", "verdict"]),
 ];
 
 fn main() -> io::Result<()> {

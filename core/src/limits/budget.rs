@@ -1,15 +1,15 @@
 //! A budget for each period of the calendar.
 
-use super::Amount;
 use super::lifetime::fits;
 use super::record::{Judged, Lasts};
+use super::standing::Standing;
+use super::{Amount, REMEMBERED};
 use crate::Micros;
 
-/// What is used of the period that ends then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is used of a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
-    ends: Micros,
-    used: Amount,
+    pub standing: Standing,
 }
 
 /// So long, from then on.
@@ -22,7 +22,7 @@ pub(super) struct Calendar {
 impl Budget {
     /// What is used of the period that it is now. A period that began under another rule goes on to its end.
     pub fn at(self, calendar: Calendar, now: Micros) -> Self {
-        if now < self.ends {
+        if now < self.standing.ends() {
             return self;
         }
         let Calendar { period, offset } = calendar;
@@ -30,35 +30,32 @@ impl Budget {
             Some(since) => (since / period + 1) * period + offset,
             None => offset,
         };
-        Budget { ends, used: Amount::ZERO }
+        Budget { standing: Standing::of_period(ends) }
     }
 
-    pub fn judge(self, max: Amount, now: Micros, cost: Amount) -> Judged {
-        let allowed = fits(self.used, max, cost);
-        let left = self.ends - now;
+    pub fn judge(&self, max: Amount, now: Micros, cost: Amount) -> Judged {
+        let used = self.standing.used();
+        let allowed = fits(used, max, cost);
+        let left = self.standing.ends() - now;
         Judged {
             allowed,
-            remaining: max.saturating_sub(self.used),
+            remaining: max.saturating_sub(used),
             retry: if allowed { Some(0) } else { (cost <= max).then_some(left) },
-            reset: Some(if self.used == Amount::ZERO { 0 } else { left }),
+            reset: Some(if used == Amount::ZERO { 0 } else { left }),
         }
     }
 
-    pub fn charge(&mut self, cost: Amount) {
-        self.used = self.used.checked_add(cost).unwrap_or(Amount::MAX);
+    pub fn is_empty(&self) -> bool {
+        self.standing.used() == Amount::ZERO
     }
 
-    /// Gives back what was charged in this period: with the one before ended the epoch of its reservations.
-    pub fn give_back(&mut self, cost: Amount) {
-        self.used = self.used.saturating_sub(cost);
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.used == Amount::ZERO
-    }
-
-    /// How long the record is needed.
-    pub fn lasts(self, now: Micros) -> Lasts {
-        Lasts::After(if self.is_empty() { 0 } else { self.ends - now })
+    /// How long the record is needed. One of which everything was given back says so to those who have seen it used.
+    pub fn lasts(&self, now: Micros) -> Lasts {
+        let left = self.standing.ends() - now;
+        Lasts::After(match (self.standing.is_blank(), self.is_empty()) {
+            (true, _) => 0,
+            (false, true) => left.min(REMEMBERED),
+            (false, false) => left,
+        })
     }
 }

@@ -1,7 +1,10 @@
 //! What travels to a ledger in one piece, and back.
 
-use super::{Reply, Request};
+use rustc_hash::FxHashSet;
+
+use super::{Charge, Reply, Request, Standing};
 use crate::Micros;
+use crate::id::Name;
 use crate::slots::Lane;
 
 /// Requests that travel together and are performed as one, in order.
@@ -11,8 +14,45 @@ pub struct Envelope {
     pub lane: Option<Lane>,
     /// The last wall-clock time of the store at which it may be performed; later, it changes nothing.
     pub not_after: Option<Micros>,
+    /// What the sender has seen of limits of money that the requests charge.
+    pub seen: Vec<Seen>,
     /// 1 to [`super::MAX_REQUESTS`].
     pub requests: Vec<Request>,
+}
+
+/// How a limit stood when a client last heard of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The letter of its kind, by which records are apart: `b` for a budget, `l` for a lifetime.
+    pub kind: char,
+    /// Its name.
+    pub limit: Name,
+    /// How it stood.
+    pub standing: Standing,
+}
+
+/// When and on what server an envelope is performed.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The server's wall clock.
+    pub wall: Micros,
+    /// What changes when the server restarts or is promoted (Redis: its replication id).
+    pub incarnation: &'a str,
+}
+
+impl Envelope {
+    /// The limits of money that its requests charge, each once, in order.
+    pub(crate) fn of_money(&self) -> Vec<(char, &Name)> {
+        let mut limits = Vec::new();
+        let mut known = FxHashSet::default();
+        for Charge { limit, rule, .. } in self.requests.iter().flat_map(|request| &request.charges) {
+            let limit = (rule.letter(), limit);
+            if rule.is_of_money() && known.insert(limit) {
+                limits.push(limit);
+            }
+        }
+        limits
+    }
 }
 
 /// The answer to an envelope.
@@ -34,4 +74,7 @@ pub struct Performed {
     pub now: Micros,
     /// One for each request.
     pub replies: Vec<Reply>,
+    /// How each limit of money stands that the envelope charges, in the order in which it names them first; nothing of one
+    /// that was not looked at, or never used.
+    pub standings: Vec<Option<Standing>>,
 }

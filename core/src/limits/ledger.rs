@@ -6,8 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::record::{Draft, Judged, Record, milliseconds};
 use super::reservation::{Part, Reservation, State};
+use super::standing::{Birth, Standing};
 use super::{
-    Act, Amount, Answer, Charge, Envelope, LANE_GRACE, Performed, Reply, Request, Settlement, Verdict,
+    Act, Amount, Answer, Charge, Envelope, LANE_GRACE, Moment, Performed, Reply, Request, Seen, Settlement,
+    Verdict,
 };
 use crate::Micros;
 use crate::id::Name;
@@ -43,6 +45,21 @@ struct Entry {
     noted: Option<u64>,
 }
 
+/// What an envelope brings along: when and where it is performed, and what its sender has seen.
+struct Sight<'a> {
+    wall: Micros,
+    birth: Birth,
+    /// The limits of money that it charges.
+    seen: FxHashMap<Key, View<'a>>,
+}
+
+enum View<'a> {
+    /// The limit has not been looked at.
+    Fresh(Option<&'a Standing>),
+    /// It has been; `elsewhere` if what was seen of it was of another birth.
+    Taken { elsewhere: bool },
+}
+
 /// The last answer of a lane.
 #[derive(Clone, Debug)]
 struct Kept {
@@ -54,8 +71,9 @@ struct Kept {
 }
 
 impl Ledger {
-    /// Performs an envelope at this time of the store's wall clock.
-    pub fn apply(&mut self, wall: Micros, envelope: &Envelope) -> Answer {
+    /// Performs an envelope at this moment.
+    pub fn apply(&mut self, moment: Moment<'_>, envelope: &Envelope) -> Answer {
+        let wall = moment.wall;
         self.sweep(wall);
         if let Some(answer) = envelope.lane.and_then(|lane| self.recall(lane, wall)) {
             return answer;
@@ -63,8 +81,12 @@ impl Ledger {
         if envelope.not_after.is_some_and(|last| wall > last) {
             return Answer::Stale { now: wall };
         }
-        let replies = envelope.requests.iter().map(|request| self.perform(wall, request)).collect();
-        let performed = Performed { now: wall, replies };
+        let of_money = envelope.of_money();
+        let mut sight = Sight::new(moment, envelope, &of_money);
+        let replies = envelope.requests.iter().map(|request| self.perform(&mut sight, request)).collect();
+        let told = |limit: &(char, &Name)| self.told(&sight, *limit);
+        let standings = of_money.iter().map(told).collect();
+        let performed = Performed { now: wall, replies, standings };
         if let Some(Lane { client, number, sequence }) = envelope.lane {
             let until = envelope.not_after.unwrap_or(wall) + LANE_GRACE;
             let gone = gone(wall, until);
@@ -76,10 +98,11 @@ impl Ledger {
         Answer::Performed(performed)
     }
 
-    /// Performs one request that came without an envelope.
+    /// Performs one request that came without an envelope, on a server that forgets nothing.
     pub fn apply_one(&mut self, wall: Micros, request: &Request) -> Reply {
         self.sweep(wall);
-        self.perform(wall, request)
+        let mut sight = Sight { wall, birth: Birth::new(wall, ""), seen: FxHashMap::default() };
+        self.perform(&mut sight, request)
     }
 
     /// How many limits have a record, and how many reservations have not been forgotten.
@@ -97,36 +120,36 @@ impl Ledger {
         }
     }
 
-    fn perform(&mut self, wall: Micros, request: &Request) -> Reply {
+    fn perform(&mut self, sight: &mut Sight<'_>, request: &Request) -> Reply {
         let charges = &request.charges;
         match request.act {
-            Act::Take => Reply::Judged(self.take(wall, charges, true, None)),
-            Act::Peek => Reply::Judged(self.take(wall, charges, false, None)),
-            Act::Reserve { id, ttl } => Reply::Judged(self.take(wall, charges, true, Some((id, ttl)))),
-            Act::Commit { id } => Reply::Settled(self.settle(wall, charges, id, false)),
-            Act::GiveBack { id } => Reply::Settled(self.settle(wall, charges, id, true)),
-            Act::Refund => Reply::Judged(self.refund(wall, charges)),
+            Act::Take => Reply::Judged(self.take(sight, charges, true, None)),
+            Act::Peek => Reply::Judged(self.take(sight, charges, false, None)),
+            Act::Reserve { id, ttl } => Reply::Judged(self.take(sight, charges, true, Some((id, ttl)))),
+            Act::Commit { id } => Reply::Settled(self.settle(sight, charges, id, false)),
+            Act::GiveBack { id } => Reply::Settled(self.settle(sight, charges, id, true)),
+            Act::Refund => Reply::Judged(self.refund(sight, charges)),
             Act::Reset => {
-                charges.iter().for_each(|charge| self.forget(&key(charge)));
+                charges.iter().for_each(|charge| self.reset(sight, charge));
                 let nothing = charges.iter().map(|charge| Charge { cost: Amount::ZERO, ..charge.clone() });
-                Reply::Judged(self.take(wall, &nothing.collect::<Vec<_>>(), false, None))
+                Reply::Judged(self.take(sight, &nothing.collect::<Vec<_>>(), false, None))
             }
         }
     }
 
     fn take(
         &mut self,
-        wall: Micros,
+        sight: &mut Sight<'_>,
         charges: &[Charge],
         charged: bool,
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
-        let mut drafts: Vec<Draft> = charges.iter().map(|charge| self.draft(wall, charge)).collect();
+        let mut drafts: Vec<Draft> = charges.iter().map(|charge| self.draft(sight, charge)).collect();
         let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
         if !charged || !allowed() {
             let said = verdict(drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost)));
             if charged {
-                self.turn(wall, drafts, charges);
+                self.turn(sight.wall, drafts, charges);
             }
             return said;
         }
@@ -134,6 +157,7 @@ impl Ledger {
         for (draft, charge) in drafts.iter_mut().zip(charges) {
             draft.charge(charge.cost, ttl);
         }
+        let wall = sight.wall;
         if let Some((id, ttl)) = reservation {
             let until = wall + ttl;
             let part = |(draft, charge): (&mut Draft, &Charge)| Part {
@@ -162,18 +186,27 @@ impl Ledger {
         }
     }
 
-    fn refund(&mut self, wall: Micros, charges: &[Charge]) -> Verdict {
+    fn refund(&mut self, sight: &mut Sight<'_>, charges: &[Charge]) -> Verdict {
         let mut judged = Vec::new();
         for charge in charges {
-            let mut draft = self.draft(wall, charge);
-            draft.give_back(charge.cost, None);
+            let mut draft = self.draft(sight, charge);
+            if !sight.is_elsewhere(charge) {
+                draft.give_back(charge.cost, None);
+            }
             judged.push(draft.judge(Amount::ZERO));
-            self.write(wall, key(charge), draft);
+            self.write(sight.wall, key(charge), draft);
         }
         verdict(judged.into_iter())
     }
 
-    fn settle(&mut self, wall: Micros, charges: &[Charge], id: u128, given_back: bool) -> Settlement {
+    fn settle(
+        &mut self,
+        sight: &mut Sight<'_>,
+        charges: &[Charge],
+        id: u128,
+        given_back: bool,
+    ) -> Settlement {
+        let wall = sight.wall;
         let Some(reservation) = self.reservations.get_mut(&id).filter(|reservation| reservation.until > wall)
         else {
             return Settlement::Gone;
@@ -189,8 +222,8 @@ impl Ledger {
         let parts = reservation.parts.clone();
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.rule.letter() == 'f' {
-                let mut draft = self.draft(wall, charge);
-                if draft.is_of(part.epoch) {
+                let mut draft = self.draft(sight, charge);
+                if draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
                     draft.give_back(part.cost, Some(part.mark));
                 }
                 self.write(wall, key(charge), draft);
@@ -199,14 +232,44 @@ impl Ledger {
         Settlement::Done
     }
 
-    fn draft(&mut self, wall: Micros, charge: &Charge) -> Draft {
-        let rule = charge.rule.effective();
-        let entry = self.records.get_mut(&key(charge)).filter(|entry| !entry.record.is_gone(wall));
+    /// The limit as it is now. What was seen of one of money is taken in as an envelope looks at it first, and is kept
+    /// whatever else becomes of the request: who has seen nothing is to know it too.
+    fn draft(&mut self, sight: &mut Sight<'_>, charge: &Charge) -> Draft {
+        let (wall, rule, key) = (sight.wall, charge.rule.effective(), key(charge));
+        let entry = self.records.get_mut(&key).filter(|entry| !entry.record.is_gone(wall));
         let record = entry.map(|entry| {
             entry.record.keep_time(wall);
             &entry.record
         });
-        Draft::new(record, rule, wall)
+        let mut draft = Draft::new(record, rule, wall, sight.birth);
+        if let Some(seen) = sight.first_look(&key) {
+            let (changed, elsewhere) = draft.recall(seen);
+            if elsewhere {
+                sight.seen.insert(key.clone(), View::Taken { elsewhere });
+            }
+            if changed {
+                self.write(wall, key, draft.clone());
+            }
+        }
+        draft
+    }
+
+    fn reset(&mut self, sight: &mut Sight<'_>, charge: &Charge) {
+        if charge.rule.is_of_money() {
+            let mut draft = self.draft(sight, charge);
+            draft.reset();
+            self.write(sight.wall, key(charge), draft);
+        } else {
+            self.forget(&key(charge));
+        }
+    }
+
+    /// How a limit stands after an envelope that has looked at it.
+    fn told(&self, sight: &Sight<'_>, (kind, limit): (char, &Name)) -> Option<Standing> {
+        let key = (kind, limit.clone());
+        let entry = self.records.get(&key).filter(|entry| !entry.record.is_gone(sight.wall))?;
+        let looked = matches!(sight.seen.get(&key), Some(View::Taken { .. }));
+        entry.record.standing(sight.wall).filter(|_| looked).cloned()
     }
 
     fn write(&mut self, wall: Micros, key: Key, draft: Draft) {
@@ -262,6 +325,41 @@ impl Ledger {
                 (_, Owner::Lane(client, number)) => drop(self.lanes.remove(&(client, number))),
             }
         }
+    }
+}
+
+impl<'a> Sight<'a> {
+    fn new(moment: Moment<'_>, envelope: &'a Envelope, of_money: &[(char, &Name)]) -> Self {
+        let key = |(kind, limit): (char, &Name)| (kind, limit.clone());
+        let mut seen: FxHashMap<Key, View<'a>> =
+            of_money.iter().map(|limit| (key(*limit), View::Fresh(None))).collect();
+        for Seen { kind, limit, standing } in &envelope.seen {
+            if let Some(view) = seen.get_mut(&key((*kind, limit))) {
+                *view = View::Fresh(Some(standing));
+            }
+        }
+        Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), seen }
+    }
+
+    /// What was seen of a limit of money that has not been looked at until now.
+    fn first_look(&mut self, limit: &Key) -> Option<Option<&'a Standing>> {
+        if self.seen.is_empty() {
+            return None;
+        }
+        let view = self.seen.get_mut(limit)?;
+        match std::mem::replace(view, View::Taken { elsewhere: false }) {
+            View::Fresh(seen) => Some(seen),
+            taken => {
+                *view = taken;
+                None
+            }
+        }
+    }
+
+    /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
+    /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
+    fn is_elsewhere(&self, charge: &Charge) -> bool {
+        !self.seen.is_empty() && matches!(self.seen.get(&key(charge)), Some(View::Taken { elsewhere: true }))
     }
 }
 

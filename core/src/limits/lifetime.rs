@@ -1,40 +1,38 @@
 //! A limit for good: what is used stays so until it is given back.
 
-use super::Amount;
 use super::record::{Judged, Lasts};
+use super::standing::Standing;
+use super::{Amount, REMEMBERED};
 
 /// What is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lifetime {
-    used: Amount,
+    pub standing: Standing,
 }
 
 impl Lifetime {
-    pub fn judge(self, max: Amount, cost: Amount) -> Judged {
-        let allowed = fits(self.used, max, cost);
+    pub fn judge(&self, max: Amount, cost: Amount) -> Judged {
+        let used = self.standing.used();
+        let allowed = fits(used, max, cost);
         Judged {
             allowed,
-            remaining: max.saturating_sub(self.used),
+            remaining: max.saturating_sub(used),
             retry: allowed.then_some(0),
-            reset: (self.used == Amount::ZERO).then_some(0),
+            reset: (used == Amount::ZERO).then_some(0),
         }
     }
 
-    pub fn charge(&mut self, cost: Amount) {
-        self.used = self.used.checked_add(cost).unwrap_or(Amount::MAX);
+    pub fn is_empty(&self) -> bool {
+        self.standing.used() == Amount::ZERO
     }
 
-    pub fn give_back(&mut self, cost: Amount) {
-        self.used = self.used.saturating_sub(cost);
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.used == Amount::ZERO
-    }
-
-    /// How long the record is needed.
-    pub fn lasts(self) -> Lasts {
-        if self.is_empty() { Lasts::After(0) } else { Lasts::Never }
+    /// How long the record is needed. One of which everything was given back says so to those who have seen it used.
+    pub fn lasts(&self) -> Lasts {
+        match (self.standing.is_blank(), self.is_empty()) {
+            (true, _) => Lasts::After(0),
+            (false, true) => Lasts::After(REMEMBERED),
+            (false, false) => Lasts::Never,
+        }
     }
 }
 

@@ -7,6 +7,8 @@
 //! A ledger keeps no definitions: a request carries the [`Rule`] of each limit that it charges, so that a rule is changed
 //! by sending another one, and what was used stays. A limit that is as if never used leaves no record.
 //!
+//! Of limits of money a client is told how they stand, and says what it has seen: what a store has forgotten is known again.
+//!
 //! Several limits are charged as one, or not at all, and a refusal names the one that binds.
 
 mod budget;
@@ -21,16 +23,18 @@ mod request;
 mod reservation;
 mod rolling;
 mod rule;
+mod standing;
 #[cfg(test)]
 mod tests;
 #[cfg(any(test, feature = "suite"))]
 pub mod transcript;
 
 pub use crate::amount::Amount;
-pub use envelope::{Answer, Envelope, Performed};
+pub use envelope::{Answer, Envelope, Moment, Performed, Seen};
 pub use ledger::Ledger;
 pub use request::{Act, Charge, Reply, Request, Settlement, Verdict};
 pub use rule::Rule;
+pub use standing::Standing;
 
 use crate::{Micros, SECOND};
 
@@ -52,3 +56,7 @@ pub const MAX_REQUESTS: usize = 256;
 pub const MAX_RESERVATION: Micros = 7 * 24 * 3600 * SECOND;
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 pub const LANE_GRACE: Micros = 60 * SECOND;
+/// How long a client remembers how a limit of money stood.
+pub(crate) const MEMORY: Micros = 24 * 3600 * SECOND;
+/// How long is kept that nothing is used of one any more: longer than anybody remembers what was, and than that is under way.
+pub(crate) const REMEMBERED: Micros = MEMORY + 3600 * SECOND;

@@ -6,6 +6,7 @@ use super::in_flight::InFlight;
 use super::lifetime::Lifetime;
 use super::refill::{Rate, Refill};
 use super::rolling::{Rolling, Window};
+use super::standing::{Birth, Standing};
 use super::{Amount, Rule};
 use crate::Micros;
 
@@ -29,6 +30,8 @@ pub(super) struct Draft {
     rule: Rule,
     clock: Clock,
     now: Micros,
+    /// What begins to count now is of this birth.
+    birth: Birth,
     usage: Usage,
     epoch: Option<Epoch>,
     /// Whether something is kept by a rule that refills otherwise.
@@ -80,6 +83,12 @@ impl Record {
         }
     }
 
+    /// How a limit of money stands, if anything was charged of it, and its period is not over.
+    pub fn standing(&self, wall: Micros) -> Option<&Standing> {
+        let standing = self.usage.standing()?;
+        (!standing.is_blank() && !standing.is_over(self.clock.now(wall))).then_some(standing)
+    }
+
     /// After which millisecond of the wall clock that is so.
     pub fn gone(&self) -> Option<u64> {
         self.gone
@@ -87,15 +96,15 @@ impl Record {
 }
 
 impl Draft {
-    /// The record as it is now, by this rule.
-    pub fn new(record: Option<&Record>, rule: Rule, wall: Micros) -> Self {
+    /// The record as it is now, by this rule, on a server where births are now of this one.
+    pub fn new(record: Option<&Record>, rule: Rule, wall: Micros, birth: Birth) -> Self {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
         let (turns, continues) = usage.turns(rule);
         let usage = usage.at(rule, now, clock.elapsed(wall));
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
-        Draft { rule, clock, now, usage, epoch, turns }
+        Draft { rule, clock, now, birth, usage, epoch, turns }
     }
 
     /// Whether a take by this rule is to be written even if it is refused: what is used is refilled by this rule from now
@@ -134,8 +143,9 @@ impl Draft {
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.charge(Window { max, period }, self.now, small);
             }
-            (_, Usage::Lifetime(lifetime)) => lifetime.charge(cost),
-            (_, Usage::Budget(budget)) => budget.charge(cost),
+            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
+                standing.charge(cost, self.birth);
+            }
             (_, Usage::InFlight(flights)) => flights.charge(self.now + ttl, small),
             _ => {}
         }
@@ -170,8 +180,10 @@ impl Draft {
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.give_back(Window { max, period }, self.now, small, charged);
             }
-            (_, Usage::Lifetime(lifetime)) => lifetime.give_back(cost),
-            (_, Usage::Budget(budget)) => budget.give_back(cost),
+            // With a period ends the epoch of its reservations.
+            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
+                standing.give_back(cost);
+            }
             (_, Usage::InFlight(flights)) => {
                 if let Some(until) = mark {
                     flights.land(until, small);
@@ -179,6 +191,27 @@ impl Draft {
             }
             _ => {}
         }
+    }
+
+    /// Nothing is used of it any more, and what was reserved of it gives nothing back.
+    pub fn reset(&mut self) {
+        self.epoch = None;
+        match self.usage.standing_mut() {
+            Some(standing) => standing.reset(self.birth),
+            None => self.usage = Usage::None,
+        }
+    }
+
+    /// Takes in what somebody has seen of a limit of money, and returns whether anything changed, and whether it was seen in
+    /// another birth than this.
+    pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
+        let Some(standing) = self.usage.standing_mut() else { return (false, false) };
+        let seen = seen.filter(|seen| !seen.is_over(self.now));
+        let changed = standing.recall(seen, self.birth);
+        if standing.used() == Amount::ZERO {
+            self.epoch = None;
+        }
+        (changed, seen.is_some_and(|seen| !seen.is_of_birth(standing)))
     }
 
     /// The record as it is to be kept; nothing if the limit is as if never used.
@@ -212,6 +245,21 @@ impl Usage {
                 (!refill.is_empty() && !refill.is_of(rate), refill.is_of_period(period))
             }
             _ => (false, true),
+        }
+    }
+
+    /// How it stands, if it is of money.
+    fn standing(&self) -> Option<&Standing> {
+        match self {
+            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing }) => Some(standing),
+            _ => None,
+        }
+    }
+
+    fn standing_mut(&mut self) -> Option<&mut Standing> {
+        match self {
+            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing }) => Some(standing),
+            _ => None,
         }
     }
 

@@ -109,6 +109,12 @@ impl Rule {
         Ok(())
     }
 
+    /// Whether it limits money: what is used of it must outlast a loss of the store's memory.
+    #[must_use]
+    pub fn is_of_money(self) -> bool {
+        matches!(self.effective(), Rule::Lifetime { .. } | Rule::Budget { .. })
+    }
+
     /// Which records it reads.
     pub(crate) fn letter(self) -> char {
         match self {

@@ -3,9 +3,12 @@
 //!
 //! As those of slots ([`crate::slots::transcript`]): every number is decimal text, and a key that nobody knows is an error.
 
-use super::{Act, Amount, Answer, Charge, Envelope, Ledger, Reply, Request, Rule, Settlement, Verdict};
+use super::{
+    Act, Amount, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Seen, Settlement, Standing,
+    Verdict,
+};
 use crate::Micros;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::slots::transcript::{digits, lane, list, named, needed, number, optional, unknown};
 use crate::value::{Options, Value};
@@ -15,8 +18,18 @@ use crate::value::{Options, Value};
 pub struct Step {
     /// The store's wall clock.
     pub wall: Micros,
+    /// The server's identity, `-` if none is told.
+    pub incarnation: String,
     /// What is performed.
     pub envelope: Envelope,
+}
+
+impl Step {
+    /// When and on what server that is.
+    #[must_use]
+    pub fn moment(&self) -> Moment<'_> {
+        Moment { wall: self.wall, incarnation: &self.incarnation }
+    }
 }
 
 /// Performs the steps on a fresh ledger, one after the other, and returns the list of answers.
@@ -25,7 +38,7 @@ pub struct Step {
 /// `invalid_argument` naming what is no step.
 pub fn replay(steps: &Value) -> Result<Value> {
     let mut ledger = Ledger::default();
-    let perform = |step: Step| answer(&ledger.apply(step.wall, &step.envelope));
+    let perform = |step: Step| answer(&ledger.apply(step.moment(), &step.envelope));
     Ok(Value::List(read(steps)?.into_iter().map(perform).collect()))
 }
 
@@ -38,6 +51,7 @@ pub fn read(steps: &Value) -> Result<Vec<Step>> {
         let mut keys = Options::new(value)?;
         let step = Step {
             wall: needed(keys.take("wall", number)?, "wall")?,
+            incarnation: keys.take("incarnation", Value::as_text)?.unwrap_or("-").to_owned(),
             envelope: needed(keys.take("envelope", envelope)?, "envelope")?,
         };
         keys.end().map(|()| step)
@@ -48,11 +62,22 @@ pub fn read(steps: &Value) -> Result<Vec<Step>> {
 pub fn answer(answer: &Answer) -> Value {
     match answer {
         Answer::Stale { now } => Value::map([("answer", "stale".into()), ("now", digits(*now))]),
-        Answer::Performed(performed) => Value::map([
-            ("answer", "performed".into()),
-            ("now", digits(performed.now)),
-            ("replies", Value::List(performed.replies.iter().map(reply).collect())),
-        ]),
+        Answer::Performed(performed) => {
+            let replies = performed.replies.iter().map(reply).collect();
+            let mut entries = vec![
+                ("answer".to_owned(), "performed".into()),
+                ("now".to_owned(), digits(performed.now)),
+                ("replies".to_owned(), Value::List(replies)),
+            ];
+            if !performed.standings.is_empty() {
+                let standings = performed.standings.iter().map(|standing| match standing {
+                    Some(standing) => digits(standing),
+                    None => Value::Null,
+                });
+                entries.push(("standings".to_owned(), Value::List(standings.collect())));
+            }
+            Value::Map(entries)
+        }
     }
 }
 
@@ -61,9 +86,28 @@ fn envelope(value: &Value) -> Result<Envelope> {
     let envelope = Envelope {
         lane: keys.take("lane", lane)?,
         not_after: keys.take("not_after", number)?,
+        seen: keys.take("seen", |value| list(value, seen))?.unwrap_or_default(),
         requests: needed(keys.take("requests", |value| list(value, request))?, "requests")?,
     };
     keys.end().map(|()| envelope)
+}
+
+fn seen(value: &Value) -> Result<Seen> {
+    let mut keys = Options::new(value)?;
+    let kind = match needed(keys.take("kind", Value::as_text)?, "kind")? {
+        "lifetime" => 'l',
+        "budget" => 'b',
+        other => return Err(unknown("kind", other)),
+    };
+    let standing = |value: &Value| {
+        Standing::parse(value.as_text()?).ok_or_else(|| Error::invalid("", "is not how a limit stands"))
+    };
+    let seen = Seen {
+        kind,
+        limit: needed(keys.take("limit", |value| Name::new(value.as_text()?))?, "limit")?,
+        standing: needed(keys.take("standing", standing)?, "standing")?,
+    };
+    keys.end().map(|()| seen)
 }
 
 fn request(value: &Value) -> Result<Request> {

@@ -7,7 +7,7 @@ use super::memory::StoreClock;
 use super::{EitherStore, MemoryStore, RedisStore, Store, StoreError, redis};
 use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
-use crate::limits::{Answer, Envelope, Ledger, Reply, Request};
+use crate::limits::{Answer, Envelope, Ledger, Moment, Reply, Request};
 
 /// A store that keeps limits too.
 pub trait LimitStore: Store {
@@ -52,7 +52,7 @@ impl StoreLedger for Arc<MemoryLedger> {
     }
 
     async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        Ok(self.with(|machine, wall| machine.apply(wall, envelope)))
+        Ok(self.with(|machine, wall| machine.apply(Moment { wall, incarnation: "" }, envelope)))
     }
 }
 

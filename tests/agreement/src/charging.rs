@@ -1,7 +1,7 @@
 //! Random envelopes to limits: every kind, alone and in groups, at the edges of what they can be.
 
 use leasehold::id::Name;
-use leasehold::limits::{Act, Amount, Charge, Envelope, Request, Rule};
+use leasehold::limits::{Act, Amount, Answer, Charge, Envelope, Request, Rule, Seen, Standing};
 use leasehold::slots::Lane;
 use leasehold::{Micros, SECOND};
 
@@ -15,6 +15,8 @@ pub struct Charging {
     reservations: Vec<(u128, Vec<Charge>)>,
     sequences: [u64; LANES],
     sent: Vec<Envelope>,
+    /// How limits of money stood, at any time: what their clients have seen.
+    seen: Vec<Seen>,
     unit: Micros,
     /// The period of each limit, if that never changes.
     periods: Option<Vec<Micros>>,
@@ -35,6 +37,7 @@ impl Charging {
             reservations: Vec::new(),
             sequences: [0; LANES],
             sent: Vec::new(),
+            seen: Vec::new(),
             unit,
             periods: None,
         };
@@ -73,12 +76,75 @@ impl Charging {
             1..5 => Some(now + 10 * self.unit),
             _ => None,
         };
-        let envelope = Envelope { lane, not_after, requests };
+        let mut envelope = Envelope { lane, not_after, seen: Vec::new(), requests };
+        envelope.seen = self.seen(&envelope, now);
         self.sent.push(envelope.clone());
         if self.sent.len() > MEMORY {
             self.sent.remove(0);
         }
         envelope
+    }
+
+    /// The clients hear how limits stand.
+    pub fn hear(&mut self, envelope: &Envelope, answer: &Answer) {
+        let Answer::Performed(performed) = answer else { return };
+        let told = of_money(envelope).into_iter().zip(&performed.standings);
+        for ((kind, limit), standing) in told {
+            let Some(standing) = standing.clone() else { continue };
+            self.seen.push(Seen { kind, limit, standing });
+            if self.seen.len() > 4 * MEMORY {
+                let at = self.random.below(self.seen.len() as u64) as usize;
+                self.seen.swap_remove(at);
+            }
+        }
+    }
+
+    /// What one client has seen of the limits that an envelope charges: the last or something older, what several have, or
+    /// what nobody ever said.
+    fn seen(&mut self, envelope: &Envelope, now: Micros) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        for (kind, limit) in of_money(envelope) {
+            let all = self.seen.iter().filter(|seen| seen.kind == kind && seen.limit == limit);
+            let all: Vec<Standing> = all.map(|seen| seen.standing.clone()).collect();
+            let standing = match self.random.below(8) {
+                0 => continue,
+                1 if self.random.once_in(4) => self.standing(now, kind),
+                2..5 if !all.is_empty() => self.random.of(&all),
+                _ => match all.last() {
+                    Some(last) => last.clone(),
+                    None => continue,
+                },
+            };
+            seen.push(Seen { kind, limit, standing });
+        }
+        seen
+    }
+
+    /// One that was never told, with amounts at the edges of what they can be.
+    fn standing(&mut self, now: Micros, kind: char) -> Standing {
+        let mut birth =
+            || format!("{:016}{:016x}", now - self.random.below(5 * self.unit), self.random.below(3));
+        let births: Vec<String> = (0..4).map(|_| birth()).collect();
+        let ends = if kind == 'l' { 0 } else { now + self.random.below(3 * self.unit) };
+        let (version, used) = (1 + self.random.below(5), self.large());
+        let mut text = format!("{} {version} {ends} {used}", births[0]);
+        for (at, birth) in births[1..].iter().take(self.random.below(4) as usize).enumerate() {
+            if at == 0 {
+                text += " ";
+                text += if self.random.once_in(2) { "-" } else { &births[3] };
+            }
+            let sign = if self.random.once_in(3) { "-" } else { "" };
+            text += &format!(" {birth} {} {sign}{}", 1 + self.random.below(5), self.large());
+        }
+        Standing::parse(&text).expect("how a limit stands")
+    }
+
+    fn large(&mut self) -> Amount {
+        match self.random.below(4) {
+            0 => Amount::MAX,
+            1 => Amount::from(u128::from(self.random.any()) << self.random.below(60)),
+            _ => (1 + self.random.below(1_000)).into(),
+        }
     }
 
     fn lane(&mut self) -> Lane {
@@ -210,4 +276,21 @@ impl Charging {
             _ => 1 + self.random.below(4 * self.unit),
         }
     }
+}
+
+/// The limits of money that an envelope charges, each once, in order.
+fn of_money(envelope: &Envelope) -> Vec<(char, Name)> {
+    let mut limits = Vec::new();
+    for charge in envelope.requests.iter().flat_map(|request| &request.charges) {
+        let kind = match charge.rule {
+            Rule::Lifetime { .. } => 'l',
+            Rule::Budget { period: 1.., .. } => 'b',
+            _ => continue,
+        };
+        let limit = (kind, charge.limit.clone());
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    limits
 }

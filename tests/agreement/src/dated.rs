@@ -1,7 +1,7 @@
-//! A real server whose scripts are told what time it is: its Lua, its packing of numbers, its text of them, at any moment.
+//! A real server whose scripts are told what time it is, and who they are on: its Lua, its packing of numbers, its text of them, at any moment.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use leasehold::Micros;
 use leasehold::store::redis::{Resp, Transport, TransportError};
@@ -14,6 +14,7 @@ use crate::Real;
 pub struct Dated {
     real: Real,
     wall: Arc<AtomicU64>,
+    incarnation: Arc<Mutex<String>>,
 }
 
 /// Stands before the script. Time is told, and a key's end by it is kept beside the keys: the server's own clock would end
@@ -27,6 +28,7 @@ for i = 1, #KEYS do
 end
 local redis = { error_reply = real.error_reply }
 function redis.call(name, ...)
+  if name == 'INFO' then return 'master_replid:@INCARNATION@' end
   if name == 'TIME' then return { string.sub(wall, 1, -7), string.sub(wall, -6) } end
   local words = { ... }
   if name == 'DEL' then real.call('HDEL', ends, words[1]) end
@@ -43,12 +45,17 @@ end
 impl Dated {
     /// A transport over this connection.
     pub fn new(real: Real, wall: Micros) -> Self {
-        Dated { real, wall: Arc::new(AtomicU64::new(wall)) }
+        Dated { real, wall: Arc::new(AtomicU64::new(wall)), incarnation: Arc::default() }
     }
 
     /// Sets the time that scripts find.
     pub fn set_wall(&self, wall: Micros) {
         self.wall.store(wall, Relaxed);
+    }
+
+    /// Sets the identity that scripts find.
+    pub fn set_incarnation(&self, incarnation: &str) {
+        incarnation.clone_into(&mut self.incarnation.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -58,7 +65,9 @@ impl Transport for Dated {
             // The script that is meant is the one with its preface, which the server does not have.
             Some("EVALSHA") => return Ok(Resp::Error("NOSCRIPT No matching script.".to_owned())),
             Some("EVAL") => {
+                let incarnation = self.incarnation.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let preface = PREFACE.replace("@WALL@", &self.wall.load(Relaxed).to_string());
+                let preface = preface.replace("@INCARNATION@", &incarnation);
                 command[1].insert_str(0, &preface);
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use leasehold::id::Name;
-use leasehold::limits::{Act, Answer, Charge, Envelope, Ledger, Reply, Request, Rule};
+use leasehold::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule};
 use leasehold::slots::Lane;
 use leasehold::store::redis::{RedisStore, Transport};
 use leasehold::store::{LimitStore, StoreLedger};
@@ -47,6 +47,7 @@ fn trace(seed: u64, unit: Micros, envelopes: u32, counts: &mut [u64; 3]) {
     let mut charging = Charging::new(seed, unit, false);
     let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND + seed * 1_234_567));
     let mut machine = Ledger::default();
+    let mut copy = (transport.redis().snapshot(), machine.clone());
     for step in 0..envelopes {
         let wall = transport.redis().time();
         let random = charging.random();
@@ -57,16 +58,18 @@ fn trace(seed: u64, unit: Micros, envelopes: u32, counts: &mut [u64; 3]) {
             _ => random.below(10 * unit),
         };
         transport.redis().set_time(wall + pass);
-        let mut check = |envelope: &Envelope| {
+        let check = |machine: &mut Ledger, envelope: &Envelope| {
             let theirs = perform(&transport, "limits", envelope);
-            let ours = machine.apply(transport.redis().time(), envelope);
+            let incarnation = transport.redis().replication_id();
+            let moment = Moment { wall: transport.redis().time(), incarnation: &incarnation };
+            let ours = machine.apply(moment, envelope);
             agree(&theirs, &ours, envelope, step, seed);
             ours
         };
         match random.below(500) {
             0..4 => {
                 // What is gone by now is gone in both, whatever time it is later.
-                check(&Envelope::default());
+                check(&mut machine, &Envelope::default());
                 let back = random.below(20 * unit);
                 let now = transport.redis().time();
                 transport.redis().set_time(now - back);
@@ -78,8 +81,28 @@ fn trace(seed: u64, unit: Micros, envelopes: u32, counts: &mut [u64; 3]) {
             5..12 => transport.redis().flush_scripts(),
             _ => {}
         }
+        // What it has written it may forget.
+        match charging.random().below(100) {
+            0..4 => copy = (transport.redis().snapshot(), machine.clone()),
+            4..6 => {
+                transport.redis().promote(copy.0.clone());
+                machine = copy.1.clone();
+            }
+            6..8 => transport.redis().restart(),
+            8 => {
+                transport.redis().wipe();
+                machine = Ledger::default();
+            }
+            9 => {
+                transport.redis().command(&[b"FLUSHALL"]);
+                machine = Ledger::default();
+            }
+            _ => {}
+        }
         let envelope = charging.envelope(transport.redis().time());
-        count(&check(&envelope), counts);
+        let answer = check(&mut machine, &envelope);
+        count(&answer, counts);
+        charging.hear(&envelope, &answer);
     }
 }
 
@@ -98,6 +121,9 @@ fn limits_agree_on_a_virtual_clock() {
 fn limits_agree_on_a_real_server() {
     let server = RedisServer::start(RedisOptions::default()).expect("started");
     let transport = Real::new(server.connect().expect("connected"));
+    let told = transport.command(&["INFO", "replication"]);
+    let told = told.as_text().expect("text");
+    let incarnation = told.split_once("master_replid:").expect("an identity").1;
     let (mut counts, mut now) = ([0; 3], 1_700_000_000 * SECOND);
     for seed in seeds(20) {
         let mut charging = Charging::new(seed, 2 * MILLISECOND, true);
@@ -105,7 +131,11 @@ fn limits_agree_on_a_real_server() {
         for step in 0..300 {
             match charging.random().below(300) {
                 0 => drop(transport.command(&["SCRIPT", "FLUSH"])),
-                1..40 => std::thread::sleep(std::time::Duration::from_micros(charging.random().below(3_000))),
+                1..4 => {
+                    transport.command(&["FLUSHALL"]);
+                    machine = Ledger::default();
+                }
+                4..40 => std::thread::sleep(std::time::Duration::from_micros(charging.random().below(3_000))),
                 _ => {}
             }
             let envelope = charging.envelope(now);
@@ -114,9 +144,10 @@ fn limits_agree_on_a_real_server() {
                 Answer::Performed(performed) => performed.now,
                 Answer::Stale { now } => *now,
             };
-            let ours = machine.apply(now, &envelope);
+            let ours = machine.apply(Moment { wall: now, incarnation }, &envelope);
             agree(&theirs, &ours, &envelope, step, seed);
             count(&ours, &mut counts);
+            charging.hear(&envelope, &ours);
         }
     }
     println!("{counts:?} envelopes, takes that were allowed, and refused");
@@ -132,7 +163,7 @@ fn a_lone_take_is_four_commands() {
         let limit = Name::new("a").expect("a name");
         let charges = vec![Charge { limit, rule, cost: cost.into() }];
         let lane = Some(Lane { client: 1, number: 0, sequence });
-        Envelope { lane, not_after: None, requests: vec![Request { act: Act::Take, charges }] }
+        Envelope { lane, requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
     };
     for (sequence, cost, calls) in [(1, 9, 4), (2, 1, 4), (3, 1, 3), (3, 1, 2)] {
         perform(&transport, "limits", &envelope(sequence, cost));

@@ -136,6 +136,11 @@ impl EmbeddedRedis {
         self.lock().replication_id.hex()
     }
 
+    /// Sets that id, until the server's history changes again.
+    pub fn set_replication_id(&mut self, id: &str) {
+        self.lock().replication_id.tell(id);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Server> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }

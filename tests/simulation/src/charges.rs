@@ -6,6 +6,8 @@ use leasehold::limits::{Act, Charge, Reply, Request, Rule, Settlement};
 use leasehold::store::redis::LIMITS_SCRIPT;
 use sha1_smol::Sha1;
 
+use crate::births::Births;
+
 /// Requests that a store performed as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Charging {
@@ -17,6 +19,19 @@ pub struct Charging {
     pub not_after: Option<u64>,
     /// What was asked, and what was said to it.
     pub deeds: Vec<Deed>,
+    /// What the sender had seen of limits of money, and what it was told of them.
+    pub standings: Vec<Standing>,
+}
+
+/// A limit of money in an envelope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The limit.
+    pub limit: (Kind, String),
+    /// What its sender had seen of it.
+    pub seen: Option<Births>,
+    /// How it stands.
+    pub told: Option<Births>,
 }
 
 /// One request and its reply.
@@ -132,6 +147,7 @@ pub enum Word {
 pub struct SentCharges {
     lane: Option<(String, u64)>,
     not_after: Option<u64>,
+    seen: Vec<((Kind, String), Option<Births>)>,
     asked: Vec<(Action, Vec<Cost>)>,
 }
 
@@ -210,6 +226,8 @@ impl SentCharges {
         let keys = &command[KEYS..arguments];
         let (head, rest) = command[arguments..].split_at(HEAD);
         let mut words = Words { keys, rest };
+        let seen = (0..words.number()).map(|_| (limit(&words.key()), Births::read(words.next())));
+        let seen = seen.collect();
         let mut asked: Vec<(Action, Vec<Cost>)> = Vec::new();
         while !words.rest.is_empty() {
             let what = words.next().to_owned();
@@ -237,7 +255,7 @@ impl SentCharges {
         }
         let lane = head[1].parse().ok().map(|sequence| (command[KEYS].clone(), sequence));
         debug_assert!(words.rest.len() < COST);
-        Some(SentCharges { lane, not_after: head[2].parse().ok(), asked })
+        Some(SentCharges { lane, not_after: head[2].parse().ok(), seen, asked })
     }
 
     /// The limits of which something is kept, by their keys.
@@ -267,8 +285,26 @@ impl SentCharges {
             word: word(line),
         });
         let deeds = deeds.collect();
-        Some(Charging { now, lane: self.lane.clone(), not_after: self.not_after, deeds })
+        let standings = self.seen.iter().zip(answer.split('\n').skip(1 + self.asked.len()));
+        let standings = standings.map(|((limit, seen), told)| Standing {
+            limit: limit.clone(),
+            seen: seen.clone(),
+            told: Births::read(told),
+        });
+        let standings = standings.collect();
+        Some(Charging { now, lane: self.lane.clone(), not_after: self.not_after, deeds, standings })
     }
+}
+
+/// The limit of money whose record a key names.
+fn limit(key: &str) -> (Kind, String) {
+    let mut parts = key.split(':').skip(1);
+    let kind = match parts.next() {
+        Some("l") => Kind::Lifetime,
+        Some("b") => Kind::Budget,
+        other => panic!("{other:?} is no kind of money: the wire has changed"),
+    };
+    (kind, parts.last().unwrap_or_default().to_owned())
 }
 
 fn word(line: &str) -> Word {
@@ -313,7 +349,13 @@ pub fn of_memory(now: u64, request: &Request, reply: &Reply) -> Charging {
         Reply::Settled(Settlement::Gone) => Word::Gone,
     };
     let costs = request.charges.iter().map(cost).collect();
-    Charging { now, lane: None, not_after: None, deeds: vec![Deed { act, costs, word }] }
+    Charging {
+        now,
+        lane: None,
+        not_after: None,
+        deeds: vec![Deed { act, costs, word }],
+        standings: Vec::new(),
+    }
 }
 
 fn cost(charge: &Charge) -> Cost {
@@ -337,18 +379,24 @@ mod tests {
 
     #[test]
     fn an_envelope_and_its_answer_are_read() {
-        let words = "EVALSHA sha 4 n:{s}:lane:a:0 n:{s}:limit:c:one n:{s}:reservation:0f n:{s}:limit:f:two 1 7 90 \
-                     take 2 2 c 10 500 0 3 0 e 99 0 0 3 again reserve 1 3 40 4 f 2 0 0 1 return 1 3 0 4 f 2 0 0 1";
+        let words = "EVALSHA sha 5 n:{s}:lane:a:0 n:{s}:limit:c:one n:{s}:reservation:0f n:{s}:limit:f:two \
+                     n:{s}:limit:l:all 2 7 90 1 5 @ take 2 2 c 10 500 0 3 0 e 99 0 0 3 again reserve 1 3 40 4 f 2 0 0 1 return 1 3 0 4 f 2 0 0 1";
         let mut command: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        for word in &mut command {
+            *word = word.replace('@', "b 2 0 9");
+        }
         assert!(SentCharges::read(&command).is_none(), "another script");
         command[1] = Sha1::from(LIMITS_SCRIPT).digest().to_string();
         let sent = SentCharges::read(&command).expect("a script");
         assert_eq!(sent.only_takes(), None);
-        let answer = "done 40\nyes 0 7 150\nno 0 1 150 20\nyes 0 1 40\nsettled";
+        let answer = "done 40\nyes 0 7 150\nno 0 1 150 20\nyes 0 1 40\nsettled\nb 3 0 11";
         let done = sent.performed(answer).expect("performed");
         assert_eq!((done.now, done.not_after), (40, Some(90)));
         assert_eq!(done.lane, Some(("n:{s}:lane:a:0".to_owned(), 7)));
         assert_eq!(done.deeds.len(), 4);
+        let Standing { limit, seen, told } = &done.standings[0];
+        assert_eq!(*limit, (Kind::Lifetime, "all".to_owned()));
+        assert_eq!([seen, told].map(|births| births.as_ref().map(Births::used)), [Some(9), Some(11)]);
         let Deed { act, costs, word } = &done.deeds[1];
         assert_eq!(
             (act, costs[0].limit.as_str(), costs[0].kind, costs[0].cost),

@@ -288,7 +288,9 @@ impl<'a> Judge<'a> {
                 self.lanes.clear();
                 self.store.wipe();
                 self.line.wipe();
-                (self.ledger, self.ledger_copy) = Default::default();
+                let before = std::mem::take(&mut self.ledger);
+                self.ledger.succeeds(&before);
+                self.ledger_copy = LedgerModel::default();
                 self.limit_calls.lost(at);
                 (self.lost_at, self.store_time) = (Some(at), 0);
             }
@@ -299,6 +301,8 @@ impl<'a> Judge<'a> {
                 self.line.wipe();
             }
             What::Restarted => {
+                let before = self.ledger.clone();
+                self.ledger.succeeds(&before);
                 self.store.doubt_all();
                 self.line.clear();
             }
@@ -311,7 +315,8 @@ impl<'a> Judge<'a> {
                 self.store.promote();
                 self.line.promote();
                 self.lanes.clear();
-                self.ledger = std::mem::take(&mut self.ledger_copy);
+                let before = std::mem::replace(&mut self.ledger, std::mem::take(&mut self.ledger_copy));
+                self.ledger.succeeds(&before);
                 self.limit_calls.lost(at);
                 (self.lost_at, self.store_time) = (Some(at), 0);
             }

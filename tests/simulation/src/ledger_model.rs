@@ -1,9 +1,10 @@
 //! What limits must say, from their definitions: whole numbers and fractions, every reservation remembered. It shares
 //! no code with the library.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::charges::{Action, Charging, Cost, Deed, Kind, Word};
+use crate::births::{Births, REMEMBERED};
+use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Word};
 use crate::checker::Breach;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
@@ -18,6 +19,12 @@ pub struct LedgerModel {
     reservations: HashMap<String, Reservation>,
     /// The last envelope of each lane, and until when its answer is kept.
     lanes: HashMap<String, (u64, u64)>,
+    /// Which server it is: how often another has taken over, or it has begun anew.
+    server: u64,
+    /// What was seen of limits of money that an envelope has not looked at yet.
+    unseen: BTreeMap<(Kind, String), Option<Births>>,
+    /// Limits of which its sender has seen another birth: to them it gives nothing back.
+    elsewhere: BTreeSet<(Kind, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,6 +35,8 @@ struct Record {
     /// The last millisecond of the wall clock in which it is there; for ever if there is none.
     gone: Option<u64>,
     used: Used,
+    /// On which server it was written.
+    server: u64,
 }
 
 /// What is used of a limit.
@@ -38,10 +47,8 @@ enum Used {
     Parts { period: u64, max: u128, parts: u128, fastest: u128 },
     /// What was taken within one grain of a window, and the last time at which it was.
     Cells(Vec<(u64, u128)>),
-    /// All that was ever taken.
-    Ever(u128),
-    /// What was taken in the period that ends then.
-    Period { ends: u64, used: u128 },
+    /// All that was ever taken, or in a period.
+    Money(Births),
     /// What is in flight, until when.
     Flights(Vec<(u64, u128)>),
     /// Nothing is remembered.
@@ -75,6 +82,11 @@ impl LedgerModel {
         self.lanes.retain(|_, (_, until)| *until > wall);
     }
 
+    /// Another server takes over, with what it has: this, or another's.
+    pub fn succeeds(&mut self, other: &LedgerModel) {
+        self.server = other.server + 1;
+    }
+
     /// The names of limits of which something is kept.
     pub fn kept(&self) -> impl Iterator<Item = (Kind, &str)> {
         self.records.keys().map(|(kind, name)| (*kind, name.as_str()))
@@ -95,7 +107,28 @@ impl LedgerModel {
             let until = done.not_after.unwrap_or(now) + LANE_GRACE;
             self.lanes.insert(lane.clone(), (*number, until));
         }
-        done.deeds.iter().try_for_each(|deed| self.deed(now, deed))
+        self.elsewhere.clear();
+        let unseen = done.standings.iter().map(|standing| (standing.limit.clone(), standing.seen.clone()));
+        self.unseen = unseen.collect();
+        done.deeds.iter().try_for_each(|deed| self.deed(now, deed))?;
+        for Standing { limit, told, .. } in &done.standings {
+            // One that was not looked at is not told.
+            let looked = !self.unseen.contains_key(limit);
+            let kept = self.records.get_mut(limit).filter(|record| looked && !record.is_over(now));
+            let births = kept.and_then(|record| match &mut record.used {
+                Used::Money(births) => Some(births),
+                _ => None,
+            });
+            let wrong = match (births, told) {
+                (Some(births), Some(told)) => births.named(told),
+                (None, None) => None,
+                (kept, told) => Some(format!("{told:?} is told, kept is {kept:?}")),
+            };
+            if let Some(text) = wrong {
+                return Err(Breach::new("M7", format!("of {limit:?} {text}, after {done:?}")));
+            }
+        }
+        Ok(())
     }
 
     fn deed(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
@@ -104,7 +137,15 @@ impl LedgerModel {
             Action::Settle { id, back } => self.settle(wall, id, *back, deed),
             Action::Reset => {
                 for cost in costs {
-                    self.records.remove(&key(cost));
+                    if let Some(Sight { now, used: Used::Money(mut births) }) =
+                        self.sights(wall, std::slice::from_ref(cost)).pop()
+                    {
+                        births.reset();
+                        let sight = Sight { now, used: Used::Money(births) };
+                        self.write(wall, std::slice::from_ref(cost), vec![sight]);
+                    } else {
+                        self.records.remove(&key(cost));
+                    }
                     self.forget(&key(cost));
                 }
                 let sights = self.sights(wall, costs);
@@ -114,7 +155,9 @@ impl LedgerModel {
             Action::Refund => {
                 let mut sights = self.sights(wall, costs);
                 for (sight, cost) in sights.iter_mut().zip(costs) {
-                    sight.give_back(cost, cost.cost, None);
+                    if !self.elsewhere.contains(&key(cost)) {
+                        sight.give_back(cost, cost.cost, None);
+                    }
                 }
                 let nothing: Vec<Cost> = costs.iter().map(|cost| Cost { cost: 0, ..cost.clone() }).collect();
                 judged(&nothing, &sights, &deed.word)?;
@@ -148,7 +191,6 @@ impl LedgerModel {
             }
             sight.charge(cost, ttl);
             let mark = match &sight.used {
-                Used::Period { ends, .. } => *ends,
                 Used::Flights(_) => sight.now + ttl,
                 _ => sight.now,
             };
@@ -187,7 +229,10 @@ impl LedgerModel {
             if back || cost.kind == Kind::InFlight {
                 let costs = std::slice::from_ref(cost);
                 let mut sights = self.sights(wall, costs);
-                if let Some((mark, amount)) = part {
+                let known = part.filter(|_| !self.elsewhere.contains(&key(cost)));
+                // What ended with its period, and what was found to be nothing, is forgotten by now.
+                let known = known.filter(|_| self.is_reserved(id, cost));
+                if let Some((mark, amount)) = known {
                     sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
                 }
                 self.write(wall, costs, sights);
@@ -205,23 +250,58 @@ impl LedgerModel {
 
     /// The limits at this moment. A record whose clock the wall clock fell behind goes on from where it was.
     fn sights(&mut self, wall: u64, costs: &[Cost]) -> Vec<Sight> {
-        let sight = |cost: &Cost| match self.records.get_mut(&key(cost)) {
+        costs.iter().map(|cost| self.sight(wall, cost)).collect()
+    }
+
+    fn sight(&mut self, wall: u64, cost: &Cost) -> Sight {
+        let limit = key(cost);
+        let mut moved = false;
+        let mut sight = match self.records.get_mut(&limit) {
             Some(record) => {
                 let now = record.last.max(wall + record.shift);
                 if record.last > wall + record.shift {
                     record.shift = now - wall;
                 }
+                moved = record.server != self.server;
                 Sight { now, used: record.used.at(cost, now, now - record.last) }
             }
             None => Sight { now: wall, used: Used::new(cost.kind).at(cost, wall, 0) },
         };
-        costs.iter().map(sight).collect()
+        let Used::Money(births) = &mut sight.used else { return sight };
+        if births.used() == 0 {
+            self.forget(&limit);
+        }
+        if let Some(seen) = self.unseen.remove(&limit) {
+            let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now);
+            let changed = births.look(seen.as_ref(), moved);
+            if seen.is_some_and(|seen| !seen.is_of_birth(births)) {
+                self.elsewhere.insert(limit.clone());
+            }
+            if births.used() == 0 {
+                self.forget(&limit);
+            }
+            if changed {
+                let again = Sight { now: sight.now, used: sight.used.clone() };
+                self.write(wall, std::slice::from_ref(cost), vec![again]);
+            }
+        }
+        sight
+    }
+
+    fn is_reserved(&self, id: &str, cost: &Cost) -> bool {
+        let parts = self.reservations.get(id).map(|reservation| &reservation.parts);
+        parts.is_some_and(|parts| parts.iter().any(|(limit, part)| *limit == key(cost) && part.is_some()))
     }
 
     fn write(&mut self, wall: u64, costs: &[Cost], sights: Vec<Sight>) {
         for (Sight { now, used }, cost) in sights.into_iter().zip(costs) {
             let lasts = match &used {
-                Used::Ever(used) if *used > 0 => None,
+                Used::Money(births) if births.is_blank() => Some(0),
+                // That nothing is used of it.
+                Used::Money(Births { ends: 0, .. }) if used.is_empty() => Some(REMEMBERED),
+                Used::Money(births) if used.is_empty() => Some(REMEMBERED.min(births.ends - now)),
+                Used::Money(Births { ends: 0, .. }) => None,
+                Used::Money(births) => Some(births.ends - now),
                 // A period where that is as long at least.
                 Used::Parts { period, parts, .. }
                     if *parts > 0 && cost.most() == cost.max && *parts <= cost.max * u128::from(*period) =>
@@ -236,8 +316,17 @@ impl LedgerModel {
                 continue;
             }
             let gone = lasts.map(|time| wall / 1_000 + time.div_ceil(1_000));
-            self.records.insert(key(cost), Record { last: now, shift: now - wall, gone, used });
+            self.records
+                .insert(key(cost), Record { last: now, shift: now - wall, gone, used, server: self.server });
         }
+    }
+}
+
+impl Record {
+    /// Whether it is of a period that has ended.
+    fn is_over(&self, wall: u64) -> bool {
+        let now = self.last.max(wall + self.shift);
+        matches!(&self.used, Used::Money(births) if births.ends > 0 && births.ends <= now)
     }
 }
 
@@ -256,7 +345,7 @@ impl Sight {
                     _ => cells.push((now, cost)),
                 }
             }
-            Used::Ever(used) | Used::Period { used, .. } => *used += cost,
+            Used::Money(births) => births.charge(cost),
             Used::Flights(flights) => flights.push((now + ttl, cost)),
             Used::Nothing => {}
         }
@@ -281,10 +370,7 @@ impl Sight {
                 }
                 cells.retain(|(_, amount)| *amount > 0);
             }
-            Used::Ever(used) => *used = used.saturating_sub(amount),
-            Used::Period { ends, used } if mark.is_none_or(|mark| mark == *ends) => {
-                *used = used.saturating_sub(amount);
-            }
+            Used::Money(births) => births.give_back(amount),
             Used::Flights(flights) => {
                 let landed = flights.iter().position(|&flight| Some(flight.0) == mark && flight.1 == amount);
                 landed.map(|at| flights.remove(at));
@@ -299,8 +385,7 @@ impl Used {
         match kind {
             Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, fastest: 0 },
             Kind::Rolling => Used::Cells(Vec::new()),
-            Kind::Lifetime => Used::Ever(0),
-            Kind::Budget => Used::Period { ends: 0, used: 0 },
+            Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
             Kind::InFlight => Used::Flights(Vec::new()),
             Kind::Each => Used::Nothing,
         }
@@ -320,10 +405,10 @@ impl Used {
                 cells.retain(|(last, _)| last + rule.period > now);
                 Used::Cells(cells)
             }
-            Used::Period { ends, .. } if now >= ends => Used::Period {
-                ends: (now - rule.extra) / rule.period * rule.period + rule.period + rule.extra,
-                used: 0,
-            },
+            Used::Money(births) if rule.kind == Kind::Budget && now >= births.ends => {
+                let ends = (now - rule.extra) / rule.period * rule.period + rule.period + rule.extra;
+                Used::Money(Births::of_period(ends))
+            }
             Used::Flights(mut flights) => {
                 flights.retain(|(until, _)| *until > now);
                 Used::Flights(flights)
@@ -339,7 +424,7 @@ impl Used {
         match self {
             Used::Parts { parts, .. } => rule.most().saturating_sub(parts.div_ceil(period)),
             Used::Cells(items) | Used::Flights(items) => rule.max.saturating_sub(sum(items)),
-            Used::Ever(used) | Used::Period { used, .. } => rule.max.saturating_sub(*used),
+            Used::Money(births) => rule.max.saturating_sub(births.used()),
             Used::Nothing => rule.max,
         }
     }
@@ -353,7 +438,7 @@ impl Used {
         match self {
             Used::Parts { parts, .. } => *parts == 0,
             Used::Cells(items) | Used::Flights(items) => items.is_empty(),
-            Used::Ever(used) | Used::Period { used, .. } => *used == 0,
+            Used::Money(births) => births.used() == 0,
             Used::Nothing => true,
         }
     }
@@ -366,13 +451,13 @@ impl Used {
     /// How long until nothing is used, if ever.
     fn empty_after(&self, rule: &Cost, now: u64) -> Option<u64> {
         match self {
-            Used::Ever(used) if *used > 0 => None,
             _ if self.is_empty() => Some(0),
+            Used::Money(Births { ends: 0, .. }) => None,
             Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
             Used::Cells(cells) => cells.iter().map(|(last, _)| last + rule.period - now).max(),
             Used::Flights(flights) => flights.iter().map(|(until, _)| until - now).max(),
-            Used::Period { ends, .. } => Some(ends - now),
-            Used::Ever(_) | Used::Nothing => Some(0),
+            Used::Money(births) => Some(births.ends - now),
+            Used::Nothing => Some(0),
         }
     }
 }

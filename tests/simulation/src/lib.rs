@@ -5,6 +5,7 @@
 //! library. Bugs of other systems can be [`planted`]: the checker must find them.
 
 pub mod ballots;
+pub mod births;
 pub mod bundles;
 pub mod census;
 pub mod chain;

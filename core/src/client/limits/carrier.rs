@@ -11,6 +11,7 @@ use futures_channel::oneshot;
 
 use super::super::courier::unavailable;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
+use super::standings::Standings;
 use crate::error::{Code, Error, Result};
 use crate::limits::{Act, Answer, Envelope, LANE_GRACE, Reply, Request};
 use crate::slots::Lane;
@@ -67,6 +68,8 @@ struct State {
     clock: Option<(Micros, Micros)>,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
+    /// How limits of money stood.
+    standings: Standings,
 }
 
 #[derive(Default)]
@@ -209,6 +212,9 @@ impl<R: Runtime> Carrier<R> {
                 Ok(Answer::Performed(performed)) => {
                     // Nobody knows to which sending a repeated answer belongs.
                     self.learn(performed.now, (attempts == 1).then_some(sent));
+                    if !performed.standings.is_empty() {
+                        self.lock().standings.learn(&envelope, &performed, first);
+                    }
                     return self.hand_out(parcels, performed.replies);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
@@ -278,11 +284,14 @@ impl<R: Runtime> Carrier<R> {
             lane.sequence += 1;
             lane.sequence
         });
-        Envelope {
+        let mut envelope = Envelope {
             lane: Some(Lane { client: self.client, number: number as u16, sequence }),
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
+            seen: Vec::new(),
             requests: parcels.iter().map(|parcel| parcel.request.clone()).collect(),
-        }
+        };
+        envelope.seen = state.standings.seen(&envelope, now);
+        envelope
     }
 
     /// Learns what time it is there.

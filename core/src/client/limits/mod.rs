@@ -8,6 +8,7 @@ mod options;
 mod refusals;
 mod reservation;
 mod scope;
+mod standings;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod tests;

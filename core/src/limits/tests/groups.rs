@@ -51,7 +51,7 @@ fn a_group_of_every_kind_refunds_and_resets() {
     assert!(scene.judge(Act::Take, &group).allowed);
     assert!(!scene.judge(Act::Take, &group).allowed);
     assert_eq!(scene.judge(Act::Refund, &group).remaining, 4u64.into());
-    assert_eq!(scene.ledger.size(), (0, 0));
+    assert_eq!(scene.size_when_forgotten(), (0, 0));
     assert!(scene.judge(Act::Take, &group).allowed);
     assert_eq!(scene.judge(Act::Reset, &group).remaining, 4u64.into());
     assert!(scene.judge(Act::Take, &group).allowed);

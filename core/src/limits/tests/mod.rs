@@ -4,6 +4,7 @@ mod defects;
 mod groups;
 mod kinds;
 mod lanes;
+mod losses;
 mod model;
 mod properties;
 mod reservations;

@@ -1,8 +1,8 @@
 //! A ledger and its clock, for tables.
 
 use crate::id::Name;
-use crate::limits::{Act, Amount, Charge, Ledger, Reply, Request, Rule, Settlement, Verdict};
-use crate::{Micros, SECOND};
+use crate::limits::{Act, Amount, Charge, Ledger, REMEMBERED, Reply, Request, Rule, Settlement, Verdict};
+use crate::{MILLISECOND, Micros, SECOND};
 
 /// When scenes begin: a whole day of the calendar.
 pub(super) const START: Micros = 1_700_006_400 * SECOND;
@@ -59,6 +59,13 @@ impl Scene {
     /// What remains of the limit `a`.
     pub fn remaining(&mut self, rule: Rule) -> u64 {
         self.judge(Act::Peek, &[charge("a", rule, 0)]).remaining.saturating_u64()
+    }
+
+    /// What is kept, some time later, of limits of which nothing is used.
+    pub fn size_when_forgotten(&mut self) -> (usize, usize) {
+        let rule = Rule::Refill { max: 1, period: SECOND };
+        self.pass(REMEMBERED + 2 * MILLISECOND).judge(Act::Peek, &[charge("other", rule, 0)]);
+        self.ledger.size()
     }
 
     /// How many of so many single takes of the limit `a` are allowed.

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use super::transport::{Resp, Transport, classify};
 use super::{Keys, RedisStore};
 use crate::error::{Code, Error, Result};
-use crate::id::PoolName;
+use crate::id::{Name, PoolName};
 use crate::limits::{
-    Act, Amount, Answer, Charge, Envelope, Performed, Reply, Request, Rule, Settlement, Verdict,
+    Act, Amount, Answer, Charge, Envelope, Performed, Reply, Request, Rule, Settlement, Standing, Verdict,
 };
 use crate::store::ledger::StoreLedger;
 use crate::store::{Certainty, StoreError};
@@ -19,7 +19,7 @@ pub const LIMITS_SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.l
 /// The name that Redis gives it.
 pub(super) const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.sha1"));
 /// The schema of keys and words; a script refuses any other.
-const SCHEMA: &str = "1";
+const SCHEMA: &str = "2";
 
 /// Limits of one scope in Redis.
 #[derive(Debug)]
@@ -33,14 +33,15 @@ impl<T: Transport> RedisLedger<T> {
         RedisLedger { store, keys: Keys::new(scope) }
     }
 
-    /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
-    fn command(&self, envelope: &Envelope, whole: bool) -> Vec<String> {
+    /// The command that performs an envelope that charges these limits of money: `EVALSHA`, or `EVAL` with the script's text.
+    fn command(&self, envelope: &Envelope, of_money: &[(char, &Name)], whole: bool) -> Vec<String> {
         let keys = &self.keys;
         let lane = match envelope.lane {
             Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
             None => keys.of("lane"),
         };
         let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
+        words.money(envelope, of_money);
         let mut last = None;
         for request in &envelope.requests {
             // Many callers of one process ask for the same.
@@ -76,15 +77,15 @@ impl<T: Transport> StoreLedger for RedisLedger<T> {
 
     async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         self.store.vet().await?;
-        let mut whole = false;
+        let (of_money, mut whole) = (envelope.of_money(), false);
         let reply = loop {
-            match self.store.transport.send(self.command(envelope, whole)).await? {
+            match self.store.transport.send(self.command(envelope, &of_money, whole)).await? {
                 Resp::Error(text) if text.starts_with("NOSCRIPT") && !whole => whole = true,
                 reply => break reply,
             }
         };
         match reply {
-            Resp::Text(text) => decode(&text, envelope)
+            Resp::Text(text) => decode(&text, envelope, of_money.len())
                 .ok_or_else(|| StoreError::new(Certainty::Refused, garbled(&text).message())),
             Resp::Error(text) => Err(classify(&text)),
             other => Err(StoreError::new(
@@ -112,6 +113,25 @@ impl Words<'_> {
         let place = self.named.len();
         self.places.insert(part, place);
         place.to_string()
+    }
+
+    /// The limits of money, each with what was seen of it.
+    fn money(&mut self, envelope: &Envelope, of_money: &[(char, &Name)]) {
+        let seen = envelope.seen.iter().map(|seen| ((seen.kind, &seen.limit), &seen.standing));
+        let seen: FxHashMap<(char, &Name), &Standing> = seen.collect();
+        self.words.push(of_money.len().to_string());
+        for limit in of_money {
+            let key = self.limit(*limit);
+            let standing = seen
+                .get(limit)
+                .filter(|seen| !seen.is_blank())
+                .map_or_else(|| "-".to_owned(), |standing| standing.to_string());
+            self.words.extend([key, standing]);
+        }
+    }
+
+    fn limit(&mut self, (letter, name): (char, &Name)) -> String {
+        self.key(format!("limit:{letter}:{name}"))
     }
 
     fn request(&mut self, request: &Request) {
@@ -148,7 +168,7 @@ impl Words<'_> {
         let letter = rule.letter();
         let key = match rule {
             Rule::Each { .. } => "0".to_owned(),
-            _ => self.key(format!("limit:{letter}:{}", charge.limit)),
+            _ => self.limit((letter, &charge.limit)),
         };
         let numbers = [max.to_string(), period.to_string(), extra.to_string(), cost.to_string()];
         self.words.extend([key, letter.to_string()].into_iter().chain(numbers));
@@ -156,16 +176,19 @@ impl Words<'_> {
 }
 
 /// The script's answer to an envelope; nothing if it is none.
-fn decode(text: &str, envelope: &Envelope) -> Option<Answer> {
+fn decode(text: &str, envelope: &Envelope, of_money: usize) -> Option<Answer> {
     let mut lines = text.split('\n');
     let mut head = lines.next()?.split(' ');
     let (word, now) = (head.next()?, head.next()?.parse().ok()?);
     if word == "stale" {
         return Some(Answer::Stale { now });
     }
-    let replies = lines.map(|line| reply(line.split(' '))).collect::<Option<Vec<_>>>()?;
-    let whole = word == "done" && replies.len() == envelope.requests.len();
-    whole.then_some(Answer::Performed(Performed { now, replies }))
+    let replies = lines.by_ref().take(envelope.requests.len()).map(|line| reply(line.split(' ')));
+    let replies = replies.collect::<Option<Vec<_>>>()?;
+    let standing = |line| if line == "-" { Some(None) } else { Standing::parse(line).map(Some) };
+    let standings = lines.map(standing).collect::<Option<Vec<_>>>()?;
+    let whole = word == "done" && replies.len() == envelope.requests.len() && standings.len() == of_money;
+    whole.then_some(Answer::Performed(Performed { now, replies, standings }))
 }
 
 fn reply(mut words: Split<'_, char>) -> Option<Reply> {

@@ -6,6 +6,7 @@ mod accounts;
 mod holding;
 mod limits;
 mod line;
+mod losses;
 mod scenario;
 mod server;
 mod tally;
@@ -57,6 +58,8 @@ pub fn of_limits() -> Vec<Tally> {
         limits::clocks(),
         limits::lanes(),
         limits::give_backs(),
+        losses::standings(),
+        losses::servers(),
     ]
 }
 

@@ -17,6 +17,8 @@ pub struct Tally {
     about: &'static str,
     /// The store's wall clock.
     pub wall: Micros,
+    /// The server's identity, if it has one.
+    pub incarnation: Option<&'static str>,
     ledger: Ledger,
     steps: Vec<Json>,
     answers: Vec<Json>,
@@ -26,7 +28,7 @@ impl Tally {
     /// A scenario of limits that nobody has used.
     pub fn new(name: &'static str, about: &'static str) -> Self {
         let (steps, answers) = (Vec::new(), Vec::new());
-        Tally { name, about, wall: START, ledger: Ledger::default(), steps, answers }
+        Tally { name, about, wall: START, incarnation: None, ledger: Ledger::default(), steps, answers }
     }
 
     /// The name of its file, without the ending.
@@ -53,9 +55,12 @@ impl Tally {
     /// # Panics
     /// If that is no envelope.
     pub fn send(&mut self, envelope: Json) -> Json {
-        let step = json!({ "wall": self.wall.to_string(), "envelope": envelope });
+        let mut step = json!({ "wall": self.wall.to_string(), "envelope": envelope });
+        if let Some(incarnation) = self.incarnation {
+            step["incarnation"] = incarnation.into();
+        }
         let read = transcript::read(&to_value(&json!([step]))).expect("a step").remove(0);
-        let answer = to_json(&transcript::answer(&self.ledger.apply(read.wall, &read.envelope)));
+        let answer = to_json(&transcript::answer(&self.ledger.apply(read.moment(), &read.envelope)));
         self.steps.push(step);
         self.answers.push(answer.clone());
         answer
@@ -64,6 +69,16 @@ impl Tally {
     /// Performs one request and returns its reply.
     pub fn ask(&mut self, request: Json) -> Json {
         self.send(json!({ "requests": [request] }))["replies"][0].clone()
+    }
+
+    /// Has a client that has seen this of the limit `a` perform one request of it, and returns the reply and what it sees then.
+    pub fn ask_having_seen(&mut self, kind: &str, seen: &Json, request: Json) -> (Json, Json) {
+        let seen: Vec<_> = (!seen.is_null())
+            .then(|| json!({ "kind": kind, "limit": "a", "standing": seen }))
+            .into_iter()
+            .collect();
+        let answer = self.send(json!({ "seen": seen, "requests": [request] }));
+        (answer["replies"][0].clone(), answer["standings"][0].clone())
     }
 
     /// Takes of a limit, which allows it, and returns what remains.

@@ -2,7 +2,8 @@
 -- answers from both: change neither alone.
 --
 -- KEYS  1 lane, then records and reservations, each once
--- ARGV  schema, sequence | '-', not_after | '-', then the requests word by word:
+-- ARGV  schema, sequence | '-', not_after | '-', how many limits of money are charged, for each of them the place of its
+--       key and what the client has seen of it (see core/src/limits/standing.rs) or '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
 --       reserve | commit | return, count, the reservation's key, ttl, charges
 --       again: as the one before it, which is none that has a reservation
@@ -14,7 +15,7 @@
 -- A lone take is what most envelopes are: all records are read by one command, what one kind needs stands in its own
 -- branch, and no function is made that is not called. See also the pool's script.
 
-local SCHEMA = '1'
+local SCHEMA = '2'
 local LANE_GRACE, EXACT, MAX_BACKLOG = 60000000, 9007199254740992, 1125899906842624
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
 -- is then needed, whether it is to be written, where its key stands, and the reservation that began its epoch, if there is
@@ -22,7 +23,10 @@ local LANE_GRACE, EXACT, MAX_BACKLOG = 60000000, 9007199254740992, 1125899906842
 -- that another rule refills what is used from now on, even if nothing is allowed.
 local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
 local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
-local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS = 15, 16, 17, 18, 19, 20, 21
+local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 17, 18, 19, 20, 21, 22
+-- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
+local MONEY, BIRTHS, REMEMBERED = '<ddddss', 8, 90000000000
+local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
 if args[1] ~= SCHEMA then
@@ -65,7 +69,15 @@ local function scale(a, b, c)
 end
 
 local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
-local cursor, words, what, count, first = 4, #args, nil, nil, nil
+local cursor, words, what, count, first = 5, #args, nil, nil, nil
+-- What was seen of limits of money, until they are looked at. Only they need to know on what server this is.
+local of_money, seen, server = tonumber(args[4]), nil, nil
+if of_money > 0 then
+  seen, cursor = {}, cursor + 2 * of_money
+  for k = 5, cursor - 1, 2 do seen[args[k]] = args[k + 1] end
+  server = string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+  server = string.lower(string.sub(server .. '0000000000000000', 1, 16))
+end
 while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
@@ -101,26 +113,25 @@ while cursor <= words do
     if what ~= 'commit' or kind == 'f' then
       -- By the text of its key's place: to read a number costs more than to look up a text.
       local r = records[args[at]]
-      if not r or what == 'reset' then
+      local money = kind == 'b' or kind == 'l'
+      if not r or what == 'reset' and not money then
         local a, b, c, d, e, f, g, epoch, place = wall, 0, 0, 0, 0, 0, 0, false, tonumber(args[at])
-        local value = what ~= 'reset' and values[place]
+        local value = (money or what ~= 'reset') and values[place]
         -- The epoch stands behind the rest, after a blank.
         if kind == 'c' or kind == 'g' then
           if value then
             a, b, c, d, e, f, g = struct.unpack('<ddddddd', value)
             if #value > 56 then epoch = string.sub(value, 58) end
           end
-        elseif kind == 'b' then
-          d = '0'
+        elseif money then
+          d, g = '0', ''
           if value then
-            a, b, c, d, e = struct.unpack('<ddds', value)
-            if #value > e then epoch = string.sub(value, e + 1) end
-          end
-        elseif kind == 'l' then
-          d = '0'
-          if value then
-            d, epoch = value, string.match(value, ' (.*)$') or false
-            if epoch then d = string.sub(value, 1, -34) end
+            local behind
+            a, b, c, e, f, d, behind = struct.unpack(MONEY, value)
+            if #value >= behind then
+              epoch, g = string.match(value, '^ (%S+)(.*)$', behind)
+              if epoch == '-' then epoch = false end
+            end
           end
         elseif kind ~= 'e' then
           c = {}
@@ -134,7 +145,7 @@ while cursor <= words do
         if r then
           r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH], r[EPOCH] = a, b, c, d, e, f, g, epoch
         else
-          r = { a, b, c, d, e, f, g, 0, 0, 0, 0, 0, 0, 0, 0, kind, false, place, epoch, false, false }
+          r = { a, b, c, d, e, f, g, 0, 0, 0, 0, 0, 0, 0, 0, kind, false, place, epoch, false, false, false }
           records[args[at]] = r
         end
       end

@@ -1,5 +1,5 @@
 
-      elseif kind == 'l' or kind == 'b' then
+      elseif money then
         -- Decimal texts: compared by length, then by text; reckoned fifteen digits at a time.
         local function less(a, b)
           if #a ~= #b then return #a < #b end
@@ -17,33 +17,21 @@
           sum = string.match(sum, '^0*(%d*)$')
           return sum == '' and '0' or sum
         end
-        local ends, used = r[FIRST], r[SECOND]
+        -- A birth is its time and its server: as old as its text says.
+        local function born_after(birth)
+          return format('%016d', birth == 0 and wall or math.max(wall, string.sub(birth, 1, 16) + 1)) .. server
+        end
+        -- How long it is needed. One of which everything was given back says so to those who have seen it used.
+        local function lasting(ends, used, birth)
+          if birth == 0 then return 0 end
+          if kind == 'l' then return used == '0' and REMEMBERED end
+          return used == '0' and math.min(ends - now, REMEMBERED) or ends - now
+        end
+        local ends, used, version, birth, past = r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH]
         if kind == 'b' and now >= ends then
           local offset = tonumber(args[at + 4])
           ends, used = (floor((now - offset) / period) + 1) * period + offset, '0'
+          version, birth, past = 0, 0, ''
         end
+        if birth == 0 then past = '' end
         if used == '0' then epoch = false end
-        if gives then
-          used = less(cost, used) and add(used, cost, -1) or '0'
-          cost = '0'
-        end
-        local sum = add(used, cost, 1)
-        allowed = cost == '0' or not less(max, sum)
-        if allowed then
-          retry = 0
-          if charges then used = sum end
-        elseif kind == 'b' and not less(max, cost) then
-          retry = ends - now
-        end
-        remaining = less(used, max) and add(max, used, -1) or '0'
-        if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
-        lasts = reset or false
-        mark = 0
-        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD] = ends, used, 0
-
-      else
-        -- Nothing is remembered of it.
-        if gives then cost = '0' end
-        allowed = #cost < #max or #cost == #max and cost <= max
-        remaining, retry, reset, lasts, mark = max, allowed and 0 or nil, 0, 0, 0
-      end

@@ -76,28 +76,39 @@
   lines[said] = answer
 end
 
+for k = 5, 3 + 2 * of_money, 2 do
+  local r = records[args[k]]
+  said = said + 1
+  if r and r[FOURTH] ~= 0 and (r[KIND] == 'l' or r[FIRST] > r[NOW]) then
+    lines[said] = format('%s %d %d %s%s', r[FOURTH], r[THIRD], r[FIRST], r[SECOND], r[FIFTH])
+  else
+    lines[said] = '-'
+  end
+end
 for k = 1, #written do
   local r = written[k]
   local i, kind, lasts = r[PLACE], r[KIND], r[LASTS]
   if lasts == 0 then
     if values[i] then call('DEL', KEYS[i]) end
-  elseif not lasts then
-    call('SET', KEYS[i], r[EPOCH] and r[SECOND] .. ' ' .. r[EPOCH] or r[SECOND])
   else
     local packed
     if kind == 'c' or kind == 'g' then
       packed = struct.pack('<ddddddd', unpack(r, 1, 7))
-    elseif kind == 'b' then
-      packed = struct.pack('<ddds', unpack(r, 1, 4))
+      if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
+    elseif kind == 'b' or kind == 'l' then
+      packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
+      if r[EPOCH] or r[FIFTH] ~= '' then packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH] end
     else
       local cells = r[FIRST]
       packed = struct.pack('<dd' .. string.rep('d', #cells), r[LAST], r[SHIFT], unpack(cells))
+      if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
     end
-    if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
-    else
+    elseif lasts then
       call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000)))
+    else
+      call('SET', KEYS[i], packed)
     end
   end
 end

@@ -1,0 +1,73 @@
+//! How limits of money stood when this process last heard of them: what it has seen, a store that forgot is told.
+
+use rustc_hash::FxHashMap;
+
+use crate::Micros;
+use crate::id::Name;
+use crate::limits::{Envelope, MEMORY, Performed, Seen, Standing};
+
+/// How many are remembered.
+const MOST: usize = 10_000;
+
+/// How limits of money stood, by the letter of their kind and their name.
+#[derive(Debug, Default)]
+pub(super) struct Standings {
+    known: FxHashMap<(char, Name), Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    standing: Standing,
+    /// When it was heard of last, and until when it is remembered, on the local clock.
+    heard: Micros,
+    until: Micros,
+}
+
+impl Standings {
+    /// What is known of the limits that an envelope charges.
+    pub fn seen(&self, envelope: &Envelope, now: Micros) -> Vec<Seen> {
+        if self.known.is_empty() {
+            return Vec::new();
+        }
+        let seen = |(kind, limit): (char, &Name)| {
+            let known = self.known.get(&(kind, limit.clone())).filter(|known| known.until > now)?;
+            Some(Seen { kind, limit: limit.clone(), standing: known.standing.clone() })
+        };
+        envelope.of_money().into_iter().filter_map(seen).collect()
+    }
+
+    /// Learns how they stand after an envelope that was sent at `sent`. Counted from then, what is remembered is forgotten
+    /// before the store forgets that it is not so any more.
+    pub fn learn(&mut self, envelope: &Envelope, performed: &Performed, sent: Micros) {
+        for ((kind, limit), told) in envelope.of_money().into_iter().zip(&performed.standings) {
+            let Some(told) = told else { continue };
+            let ends = told.ends();
+            let left = if ends > 0 { ends.saturating_sub(performed.now).min(MEMORY) } else { MEMORY };
+            let until = sent + left;
+            if let Some(known) = self.known.get_mut(&(kind, limit.clone())) {
+                if known.until <= sent {
+                    known.standing.clone_from(told);
+                } else {
+                    known.standing.update(told);
+                }
+                (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
+                continue;
+            }
+            self.make_room(sent);
+            self.known.insert((kind, limit.clone()), Known { standing: told.clone(), heard: sent, until });
+        }
+    }
+
+    /// Forgets what is over; if that is too little, the half that was not heard of for longest.
+    fn make_room(&mut self, now: Micros) {
+        if self.known.len() < MOST {
+            return;
+        }
+        self.known.retain(|_, known| known.until > now);
+        if self.known.len() >= MOST {
+            let mut heard: Vec<Micros> = self.known.values().map(|known| known.heard).collect();
+            let middle = *heard.select_nth_unstable(MOST / 2).1;
+            self.known.retain(|_, known| known.heard > middle);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! How a limit of money stands, told so that a loss of the store's memory can be mended by those who have heard of it.
+//!
+//! What is used is a sum over *births*: one begins with the record, with every reset, and whenever the record is found to
+//! have been written on another server, or to be older than somebody has seen it. Of each birth the highest version counts
+//! that anybody knows. So standings of different births add up to what was charged in all, and two of one birth to the later.
+
+use std::fmt;
+
+use super::Amount;
+use crate::Micros;
+
+/// The most births before the present one that are told apart. Of those before them only the sum is known: who has seen a
+/// later version of one of them is not heard any more.
+const BIRTHS: usize = 8;
+
+/// How a lifetime or a budget stands: what is used, and since when that is counted.
+///
+/// As text, which a store and its clients pass to and fro: `birth version ends used`, and where there is more than one birth
+/// ` since` (or `-`) with ` birth version used` for each of the others, oldest first; in a birth more may be given back than
+/// charged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Of the present; none where nothing was ever charged.
+    birth: Birth,
+    /// One more with each change in this birth.
+    version: u64,
+    /// When the budget's period ends; 0 for a lifetime.
+    ends: Micros,
+    used: Amount,
+    past: Option<Box<Past>>,
+}
+
+/// What is known of the births before the present one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Past {
+    /// What is older does not count, or is in the sum already.
+    since: Birth,
+    /// Oldest first.
+    others: Vec<Part>,
+}
+
+/// When counting began, and on what server: births are as old as that says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Birth {
+    at: Micros,
+    server: u64,
+}
+
+/// What was charged in one birth, less what was given back in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    birth: Birth,
+    version: u64,
+    net: Net,
+}
+
+/// An amount that may be below zero. What is beyond 2^256 is cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Net {
+    /// Not of zero.
+    negative: bool,
+    size: Amount,
+}
+
+impl Birth {
+    const NONE: Birth = Birth { at: 0, server: 0 };
+
+    /// One that begins now on this server, of which the first 16 hexadecimal digits are looked at.
+    pub fn new(wall: Micros, incarnation: &str) -> Self {
+        let digit = |letter: char| letter.to_digit(16).map(u64::from);
+        let digits = incarnation.chars().map_while(digit).chain(std::iter::repeat(0)).take(16);
+        Birth { at: wall, server: digits.fold(0, |server, digit| (server << 4) | digit) }
+    }
+
+    fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// The same, younger than another.
+    fn after(self, other: Birth) -> Self {
+        Birth { at: self.at.max(other.at + 1), ..self }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (at, server) = text.split_at_checked(16).filter(|(_, server)| server.len() == 16)?;
+        let server = u64::from_str_radix(server, 16).ok()?;
+        let birth = Birth { at: at.parse().ok()?, server };
+        (!birth.is_none()).then_some(birth)
+    }
+}
+
+impl fmt::Display for Birth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016}{:016x}", self.at, self.server)
+    }
+}
+
+impl Net {
+    fn plus(self, other: Net) -> Self {
+        let (negative, size) = if self.negative == other.negative {
+            (self.negative, self.size.saturating_add(other.size))
+        } else {
+            let negative = if self.size < other.size { other.negative } else { self.negative };
+            (negative, self.size.distance(other.size))
+        };
+        Net { negative: negative && !size.is_zero(), size }
+    }
+
+    fn minus(self, other: Net) -> Self {
+        self.plus(Net { negative: !other.negative && !other.size.is_zero(), ..other })
+    }
+
+    fn or_zero(self) -> Amount {
+        if self.negative { Amount::ZERO } else { self.size }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let size = |digits: &str| Amount::parse(digits).ok();
+        match text.strip_prefix('-') {
+            Some(digits) => Some(Net { negative: true, size: size(digits).filter(|size| !size.is_zero())? }),
+            None => Some(size(text)?.into()),
+        }
+    }
+}
+
+impl From<Amount> for Net {
+    fn from(size: Amount) -> Self {
+        Net { negative: false, size }
+    }
+}
+
+impl Standing {
+    /// What is used.
+    #[must_use]
+    pub fn used(&self) -> Amount {
+        self.used
+    }
+
+    /// When the budget's period ends, by the store's clock; 0 for a lifetime.
+    #[must_use]
+    pub fn ends(&self) -> Micros {
+        self.ends
+    }
+
+    /// Reads its text; nothing if it is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let birth = Birth::parse(words.next()?)?;
+        let (version, ends) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let used = Amount::parse(words.next()?).ok()?;
+        let mut past = None;
+        if let Some(since) = words.next() {
+            let since = if since == "-" { Birth::NONE } else { Birth::parse(since)? };
+            let mut others = Vec::new();
+            while let Some(birth) = words.next() {
+                let (birth, version) = (Birth::parse(birth)?, words.next()?.parse().ok()?);
+                others.push(Part { birth, version, net: Net::parse(words.next()?)? });
+            }
+            past = Some(Box::new(Past { since, others }));
+        }
+        Some(Standing { birth, version, ends, used, past })
+    }
+
+    /// Nothing is used of the period that ends then.
+    pub(super) fn of_period(ends: Micros) -> Self {
+        Standing { ends, ..Self::default() }
+    }
+
+    /// Whether nothing was ever charged, nor forgotten: there is nothing to keep.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.birth.is_none()
+    }
+
+    pub(super) fn is_over(&self, now: Micros) -> bool {
+        self.ends > 0 && self.ends <= now
+    }
+
+    pub(super) fn is_of_birth(&self, other: &Standing) -> bool {
+        self.birth == other.birth
+    }
+
+    /// Charges a cost; `now` is the birth that begins if there is none.
+    pub(super) fn charge(&mut self, cost: Amount, now: Birth) {
+        if cost.is_zero() {
+            return;
+        }
+        if self.is_blank() {
+            self.birth = now;
+        }
+        self.version += 1;
+        self.used = self.used.saturating_add(cost);
+    }
+
+    pub(super) fn give_back(&mut self, cost: Amount) {
+        let cost = cost.min(self.used);
+        if !cost.is_zero() {
+            self.version += 1;
+            self.used = self.used.saturating_sub(cost);
+        }
+    }
+
+    /// Nothing is used any more, whatever anybody has seen of what was.
+    pub(super) fn reset(&mut self, now: Birth) {
+        let birth = now.after(self.birth);
+        let past = Some(Box::new(Past { since: birth, others: Vec::new() }));
+        *self = Standing { birth, version: 1, ends: self.ends, used: Amount::ZERO, past };
+    }
+
+    /// Takes in what a client has seen, if the store has forgotten some of it; on another server than that on which it was
+    /// written, a new birth begins. Returns whether anything changed.
+    pub(super) fn recall(&mut self, seen: Option<&Standing>, now: Birth) -> bool {
+        let (before, blank) = (self.birth, self.is_blank());
+        let moved = !blank && before.server != now.server;
+        let seen = seen.filter(|seen| !self.holds(seen));
+        if !moved && seen.is_none() {
+            return false;
+        }
+        let mut known = self.known();
+        let mut fresh = moved || blank;
+        if let Some(seen) = seen {
+            let news = known.learn(seen.known());
+            if !moved && news.is_none() {
+                return false;
+            }
+            self.ends = self.ends.max(seen.ends);
+            // What is newer than what is kept, or of its birth: from now on is counted apart from it.
+            fresh |= news.is_some_and(|newest| newest >= before);
+        }
+        fresh |= before < known.since;
+        let newest = known.parts.iter().map(|part| part.birth).fold(before, Birth::max);
+        self.version = if fresh { 1 } else { self.version + 1 };
+        self.birth = if fresh { now.after(newest) } else { before };
+        // What is counted since before a reset of which nobody here knew was charged after it all the same.
+        let stays = |birth| birth == before && !blank && (!fresh || before < known.since);
+        self.put(&known, stays);
+        true
+    }
+
+    /// Takes in what the store has told, in whatever order that comes: a client's memory.
+    pub(crate) fn update(&mut self, told: &Standing) {
+        if told.ends > self.ends || told.holds(self) {
+            return self.clone_from(told);
+        }
+        if told.ends < self.ends || self.holds(told) {
+            return;
+        }
+        let mut known = self.known();
+        known.learn(told.known());
+        let youngest = known.parts.iter().max_by_key(|part| part.birth);
+        let Some(&Part { birth, version, .. }) = youngest else { return };
+        (self.birth, self.version) = (birth, version);
+        self.put(&known, |part| part == birth);
+    }
+
+    /// Whether another tells nothing that is not here. What was told of one birth was told in the order of its versions.
+    fn holds(&self, other: &Standing) -> bool {
+        let known = other.past.is_none() || self.past == other.past;
+        self.birth == other.birth && self.version >= other.version && known
+    }
+
+    /// All births, the present one last.
+    fn known(&self) -> Known {
+        let (since, mut parts) = match &self.past {
+            Some(past) => (past.since, past.others.clone()),
+            None => (Birth::NONE, Vec::new()),
+        };
+        if !self.is_blank() {
+            let net = parts.iter().fold(Net::from(self.used), |net, part| net.minus(part.net));
+            parts.push(Part { birth: self.birth, version: self.version, net });
+        }
+        Known { since, parts }
+    }
+
+    /// Sums up what is known; what `stays` is of the present birth.
+    fn put(&mut self, known: &Known, stays: impl Fn(Birth) -> bool) {
+        let (mut since, mut others, mut sum) = (known.since, Vec::new(), Net::default());
+        for part in &known.parts {
+            if stays(part.birth) {
+                sum = sum.plus(part.net);
+            } else if part.birth >= since {
+                sum = sum.plus(part.net);
+                others.push(*part);
+            }
+        }
+        self.used = sum.or_zero();
+        others.sort_unstable_by_key(|part| part.birth);
+        if let Some(over @ 1..) = others.len().checked_sub(BIRTHS) {
+            // They are in the sum.
+            others.drain(..over);
+            since = others.first().map_or(since, |oldest| oldest.birth);
+        }
+        let past = Past { since, others };
+        self.past = (past != Past::default()).then(|| Box::new(past));
+    }
+}
+
+/// All that is known of a limit.
+struct Known {
+    /// What is older does not count.
+    since: Birth,
+    parts: Vec<Part>,
+}
+
+impl Known {
+    /// Of each birth the later version. Returns the youngest birth of which, or since which, something is new.
+    fn learn(&mut self, other: Known) -> Option<Birth> {
+        let mut news = None;
+        if other.since > self.since {
+            self.since = other.since;
+            news = Some(Birth::NONE);
+        }
+        for part in other.parts.into_iter().filter(|part| part.birth >= other.since.max(self.since)) {
+            match self.parts.iter_mut().find(|known| known.birth == part.birth) {
+                Some(known) if known.version >= part.version => continue,
+                Some(known) => *known = part,
+                None => self.parts.push(part),
+            }
+            news = news.max(Some(part.birth));
+        }
+        news
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.birth, self.version, self.ends, self.used)?;
+        let Some(past) = &self.past else { return Ok(()) };
+        match past.since {
+            Birth::NONE => f.write_str(" -")?,
+            since => write!(f, " {since}")?,
+        }
+        for Part { birth, version, net } in &past.others {
+            let sign = if net.negative { "-" } else { "" };
+            write!(f, " {birth} {version} {sign}{}", net.size)?;
+        }
+        Ok(())
+    }
+}

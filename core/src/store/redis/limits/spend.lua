@@ -1,0 +1,33 @@
+
+        if what == 'reset' then
+          birth = born_after(birth)
+          used, version, past, epoch = '0', 1, ' ' .. birth, false
+        end
+        if gives then
+          -- An envelope that was made before something was forgotten may have been performed before that.
+          if r[ELSEWHERE] then cost = '0' elseif less(used, cost) then cost = used end
+          if cost ~= '0' then used, version = add(used, cost, -1), version + 1 end
+          cost = '0'
+        end
+        local sum = add(used, cost, 1)
+        allowed = cost == '0' or not less(max, sum)
+        if allowed then
+          retry = 0
+          if charges and cost ~= '0' then
+            if birth == 0 then birth = born_after(0) end
+            used, version = sum, version + 1
+          end
+        elseif kind == 'b' and not less(max, cost) then
+          retry = ends - now
+        end
+        remaining = less(used, max) and add(max, used, -1) or '0'
+        if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
+        lasts, mark = lasting(ends, used, birth), 0
+        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH], r[NEXT_FIFTH] = ends, used, version, birth, past
+
+      else
+        -- Nothing is remembered of it.
+        if gives then cost = '0' end
+        allowed = #cost < #max or #cost == #max and cost <= max
+        remaining, retry, reset, lasts, mark = max, allowed and 0 or nil, 0, 0, 0
+      end

@@ -1,0 +1,184 @@
+//! What is used of a limit of money, as it is told: by births, each with its version. Read from the words that travelled,
+//! and summed up in whole numbers; it shares no code with the library.
+
+use std::collections::BTreeMap;
+
+/// How long is kept that nothing is used of a limit: an hour longer than a client remembers.
+pub const REMEMBERED: u64 = 25 * 3_600 * 1_000_000;
+/// The most births before the present one that are told apart.
+const APART: usize = 8;
+/// A birth whose name has not been told yet: younger than all that have one.
+const UNNAMED: &str = "~";
+
+/// What is used of a limit of money.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Births {
+    /// When the period ends; 0 of a lifetime.
+    pub ends: u64,
+    /// What is older does not count, or is counted in the present one.
+    since: String,
+    present: String,
+    known: BTreeMap<String, (u64, i128)>,
+}
+
+impl Births {
+    /// Nothing is used of the period that ends then.
+    pub fn of_period(ends: u64) -> Self {
+        Births { ends, ..Births::default() }
+    }
+
+    /// Reads what is told; nothing where nothing is.
+    ///
+    /// # Panics
+    /// If the words are not those of a standing: the wire has changed, and this reading with it.
+    pub fn read(text: &str) -> Option<Self> {
+        if text == "-" {
+            return None;
+        }
+        let words: Vec<&str> = text.split(' ').collect();
+        let number = |word: &str| word.parse::<i128>().expect("a number: the wire has changed");
+        let mut births =
+            Births { ends: number(words[2]) as u64, present: words[0].to_owned(), ..Births::default() };
+        let mut own = number(words[3]);
+        if let Some((since, others)) = words[4..].split_first() {
+            births.since = since.trim_start_matches('-').to_owned();
+            for other in others.chunks(3) {
+                own -= number(other[2]);
+                births.known.insert(other[0].to_owned(), (number(other[1]) as u64, number(other[2])));
+            }
+        }
+        births.known.insert(words[0].to_owned(), (number(words[1]) as u64, own));
+        Some(births)
+    }
+
+    /// What is used.
+    pub fn used(&self) -> u128 {
+        self.known.values().map(|(_, net)| net).sum::<i128>().max(0) as u128
+    }
+
+    /// Whether nothing was ever charged.
+    pub fn is_blank(&self) -> bool {
+        self.present.is_empty()
+    }
+
+    /// Whether two are of one birth.
+    pub fn is_of_birth(&self, other: &Births) -> bool {
+        self.present == other.present
+    }
+
+    /// Charges something.
+    pub fn charge(&mut self, cost: u128) {
+        if cost > 0 {
+            if self.is_blank() {
+                self.present = UNNAMED.to_owned();
+            }
+            self.change(cost as i128);
+        }
+    }
+
+    /// Gives something back, if so much is used.
+    pub fn give_back(&mut self, cost: u128) {
+        let cost = cost.min(self.used());
+        if cost > 0 {
+            self.change(-(cost as i128));
+        }
+    }
+
+    /// Nothing is used, whatever was seen of what was.
+    pub fn reset(&mut self) {
+        (self.since, self.present) = (UNNAMED.to_owned(), UNNAMED.to_owned());
+        self.known = [(UNNAMED.to_owned(), (1, 0))].into();
+    }
+
+    /// Takes in what somebody has seen. On another server than before a birth begins. Whether anything changed.
+    pub fn look(&mut self, seen: Option<&Births>, moved: bool) -> bool {
+        let mut next = self.clone();
+        let moved = moved && !self.is_blank();
+        let (mut begins, mut news) = (moved || self.is_blank(), moved);
+        if let Some(seen) = seen {
+            news |= seen.since > next.since;
+            next.since = next.since.max(seen.since.clone());
+            for (birth, part) in seen.known.iter().filter(|(birth, _)| **birth >= next.since) {
+                if next.known.get(birth).is_none_or(|(version, _)| *version < part.0) {
+                    next.known.insert(birth.clone(), *part);
+                    news = true;
+                    begins |= *birth >= self.present;
+                }
+            }
+            next.ends = next.ends.max(seen.ends);
+        }
+        if !news {
+            return false;
+        }
+        // What was charged since a reset that was forgotten was charged after it.
+        let forgot = !self.is_blank() && self.present < next.since;
+        let kept = if forgot { next.known.get(&self.present).map_or(0, |(_, net)| *net) } else { 0 };
+        next.known.retain(|birth, _| *birth >= next.since);
+        if begins || forgot {
+            next.present = UNNAMED.to_owned();
+            next.known.insert(UNNAMED.to_owned(), (0, kept));
+        }
+        let sum: i128 = next.known.values().map(|(_, net)| net).sum();
+        next.change(-sum.min(0));
+        while next.known.len() > APART + 1 {
+            let Some((_, (_, net))) = next.known.pop_first() else { break };
+            next.known.entry(next.present.clone()).and_modify(|(_, own)| *own += net);
+            next.since = next.known.keys().next().cloned().unwrap_or_default();
+        }
+        *self = next;
+        true
+    }
+
+    /// A birth that has begun has the name that is told of it now, and everything is as it is told: what is not so otherwise.
+    pub fn named(&mut self, told: &Births) -> Option<String> {
+        if self.present == UNNAMED {
+            let youngest = self.known.keys().rev().nth(1);
+            if youngest.is_some_and(|youngest| *youngest >= told.present) {
+                return Some(format!("a birth that begins is not the youngest: {told:?}"));
+            }
+            let own = self.known.remove(UNNAMED).unwrap_or_default();
+            self.known.insert(told.present.clone(), own);
+            self.present.clone_from(&told.present);
+            if self.since == UNNAMED {
+                self.since.clone_from(&told.present);
+            }
+        }
+        (self != told).then(|| format!("{told:?} is told, it is {self:?}"))
+    }
+
+    fn change(&mut self, by: i128) {
+        let (version, net) = self.known.entry(self.present.clone()).or_default();
+        (*version, *net) = (*version + 1, *net + by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Births {
+        Births::read(text).expect("a standing")
+    }
+
+    #[test]
+    fn what_is_told_is_read_and_summed() {
+        let told = read("b 3 0 50 - a 2 -10");
+        assert_eq!((told.used(), told.known["b"], told.known["a"]), (50, (3, 60), (2, -10)));
+        assert_eq!(Births::read("-"), None);
+    }
+
+    #[test]
+    fn of_each_birth_the_later_version_counts() {
+        let mut kept = read("b 3 0 50 - a 2 10");
+        assert!(!kept.look(Some(&read("b 2 0 45 - a 2 10")), false));
+        assert!(kept.look(Some(&read("a 5 0 25")), false));
+        assert_eq!((kept.used(), kept.known["b"]), (65, (4, 40)));
+        assert!(kept.look(Some(&read("b 9 0 100")), false), "it has gone back in time");
+        assert_eq!((kept.used(), kept.present.as_str()), (125, UNNAMED));
+        assert_eq!(kept.named(&read("c 1 0 125 - a 5 25 b 9 100")), None);
+        kept.reset();
+        assert_eq!(kept.named(&read("d 1 0 0 d")), None);
+        assert!(!kept.look(Some(&read("c 7 0 90")), false));
+        assert!(kept.look(None, true) && kept.used() == 0);
+    }
+}
