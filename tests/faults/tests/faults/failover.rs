@@ -8,15 +8,15 @@ use leasehold_faults::{Chain, Handle, Pool, eventually, goes_on, handle, options
 use leasehold_servers::{Proxy, RedisOptions, RedisServer};
 
 /// A master behind an address that can be moved, and its replica behind a link that can be cut.
-struct Pair {
+pub(crate) struct Pair {
     master: RedisServer,
     replica: RedisServer,
-    front: Proxy,
-    link: Proxy,
+    pub front: Proxy,
+    pub link: Proxy,
 }
 
 impl Pair {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let start = || RedisServer::start(RedisOptions::default()).expect("a server starts");
         let (master, replica) = (start(), start());
         let front = Proxy::start(master.port()).expect("a proxy");
@@ -34,7 +34,7 @@ impl Pair {
     }
 
     /// Waits until the replica has all that the master has.
-    async fn in_step(&self) {
+    pub async fn in_step(&self) {
         let mut connection = self.master.connect().expect("connected");
         eventually("the replica is in step", async || {
             connection.command(&["SET", "step", "1"]).expect("set");
@@ -43,7 +43,7 @@ impl Pair {
         .await;
     }
 
-    fn fail_over(&self) {
+    pub fn fail_over(&self) {
         self.master.kill().expect("killed");
         self.replica.promote().expect("promoted");
         self.front.retarget(self.replica.port());

@@ -28,6 +28,7 @@ mod crowds;
 mod doubled;
 mod eviction;
 mod failover;
+mod forgotten;
 mod keepalive;
 mod leases;
 mod leaving;
