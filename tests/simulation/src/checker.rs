@@ -16,7 +16,7 @@
 //! | N2 | when nobody wants them any more the store keeps nothing of names and of those who waited |
 //! | R1 | no lease is given back while its holder relies on it |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
-//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt |
+//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt; of money no process spends more than a limit allows, whatever the store forgot |
 //! | C2 | nothing is granted before its rest has ended |
 //! | L7 | no lease is prolonged beyond its longest hold |
 //! | E1, E2 | no envelope is performed after its last moment; no claim is granted twice |
@@ -34,6 +34,7 @@
 //! | M4 | a call is charged once, if it was allowed, and nothing is charged but for a call |
 //! | M5 | a refusal that is remembered is the store's, of a second ago at most |
 //! | M6 | in an outage a limit is closed, or it is open and allows a process what it would be allowed alone |
+//! | M7 | how a limit of money stands is told as it is, and what was seen of it counts: see [`Births`](crate::births::Births) |
 //! | V1 | a selection is told the truth about what the wallet holds, whoever has it: see [`Selections`] |
 //! | V2 | what is selected are tokens of the wallet, each once, and their sum and change are exact |
 //! | V3 | a token that was spent, and whose lock was kept then, is in no later selection |
@@ -41,7 +42,7 @@
 //! | A1 | after the storm every process can lease, and every account can be leased and used |
 //! | A2 | after the storm nobody waits and nothing is held |
 //!
-//! A store that lost what was used of limits allows one more maximum. Excused is what the library does not promise: leases that were given before the server's clock was set
+//! A store that lost what was used of limits allows one more maximum, of money to those who have not seen it. Excused is what the library does not promise: leases that were given before the server's clock was set
 //! forward, that an administrator broke, or whose slot one removed, may meet their successors. So may who was robbed, by a
 //! thief that does not wait for the end of leases.
 
@@ -114,6 +115,11 @@ const ENDS: [&str; 4] = ["timed_out", "exhausted", "store_unavailable", "nonce_u
 impl Breach {
     pub(crate) fn new(rule: &'static str, text: impl Into<String>) -> Self {
         Breach { rule, text: text.into() }
+    }
+
+    /// The same of another rule.
+    pub(crate) fn of(self, rule: &'static str, whose: &str) -> Self {
+        Breach { rule, text: format!("{whose}: {}", self.text) }
     }
 
     /// The same as the event of this number shows it.

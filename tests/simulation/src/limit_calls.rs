@@ -419,6 +419,8 @@ impl LimitCalls {
 
     /// At the end of the world: all windows.
     pub fn judge(&mut self) -> Result<(), Breach> {
+        // What a process was allowed of money, it has seen: no loss of the store's memory excuses that it spends more.
+        let mut lives: BTreeMap<ProcessId, Windows> = BTreeMap::new();
         let mut numbers: Vec<_> = self.calls.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {
@@ -433,9 +435,16 @@ impl LimitCalls {
                 let known = call.charged.last().map(|(when, _)| (*when, *when));
                 let (from, to) = known.unwrap_or((call.began, *ended));
                 call.ask.costs.iter().for_each(|cost| self.windows.allowed(from, to, cost));
+                let life = lives.entry(call.process).or_insert_with(|| self.windows.of_one_that_remembers());
+                let of_money = |cost: &&Cost| matches!(cost.kind, Kind::Lifetime | Kind::Budget);
+                call.ask.costs.iter().filter(of_money).for_each(|cost| life.allowed(from, to, cost));
             }
         }
         self.windows.judge()?;
+        for (process, life) in &mut lives {
+            let whose = format!("{process:?}, which has seen it");
+            life.judge().map_err(|breach| breach.of("S11", &whose))?;
+        }
         self.alone.values_mut().try_for_each(Windows::judge)
     }
 }

@@ -284,7 +284,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 24] = [
+pub const OF_LIMITS: [Planted; 28] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -416,6 +416,22 @@ pub const OF_LIMITS: [Planted; 24] = [
             "retry = math.min(quotient + ceil((rest + part) / max)",
             "retry = math.min(quotient + floor((rest + part) / max)",
         )]),
+    },
+    Planted {
+        name: "what was seen of money that is forgotten not taken in",
+        fault: Limits(&[("if moved or not held then", "if false then")]),
+    },
+    Planted {
+        name: "money forgotten twice added up but once",
+        fault: Limits(&[("then news = part[1] end", "then news = part[1] end\nbreak")]),
+    },
+    Planted {
+        name: "reset of money undone by what was seen before",
+        fault: Limits(&[("if part[1] >= since and not", "if not")]),
+    },
+    Planted {
+        name: "money given back again after a loss",
+        fault: Limits(&[("if r[22] then cost = '0' elseif", "if")]),
     },
 ];
 

@@ -92,6 +92,22 @@ impl Windows {
         }
     }
 
+    /// The same, of nothing that was allowed yet, where the store forgets nothing.
+    pub fn of_one_that_remembers(&self) -> Self {
+        let limits = self.limits.iter().map(|(limit, allowed)| {
+            let Allowed { refunds, resets, rule, .. } = allowed;
+            let (refunds, resets, rule) = (refunds.clone(), resets.clone(), rule.clone());
+            (limit.clone(), Allowed { spans: Vec::new(), refunds, resets, rule })
+        });
+        Windows {
+            limits: limits.collect(),
+            ahead: self.ahead.clone(),
+            back: self.back.clone(),
+            losses: Vec::new(),
+            drift: self.drift,
+        }
+    }
+
     /// Looks at all windows.
     pub fn judge(&mut self) -> Result<(), Breach> {
         let mut limits = std::mem::take(&mut self.limits);

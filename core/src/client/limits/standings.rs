@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Micros;
 use crate::id::Name;
 use crate::limits::{Envelope, MEMORY, Performed, Seen, Standing};
+use crate::{Micros, SECOND};
 
 /// How many are remembered.
 const MOST: usize = 10_000;
@@ -42,8 +42,8 @@ impl Standings {
         for ((kind, limit), told) in envelope.of_money().into_iter().zip(&performed.standings) {
             let Some(told) = told else { continue };
             let ends = told.ends();
-            let left = if ends > 0 { ends.saturating_sub(performed.now).min(MEMORY) } else { MEMORY };
-            let until = sent + left;
+            let left = if ends > 0 { lasting(ends.saturating_sub(performed.now)) } else { MEMORY };
+            let until = sent + left.min(MEMORY);
             if let Some(known) = self.known.get_mut(&(kind, limit.clone())) {
                 if known.until <= sent {
                     known.standing.clone_from(told);
@@ -70,4 +70,10 @@ impl Standings {
             self.known.retain(|_, known| known.heard > middle);
         }
     }
+}
+
+/// For how long a standing is remembered whose period ends then by the store's clock: the local one may run faster. To
+/// remember too much does no harm, as the store knows when the period is over.
+fn lasting(left: Micros) -> Micros {
+    left + left / 50 + 60 * SECOND
 }
