@@ -253,6 +253,12 @@ impl Standing {
         self.put(&known, |part| part == birth);
     }
 
+    /// Whether it counts something of the same period that another does not: not only what came later in the same birth.
+    pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
+        let of_other_births = self.birth != told.birth || self.past != told.past;
+        of_other_births && self.ends == told.ends && self.used > told.used
+    }
+
     /// Whether another tells nothing that is not here. What was told of one birth was told in the order of its versions.
     fn holds(&self, other: &Standing) -> bool {
         let known = other.past.is_none() || self.past == other.past;

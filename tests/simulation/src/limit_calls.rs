@@ -13,6 +13,9 @@ pub const TAG: u128 = 1 << 90;
 /// How long a refusal is believed.
 const BELIEVED: u64 = 1_000_000;
 
+/// How long an answer is under way at most.
+const UNDER_WAY: u64 = 5_000_000;
+
 /// What a caller asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
@@ -300,7 +303,11 @@ impl LimitCalls {
             Told::Judged { allowed: false, by: Sayer::Store | Sayer::Memory, .. } if !charged.is_empty() => {
                 let first = charged[0].0;
                 let jumps = self.steps.iter().map(|(at, _)| at).filter(|_| *timeless);
-                if !self.losses.iter().chain(jumps).any(|lost| *lost >= first) {
+                // What was allowed before a loss may be told after what is allowed after it: then that is taken back.
+                let of_money =
+                    ask.costs.iter().any(|cost| matches!(cost.kind, Kind::Lifetime | Kind::Budget));
+                let late = if of_money { UNDER_WAY } else { 0 };
+                if !self.losses.iter().chain(jumps).any(|lost| *lost + late >= first) {
                     return breach("M4", "was charged");
                 }
             }

@@ -11,9 +11,9 @@ use futures_channel::oneshot;
 
 use super::super::courier::unavailable;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
-use super::standings::Standings;
+use super::standings::{self, Standings};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Envelope, LANE_GRACE, Reply, Request};
+use crate::limits::{Act, Answer, Envelope, LANE_GRACE, Performed, Reply, Request, Seen};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -212,10 +212,11 @@ impl<R: Runtime> Carrier<R> {
                 Ok(Answer::Performed(performed)) => {
                     // Nobody knows to which sending a repeated answer belongs.
                     self.learn(performed.now, (attempts == 1).then_some(sent));
-                    if !performed.standings.is_empty() {
-                        self.lock().standings.learn(&envelope, &performed, first);
-                    }
-                    return self.hand_out(parcels, performed.replies);
+                    let more = match performed.standings.is_empty() {
+                        true => Vec::new(),
+                        false => self.lock().standings.learn(&envelope, &performed, first),
+                    };
+                    return self.hand_out(parcels, performed, &more);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
                 // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
@@ -303,8 +304,19 @@ impl<R: Runtime> Carrier<R> {
         }
     }
 
-    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, replies: Vec<Reply>) {
-        for (parcel, reply) in parcels.into_iter().zip(replies) {
+    /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
+    /// may have been allowed too much: then it is given back.
+    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, more: &[Seen]) {
+        let Performed { now, replies, .. } = performed;
+        for (parcel, mut reply) in parcels.into_iter().zip(replies) {
+            if let Some(refusal) = standings::refusal(&parcel.request, reply, more, now) {
+                reply = refusal;
+                let act = match parcel.request.act {
+                    Act::Reserve { id, .. } => Act::GiveBack { id },
+                    _ => Act::Refund,
+                };
+                self.tell(Request { act, charges: parcel.request.charges.clone() });
+            }
             if parcel.caller.send(Ok(reply)).is_err() {
                 self.retract(parcel.request, reply);
             }

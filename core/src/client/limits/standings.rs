@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::id::Name;
-use crate::limits::{Envelope, MEMORY, Performed, Seen, Standing};
+use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
 use crate::{Micros, SECOND};
 
 /// How many are remembered.
@@ -38,24 +38,33 @@ impl Standings {
 
     /// Learns how they stand after an envelope that was sent at `sent`. Counted from then, what is remembered is forgotten
     /// before the store forgets that it is not so any more.
-    pub fn learn(&mut self, envelope: &Envelope, performed: &Performed, sent: Micros) {
+    ///
+    /// Returns those of which the store did not know all that is known here: it forgot something while the envelope was
+    /// under way.
+    pub fn learn(&mut self, envelope: &Envelope, performed: &Performed, sent: Micros) -> Vec<Seen> {
+        let mut more = Vec::new();
         for ((kind, limit), told) in envelope.of_money().into_iter().zip(&performed.standings) {
             let Some(told) = told else { continue };
             let ends = told.ends();
             let left = if ends > 0 { lasting(ends.saturating_sub(performed.now)) } else { MEMORY };
             let until = sent + left.min(MEMORY);
-            if let Some(known) = self.known.get_mut(&(kind, limit.clone())) {
-                if known.until <= sent {
-                    known.standing.clone_from(told);
-                } else {
-                    known.standing.update(told);
-                }
-                (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
+            let Some(known) = self.known.get_mut(&(kind, limit.clone())) else {
+                self.make_room(sent);
+                let standing = told.clone();
+                self.known.insert((kind, limit.clone()), Known { standing, heard: sent, until });
                 continue;
+            };
+            if known.until <= sent {
+                known.standing.clone_from(told);
+            } else {
+                known.standing.update(told);
             }
-            self.make_room(sent);
-            self.known.insert((kind, limit.clone()), Known { standing: told.clone(), heard: sent, until });
+            (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
+            if known.standing.counts_more_than(told) {
+                more.push(Seen { kind, limit: limit.clone(), standing: known.standing.clone() });
+            }
         }
+        more
     }
 
     /// Forgets what is over; if that is too little, the half that was not heard of for longest.
@@ -70,6 +79,31 @@ impl Standings {
             self.known.retain(|_, known| known.heard > middle);
         }
     }
+}
+
+/// The refusal of a charge that the store allowed as it did not know of `more`, if with that more is used than its rule
+/// allows.
+pub(super) fn refusal(request: &Request, reply: Reply, more: &[Seen], now: Micros) -> Option<Reply> {
+    let charges = matches!(request.act, Act::Take | Act::Reserve { .. });
+    if more.is_empty() || !charges || !matches!(reply, Reply::Judged(Verdict { allowed: true, .. })) {
+        return None;
+    }
+    request.charges.iter().enumerate().find_map(|(binding, charge)| {
+        let of = |seen: &&Seen| seen.kind == charge.rule.letter() && seen.limit == charge.limit;
+        let standing = &more.iter().find(of)?.standing;
+        if charge.cost == Amount::ZERO || standing.used() <= charge.rule.most() {
+            return None;
+        }
+        let left = (standing.ends() > 0).then(|| standing.ends().saturating_sub(now));
+        let verdict = Verdict {
+            allowed: false,
+            binding,
+            remaining: Amount::ZERO,
+            retry_after: left,
+            reset_after: left,
+        };
+        Some(Reply::Judged(verdict))
+    })
 }
 
 /// For how long a standing is remembered whose period ends then by the store's clock: the local one may run faster. To

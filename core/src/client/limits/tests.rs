@@ -279,6 +279,70 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     assert_eq!((ended, left()), (Reply::Settled(Settlement::Before { given_back: true }), 7));
 }
 
+/// A store that forgets everything after its first envelope, and keeps that answer back until it is told.
+struct Forgetting {
+    ledgers: [Arc<MemoryLedger>; 2],
+    forgot: AtomicBool,
+    answers: Arc<tokio::sync::Notify>,
+}
+
+impl StoreLedger for Forgetting {
+    fn charge_now(&self, _: &Request) -> Option<Reply> {
+        None
+    }
+
+    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let first = !self.forgot.swap(true, Relaxed);
+        let answer = self.ledgers[usize::from(!first)].charge(envelope).await;
+        if first {
+            self.answers.notified().await;
+        }
+        answer
+    }
+}
+
+// Both were allowed: the second envelope was made before it was known what the first had charged.
+#[tokio::test]
+async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
+    let name = |text| Name::new(text).unwrap();
+    for reserves in [false, true] {
+        let wall = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+        let store = MemoryStore::new(Arc::new(move || wall.fetch_add(1, Relaxed)));
+        let ledger = |pool| store.ledger(&PoolName { namespace: name("test"), pool: name(pool) });
+        let answers = Arc::new(tokio::sync::Notify::new());
+        let ledgers = [ledger("before"), ledger("after")];
+        let forgetting = Forgetting { ledgers, forgot: AtomicBool::new(false), answers: answers.clone() };
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let carrier = Carrier::new(Box::new(forgetting), runtime, SECOND);
+        let ask = |act, cost: u64| {
+            let rule = Rule::Lifetime { max: 100u64.into() };
+            let charges = vec![Charge { limit: name("spend"), rule, cost: cost.into() }];
+            let carrier = carrier.clone();
+            tokio::spawn(async move {
+                match carrier.ask(Request { act, charges }).await.unwrap() {
+                    Reply::Judged(verdict) => (verdict.allowed, verdict.remaining.saturating_u64()),
+                    other => panic!("{other:?}"),
+                }
+            })
+        };
+        let act = |id| if reserves { Act::Reserve { id, ttl: HOUR } } else { Act::Take };
+        let first = ask(act(1), 60);
+        // Another envelope sets out only when the first has been under way for some time.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(shortly(ask(act(2), 60)).await.unwrap(), (true, 40));
+        answers.notify_one();
+        assert_eq!(shortly(first).await.unwrap(), (false, 0));
+        // It is counted, and given back if the store knows what it was: reservations are forgotten.
+        let left = if reserves { 0 } else { 40 };
+        shortly(async {
+            while ask(Act::Peek, 0).await.unwrap().1 != left {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
     let handle = handle("retracted");

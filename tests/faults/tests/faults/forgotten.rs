@@ -110,6 +110,29 @@ async fn a_promoted_replica_that_lagged_is_told_what_was_used() {
     overspends_nothing(&pair.front.url(), async || pair.fail_over()).await;
 }
 
+// Envelopes are under way as the server forgets: what the one charged is not seen by the other, which was made before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_forgets_again_and_again_under_load_is_told_what_was_used() {
+    let place = Place::redis();
+    for round in 0..30 {
+        let handle = opened(place.url());
+        let budget = handle
+            .limit(&format!("spend:{round}"), &LimitOptions::new(MAX, 0).kind(LimitKind::Lifetime))
+            .expect("a good limit");
+        let taking = tokio::spawn({
+            let budget = budget.clone();
+            async move { takes(&budget, 60, 10).await }
+        });
+        while !taking.is_finished() {
+            place.server().command(&["FLUSHALL"]).expect("a reply");
+            tokio::time::sleep(Duration::from_micros(300)).await;
+        }
+        let allowed = taking.await.expect("no panic");
+        assert!(allowed <= MAX, "round {round}: {allowed} of {MAX}");
+        assert!(used(&budget).await >= allowed.into());
+    }
+}
+
 // Each process has seen a part, and what is charged before they are heard counts too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_several_processes_have_seen_adds_up() {
