@@ -60,6 +60,12 @@ impl Amount {
         if self.high > 0 { u64::MAX } else { u64::try_from(self.low).unwrap_or(u64::MAX) }
     }
 
+    /// Its 256 bits in words of 64, the lowest first.
+    #[must_use]
+    pub fn words(self) -> [u64; 4] {
+        [self.low as u64, (self.low >> 64) as u64, self.high as u64, (self.high >> 64) as u64]
+    }
+
     /// The sum, if it is below 2^256.
     #[must_use]
     pub fn checked_add(self, other: Amount) -> Option<Self> {
@@ -249,6 +255,13 @@ mod tests {
         ] {
             assert_eq!(Amount::parse(good).unwrap().to_string(), shown, "{good}");
         }
+    }
+
+    #[test]
+    fn its_words_are_its_digits() {
+        let amount = Amount::parse("0x4000000000000000300000000000000020000000000000001").unwrap();
+        assert_eq!(amount.words(), [1, 2, 3, 4]);
+        assert_eq!((Amount::ZERO.words(), Amount::MAX.words()), ([0; 4], [u64::MAX; 4]));
     }
 
     #[test]

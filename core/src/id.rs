@@ -126,6 +126,12 @@ impl Name {
         &self.0
     }
 
+    /// Equality, for names that mostly are the same piece of memory: then the text need not be fetched.
+    #[cfg(feature = "limits")]
+    pub(crate) fn is(&self, other: &Name) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self == other
+    }
+
     /// The name as it stands in a key: `:` is written `%3A`, so that no two pairs of names give one key.
     pub fn encoded(&self) -> String {
         self.0.replace(':', "%3A")

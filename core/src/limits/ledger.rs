@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::record::{Draft, Judged, Record, milliseconds};
+use super::record::{Draft, Judged, milliseconds};
+use super::records::{Place, Records};
 use super::reservation::{Part, Reservation, State};
 use super::standing::{Birth, Standing};
+use super::term::Key;
 use super::{
-    Act, Amount, Answer, Charge, Envelope, LANE_GRACE, Moment, Performed, Reply, Request, Seen, Settlement,
-    Verdict,
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request, Seen,
+    Settlement, Term, Verdict,
 };
 use crate::Micros;
 use crate::id::Name;
@@ -21,28 +23,27 @@ const SWEEP: usize = 1_000;
 /// Limits that can be charged as one.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    records: FxHashMap<Key, Entry>,
+    records: Records,
     reservations: FxHashMap<u128, Reservation>,
     lanes: FxHashMap<(u128, u16), Kept>,
     /// After which millisecond something may be gone: never later than it is.
     due: BTreeSet<(u64, Owner)>,
+    /// The millisecond in which all was forgotten that was due.
+    swept: u64,
 }
 
-/// The records of limits of one name and several kinds are apart.
-type Key = (char, Name);
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    Record(Key),
+    Record(Place),
     Reservation(u128),
     Lane(u128, u16),
 }
 
-#[derive(Clone, Debug)]
-struct Entry {
-    record: Record,
-    /// Its time in `due`.
-    noted: Option<u64>,
+/// A limit as a request would leave it, and where its record is, if it has one.
+#[derive(Clone)]
+struct Drafted<'a> {
+    draft: Draft<'a>,
+    place: Option<Place>,
 }
 
 /// What an envelope brings along: when and where it is performed, and what its sender has seen.
@@ -101,8 +102,14 @@ impl Ledger {
     /// Performs one request that came without an envelope, on a server that forgets nothing.
     pub fn apply_one(&mut self, wall: Micros, request: &Request) -> Reply {
         self.sweep(wall);
-        let mut sight = Sight { wall, birth: Birth::new(wall, ""), seen: FxHashMap::default() };
-        self.perform(&mut sight, request)
+        self.perform(&mut Sight::at(wall), request)
+    }
+
+    /// The same, of charges that are borrowed; nothing for what ends a reservation, which is not judged. Its verdict is
+    /// given as it is, because to pass it on within something else takes as long as to find it.
+    pub fn judge(&mut self, wall: Micros, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        self.sweep(wall);
+        self.judged(&mut Sight::at(wall), act, charges)
     }
 
     /// How many limits have a record, and how many reservations have not been forgotten.
@@ -121,80 +128,133 @@ impl Ledger {
     }
 
     fn perform(&mut self, sight: &mut Sight<'_>, request: &Request) -> Reply {
-        let charges = &request.charges;
+        let term = |charge: &Charge| Term::new(charge.limit.clone(), charge.rule);
+        let terms: Vec<Term> = request.charges.iter().map(term).collect();
+        let charged = terms.iter().zip(&request.charges);
+        let charges: Vec<_> = charged.map(|(term, charge)| Charged { term, cost: charge.cost }).collect();
         match request.act {
-            Act::Take => Reply::Judged(self.take(sight, charges, true, None)),
-            Act::Peek => Reply::Judged(self.take(sight, charges, false, None)),
-            Act::Reserve { id, ttl } => Reply::Judged(self.take(sight, charges, true, Some((id, ttl)))),
-            Act::Commit { id } => Reply::Settled(self.settle(sight, charges, id, false)),
-            Act::GiveBack { id } => Reply::Settled(self.settle(sight, charges, id, true)),
-            Act::Refund => Reply::Judged(self.refund(sight, charges)),
+            Act::Commit { id } => Reply::Settled(self.settle(sight, &charges, id, false)),
+            Act::GiveBack { id } => Reply::Settled(self.settle(sight, &charges, id, true)),
+            _ => self
+                .judged(sight, &request.act, &charges)
+                .map_or(Reply::Settled(Settlement::Gone), Reply::Judged),
+        }
+    }
+
+    #[inline(always)]
+    fn judged(&mut self, sight: &mut Sight<'_>, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        // In one piece with what it calls: to hand a verdict on from one to the next takes as long as to find it.
+        if let (Act::Take, [charge]) = (act, charges)
+            && let Some(judged) = self.take_in_place(sight.wall, charge)
+        {
+            return Some(judged.verdict(0));
+        }
+        Some(match *act {
+            Act::Take => self.take(sight, charges, true, None),
+            Act::Peek => self.take(sight, charges, false, None),
+            Act::Reserve { id, ttl } => self.take(sight, charges, true, Some((id, ttl))),
+            Act::Refund => self.refund(sight, charges),
             Act::Reset => {
                 charges.iter().for_each(|charge| self.reset(sight, charge));
-                let nothing = charges.iter().map(|charge| Charge { cost: Amount::ZERO, ..charge.clone() });
-                Reply::Judged(self.take(sight, &nothing.collect::<Vec<_>>(), false, None))
+                let nothing = charges.iter().map(|charge| Charged { cost: Amount::ZERO, ..*charge });
+                self.take(sight, &nothing.collect::<Vec<_>>(), false, None)
             }
-        }
+            Act::Commit { .. } | Act::GiveBack { .. } => return None,
+        })
     }
 
     fn take(
         &mut self,
         sight: &mut Sight<'_>,
-        charges: &[Charge],
+        charges: &[Charged<'_>],
         charged: bool,
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
-        let mut drafts: Vec<Draft> = charges.iter().map(|charge| self.draft(sight, charge)).collect();
-        let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
+        match charges {
+            // No list, which would have to be freed.
+            [charge] => {
+                let mut drafts = [self.draft(sight, charge)];
+                self.charge(sight.wall, charges, &mut drafts, charged, reservation)
+            }
+            charges => {
+                let mut drafts: Vec<_> = charges.iter().map(|charge| self.draft(sight, charge)).collect();
+                self.charge(sight.wall, charges, &mut drafts, charged, reservation)
+            }
+        }
+    }
+
+    /// Takes of a limit that has a record, without a draft, if that suffices.
+    #[inline(always)]
+    fn take_in_place(&mut self, wall: Micros, charge: &Charged<'_>) -> Option<Judged> {
+        let place = self.records.find(charge.term.key())?;
+        let entry = self.records.get_mut(place)?;
+        let judged = entry.record.take(charge.term.rule(), wall, charge.cost)?;
+        if !entry.is_noted() {
+            self.note(place);
+        }
+        Some(judged)
+    }
+
+    /// All or none, as drafted.
+    fn charge(
+        &mut self,
+        wall: Micros,
+        charges: &[Charged<'_>],
+        drafts: &mut [Drafted<'_>],
+        charged: bool,
+        reservation: Option<(u128, Micros)>,
+    ) -> Verdict {
+        let allowed =
+            || drafts.iter().zip(charges).all(|(drafted, charge)| drafted.draft.allows(charge.cost));
         if !charged || !allowed() {
-            let said = verdict(drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost)));
+            let judged = drafts.iter().zip(charges).map(|(drafted, charge)| drafted.draft.judge(charge.cost));
+            let said = verdict(judged);
             if charged {
-                self.turn(sight.wall, drafts, charges);
+                self.turn(wall, drafts, charges);
             }
             return said;
         }
         let ttl = reservation.map_or(0, |(_, ttl)| ttl);
-        for (draft, charge) in drafts.iter_mut().zip(charges) {
-            draft.charge(charge.cost, ttl);
+        for (drafted, charge) in drafts.iter_mut().zip(charges) {
+            drafted.draft.charge(charge.cost, ttl);
         }
-        let wall = sight.wall;
         if let Some((id, ttl)) = reservation {
             let until = wall + ttl;
-            let part = |(draft, charge): (&mut Draft, &Charge)| Part {
-                mark: draft.mark(ttl),
+            let part = |(drafted, charge): (&mut Drafted<'_>, &Charged<'_>)| Part {
+                mark: drafted.draft.mark(ttl),
                 cost: charge.cost,
-                epoch: draft.enter(id),
+                epoch: drafted.draft.enter(id),
             };
             let parts = drafts.iter_mut().zip(charges).map(part).collect();
             let gone = gone(wall, until);
             self.reservations.insert(id, Reservation { state: State::Pending, until, gone, parts });
             self.due.insert((gone, Owner::Reservation(id)));
         }
-        let said = verdict(drafts.iter().map(|draft| draft.judge(Amount::ZERO)));
-        for (draft, charge) in drafts.into_iter().zip(charges) {
-            self.write(wall, key(charge), draft);
+        let said = verdict(drafts.iter().map(|drafted| drafted.draft.judge(Amount::ZERO)));
+        for (drafted, charge) in drafts.iter_mut().zip(charges) {
+            self.write(wall, charge.term.key(), drafted);
         }
         said
     }
 
     /// Writes the limits that refuse a cost and that another rule refills from now on.
-    fn turn(&mut self, wall: Micros, drafts: Vec<Draft>, charges: &[Charge]) {
-        for (draft, charge) in drafts.into_iter().zip(charges) {
-            if draft.turns() && !draft.allows(charge.cost) {
-                self.write(wall, key(charge), draft);
+    fn turn(&mut self, wall: Micros, drafts: &mut [Drafted<'_>], charges: &[Charged<'_>]) {
+        for (drafted, charge) in drafts.iter_mut().zip(charges) {
+            if drafted.draft.turns() && !drafted.draft.allows(charge.cost) {
+                self.write(wall, charge.term.key(), drafted);
             }
         }
     }
 
-    fn refund(&mut self, sight: &mut Sight<'_>, charges: &[Charge]) -> Verdict {
+    fn refund(&mut self, sight: &mut Sight<'_>, charges: &[Charged<'_>]) -> Verdict {
         let mut judged = Vec::new();
         for charge in charges {
-            let mut draft = self.draft(sight, charge);
+            let mut drafted = self.draft(sight, charge);
             if !sight.is_elsewhere(charge) {
-                draft.give_back(charge.cost, None);
+                drafted.draft.give_back(charge.cost, None);
             }
-            judged.push(draft.judge(Amount::ZERO));
-            self.write(sight.wall, key(charge), draft);
+            judged.push(drafted.draft.judge(Amount::ZERO));
+            self.write(sight.wall, charge.term.key(), &mut drafted);
         }
         verdict(judged.into_iter())
     }
@@ -202,7 +262,7 @@ impl Ledger {
     fn settle(
         &mut self,
         sight: &mut Sight<'_>,
-        charges: &[Charge],
+        charges: &[Charged<'_>],
         id: u128,
         given_back: bool,
     ) -> Settlement {
@@ -221,12 +281,12 @@ impl Ledger {
         reservation.gone = gone(wall, reservation.until);
         let parts = reservation.parts.clone();
         for (charge, part) in charges.iter().zip(parts) {
-            if given_back || charge.rule.letter() == 'f' {
-                let mut draft = self.draft(sight, charge);
-                if draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
-                    draft.give_back(part.cost, Some(part.mark));
+            if given_back || charge.term.rule().letter() == 'f' {
+                let mut drafted = self.draft(sight, charge);
+                if drafted.draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
+                    drafted.draft.give_back(part.cost, Some(part.mark));
                 }
-                self.write(wall, key(charge), draft);
+                self.write(wall, charge.term.key(), &mut drafted);
             }
         }
         Settlement::Done
@@ -234,93 +294,105 @@ impl Ledger {
 
     /// The limit as it is now. What was seen of one of money is taken in as an envelope looks at it first, and is kept
     /// whatever else becomes of the request: who has seen nothing is to know it too.
-    fn draft(&mut self, sight: &mut Sight<'_>, charge: &Charge) -> Draft {
-        let (wall, rule, key) = (sight.wall, charge.rule.effective(), key(charge));
-        let entry = self.records.get_mut(&key).filter(|entry| !entry.record.is_gone(wall));
-        let record = entry.map(|entry| {
+    fn draft<'a>(&mut self, sight: &mut Sight<'_>, charge: &Charged<'a>) -> Drafted<'a> {
+        let (wall, key) = (sight.wall, charge.term.key());
+        let place = self.records.find(key);
+        let entry = place.and_then(|place| self.records.get_mut(place));
+        let record = entry.filter(|entry| !entry.record.is_gone(wall)).map(|entry| {
             entry.record.keep_time(wall);
             &entry.record
         });
-        let mut draft = Draft::new(record, rule, wall, sight.birth);
-        if let Some(seen) = sight.first_look(&key) {
-            let (changed, elsewhere) = draft.recall(seen);
+        let mut drafted = Drafted { draft: Draft::new(record, charge.term.rule(), wall, sight.birth), place };
+        if let Some(seen) = sight.first_look(key) {
+            let (changed, elsewhere) = drafted.draft.recall(seen);
             if elsewhere {
                 sight.seen.insert(key.clone(), View::Taken { elsewhere });
             }
             if changed {
-                self.write(wall, key, draft.clone());
+                self.write(wall, key, &mut drafted.clone());
             }
         }
-        draft
+        drafted
     }
 
-    fn reset(&mut self, sight: &mut Sight<'_>, charge: &Charge) {
-        if charge.rule.is_of_money() {
-            let mut draft = self.draft(sight, charge);
-            draft.reset();
-            self.write(sight.wall, key(charge), draft);
+    fn reset(&mut self, sight: &mut Sight<'_>, charge: &Charged<'_>) {
+        if charge.term.rule().is_of_money() {
+            let mut drafted = self.draft(sight, charge);
+            drafted.draft.reset();
+            self.write(sight.wall, charge.term.key(), &mut drafted);
         } else {
-            self.forget(&key(charge));
+            self.forget(charge.term.key());
         }
     }
 
     /// How a limit stands after an envelope that has looked at it.
     fn told(&self, sight: &Sight<'_>, (kind, limit): (char, &Name)) -> Option<Standing> {
-        let key = (kind, limit.clone());
-        let entry = self.records.get(&key).filter(|entry| !entry.record.is_gone(sight.wall))?;
+        let key = Key::of(kind, limit.clone());
+        let entry = self.records.find(&key).and_then(|place| self.records.get(place));
+        let entry = entry.filter(|entry| !entry.record.is_gone(sight.wall))?;
         let looked = matches!(sight.seen.get(&key), Some(View::Taken { .. }));
         entry.record.standing(sight.wall).filter(|_| looked).cloned()
     }
 
-    fn write(&mut self, wall: Micros, key: Key, draft: Draft) {
-        let Some(record) = draft.write(wall) else { return self.forget(&key) };
-        let gone = record.gone();
-        let before = self.records.get_mut(&key);
-        let noted = before.as_ref().and_then(|entry| entry.noted);
-        // A note that comes too soon is mended then: a limit that is in use is not noted anew each time.
-        let stays = match (noted, gone) {
-            (Some(noted), Some(gone)) => noted <= gone,
-            (None, None) => true,
-            _ => false,
-        };
-        match before {
-            Some(entry) if stays => entry.record = record,
-            _ => {
-                let owner = Owner::Record(key.clone());
-                if let Some(noted) = noted {
-                    self.due.remove(&(noted, owner.clone()));
-                }
-                self.due.extend(gone.map(|gone| (gone, owner)));
-                self.records.insert(key, Entry { record, noted: gone });
+    fn write(&mut self, wall: Micros, key: &Key, drafted: &mut Drafted<'_>) {
+        let Some(record) = drafted.draft.write(wall) else { return self.forget(key) };
+        // It is not where it was, if a request charges one limit twice.
+        let place = match self.records.find_again(key, drafted.place) {
+            Some(place) => {
+                self.records.set(place, record);
+                place
             }
+            None => self.records.insert(key, record),
+        };
+        self.note(place);
+    }
+
+    /// Notes when the record of this place may be gone.
+    fn note(&mut self, place: Place) {
+        let Some(entry) = self.records.get_mut(place).filter(|entry| !entry.is_noted()) else { return };
+        let gone = entry.record.gone();
+        if let Some(noted) = std::mem::replace(&mut entry.noted, gone) {
+            self.due.remove(&(noted, Owner::Record(place)));
         }
+        self.due.extend(gone.map(|gone| (gone, Owner::Record(place))));
     }
 
     fn forget(&mut self, key: &Key) {
-        if let Some(Entry { noted: Some(noted), .. }) = self.records.remove(key) {
-            self.due.remove(&(noted, Owner::Record(key.clone())));
+        let Some(place) = self.records.find(key) else { return };
+        if let Some(noted) = self.records.remove(place).and_then(|entry| entry.noted) {
+            self.due.remove(&(noted, Owner::Record(place)));
         }
     }
 
     /// Forgets what is as if never written.
     fn sweep(&mut self, wall: Micros) {
         let now = wall / 1_000;
+        // What is noted in a millisecond is not due before the next.
+        if now != self.swept {
+            self.sweep_before(now);
+        }
+    }
+
+    /// Apart, because most requests are not the first of their millisecond.
+    #[cold]
+    fn sweep_before(&mut self, now: u64) {
         for _ in 0..SWEEP {
             if self.due.first().is_none_or(|(due, _)| *due >= now) {
+                self.swept = now;
                 return;
             }
             let Some((_, owner)) = self.due.pop_first() else { return };
-            let end = match &owner {
-                Owner::Record(key) => self.records.get_mut(key).and_then(|entry| {
+            let end = match owner {
+                Owner::Record(place) => self.records.get_mut(place).and_then(|entry| {
                     entry.noted = entry.record.gone();
                     entry.noted
                 }),
-                Owner::Reservation(id) => self.reservations.get(id).map(|kept| kept.gone),
-                Owner::Lane(client, number) => self.lanes.get(&(*client, *number)).map(|kept| kept.gone),
+                Owner::Reservation(id) => self.reservations.get(&id).map(|kept| kept.gone),
+                Owner::Lane(client, number) => self.lanes.get(&(client, number)).map(|kept| kept.gone),
             };
             match (end, owner) {
                 (Some(end), owner) if end >= now => drop(self.due.insert((end, owner))),
-                (_, Owner::Record(key)) => drop(self.records.remove(&key)),
+                (_, Owner::Record(place)) => drop(self.records.remove(place)),
                 (_, Owner::Reservation(id)) => drop(self.reservations.remove(&id)),
                 (_, Owner::Lane(client, number)) => drop(self.lanes.remove(&(client, number))),
             }
@@ -330,7 +402,7 @@ impl Ledger {
 
 impl<'a> Sight<'a> {
     fn new(moment: Moment<'_>, envelope: &'a Envelope, of_money: &[(char, &Name)]) -> Self {
-        let key = |(kind, limit): (char, &Name)| (kind, limit.clone());
+        let key = |(kind, limit): (char, &Name)| Key::of(kind, limit.clone());
         let mut seen: FxHashMap<Key, View<'a>> =
             of_money.iter().map(|limit| (key(*limit), View::Fresh(None))).collect();
         for Seen { kind, limit, standing } in &envelope.seen {
@@ -339,6 +411,11 @@ impl<'a> Sight<'a> {
             }
         }
         Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), seen }
+    }
+
+    /// Of who shares the memory of a server that forgets nothing.
+    fn at(wall: Micros) -> Self {
+        Sight { wall, birth: Birth::at(wall), seen: FxHashMap::default() }
     }
 
     /// What was seen of a limit of money that has not been looked at until now.
@@ -358,18 +435,15 @@ impl<'a> Sight<'a> {
 
     /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
     /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
-    fn is_elsewhere(&self, charge: &Charge) -> bool {
-        !self.seen.is_empty() && matches!(self.seen.get(&key(charge)), Some(View::Taken { elsewhere: true }))
+    fn is_elsewhere(&self, charge: &Charged<'_>) -> bool {
+        !self.seen.is_empty()
+            && matches!(self.seen.get(charge.term.key()), Some(View::Taken { elsewhere: true }))
     }
 }
 
 /// After which millisecond of the wall clock is forgotten what is kept from now until then.
 fn gone(wall: Micros, until: Micros) -> u64 {
     wall / 1_000 + milliseconds(until.saturating_sub(wall))
-}
-
-fn key(charge: &Charge) -> Key {
-    (charge.rule.effective().letter(), charge.limit.clone())
 }
 
 /// What the limit says that binds: the first of those that refuse longest, or of which least remains.
@@ -389,6 +463,6 @@ fn verdict(judged: impl Iterator<Item = Judged>) -> Verdict {
             binding = (at, judged);
         }
     }
-    let (binding, Judged { allowed, remaining, retry, reset }) = binding;
-    Verdict { allowed, binding, remaining, retry_after: retry, reset_after: reset }
+    let (binding, judged) = binding;
+    judged.verdict(binding)
 }

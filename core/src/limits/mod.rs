@@ -18,12 +18,14 @@ mod in_flight;
 mod ledger;
 mod lifetime;
 mod record;
+mod records;
 mod refill;
 mod request;
 mod reservation;
 mod rolling;
 mod rule;
 mod standing;
+mod term;
 #[cfg(test)]
 mod tests;
 #[cfg(any(test, feature = "suite"))]
@@ -32,9 +34,10 @@ pub mod transcript;
 pub use crate::amount::Amount;
 pub use envelope::{Answer, Envelope, Moment, Performed, Seen};
 pub use ledger::Ledger;
-pub use request::{Act, Charge, Reply, Request, Settlement, Verdict};
+pub use request::{Act, Charge, Charged, Reply, Request, Settlement, Verdict};
 pub use rule::Rule;
 pub use standing::Standing;
+pub use term::Term;
 
 use crate::{Micros, SECOND};
 

@@ -7,7 +7,7 @@ use super::lifetime::Lifetime;
 use super::refill::{Rate, Refill};
 use super::rolling::{Rolling, Window};
 use super::standing::{Birth, Standing};
-use super::{Amount, Rule};
+use super::{Amount, Rule, Verdict};
 use crate::Micros;
 
 /// What is kept of one limit: how much is used, and when that was written.
@@ -26,8 +26,8 @@ pub(super) type Epoch = u128;
 
 /// A record at some time, not written yet.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
-    rule: Rule,
+pub(super) struct Draft<'a> {
+    rule: &'a Rule,
     clock: Clock,
     now: Micros,
     /// What begins to count now is of this birth.
@@ -69,6 +69,14 @@ pub(super) enum Lasts {
     Never,
 }
 
+impl Judged {
+    /// The verdict that this limit binds, as the charge of this number of its request.
+    pub fn verdict(self, binding: usize) -> Verdict {
+        let Judged { allowed, remaining, retry, reset } = self;
+        Verdict { allowed, binding, remaining, retry_after: retry, reset_after: reset }
+    }
+}
+
 impl Record {
     /// Whether it is as if never written.
     pub fn is_gone(&self, wall: Micros) -> bool {
@@ -89,20 +97,46 @@ impl Record {
         (!standing.is_blank() && !standing.is_over(self.clock.now(wall))).then_some(standing)
     }
 
+    /// Takes a cost where the record stands, in the steps of a [`Draft`] that is charged and written: of what refills and is
+    /// written by this rule already, if it is allowed and the clock runs as it should. That is what nearly all requests
+    /// are, and to draft them takes three times as long. Nothing, and nothing changes, where a draft is needed.
+    #[inline(always)]
+    pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
+        let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
+        let Usage::Refill(refill) = self.usage else { return None };
+        let rate = Rate { max, period };
+        if self.is_gone(wall) || self.clock.is_ahead(wall) || !refill.is_of(rate) {
+            return None;
+        }
+        let (burst, small) = (most(*rule), cost.saturating_u64());
+        let mut refill = refill.after(rate, self.clock.elapsed(wall));
+        if !refill.allows(burst, small) {
+            return None;
+        }
+        let continues = !refill.is_empty();
+        refill.charge(small);
+        let Lasts::After(time @ 1..) = refill.lasts(burst) else { return None };
+        self.clock = self.clock.written(wall);
+        self.usage = Usage::Refill(refill);
+        self.gone = Some(wall / 1_000 + milliseconds(time));
+        self.epoch = self.epoch.filter(|_| continues);
+        Some(refill.judge(burst, 0))
+    }
+
     /// After which millisecond of the wall clock that is so.
     pub fn gone(&self) -> Option<u64> {
         self.gone
     }
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// The record as it is now, by this rule, on a server where births are now of this one.
-    pub fn new(record: Option<&Record>, rule: Rule, wall: Micros, birth: Birth) -> Self {
+    pub fn new(record: Option<&Record>, rule: &'a Rule, wall: Micros, birth: Birth) -> Self {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
-        let (turns, continues) = usage.turns(rule);
-        let usage = usage.at(rule, now, clock.elapsed(wall));
+        let (turns, continues) = usage.turns(*rule);
+        let usage = usage.at(*rule, now, clock.elapsed(wall));
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
         Draft { rule, clock, now, birth, usage, epoch, turns }
     }
@@ -113,14 +147,18 @@ impl Draft {
         self.turns
     }
 
-    /// Whether it is allowed, as [`Self::judge`] says: what else that says is not reckoned.
+    /// Whether it is allowed, as [`Self::judge`] says. Of what refills, which most limits are, nothing else is reckoned for
+    /// that: times are divisions.
     pub fn allows(&self, cost: Amount) -> bool {
-        self.judge(cost).allowed
+        match &self.usage {
+            Usage::Refill(refill) => refill.allows(most(*self.rule), cost.saturating_u64()),
+            _ => self.judge(cost).allowed,
+        }
     }
 
     pub fn judge(&self, cost: Amount) -> Judged {
         let small = cost.saturating_u64();
-        match (self.rule, &self.usage) {
+        match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.judge(most(rule), small),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.judge(Window { max, period }, self.now, small)
@@ -138,7 +176,7 @@ impl Draft {
     /// Charges a cost that is allowed; what is in flight is so for `ttl`.
     pub fn charge(&mut self, cost: Amount, ttl: Micros) {
         let small = cost.saturating_u64();
-        match (self.rule, &mut self.usage) {
+        match (*self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.charge(small),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.charge(Window { max, period }, self.now, small);
@@ -175,7 +213,7 @@ impl Draft {
         let small = cost.saturating_u64();
         let charged = mark.unwrap_or(self.now);
         let since = self.now.saturating_sub(charged);
-        match (self.rule, &mut self.usage) {
+        match (*self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.give_back(small, since),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.give_back(Window { max, period }, self.now, small, charged);
@@ -214,9 +252,9 @@ impl Draft {
         (changed, seen.is_some_and(|seen| !seen.is_of_birth(standing)))
     }
 
-    /// The record as it is to be kept; nothing if the limit is as if never used.
-    pub fn write(self, wall: Micros) -> Option<Record> {
-        let lasts = match (self.rule, &self.usage) {
+    /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.
+    pub fn write(&mut self, wall: Micros) -> Option<Record> {
+        let lasts = match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.lasts(most(rule)),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
                 rolling.lasts(Window { max, period }, self.now)
@@ -231,7 +269,8 @@ impl Draft {
             Lasts::After(time) => Some(wall / 1_000 + milliseconds(time)),
             Lasts::Never => None,
         };
-        Some(Record { clock: self.clock.written(wall), usage: self.usage, gone, epoch: self.epoch })
+        let usage = std::mem::replace(&mut self.usage, Usage::None);
+        Some(Record { clock: self.clock.written(wall), usage, gone, epoch: self.epoch })
     }
 }
 
@@ -313,6 +352,8 @@ fn most(rule: Rule) -> u64 {
 /// most is not.
 pub(super) fn divided(parts: u128, by: u64) -> (u64, u64) {
     match u64::try_from(parts) {
+        // What was used is mostly refilled, or as good as.
+        Ok(parts) if parts < by => (0, parts),
         Ok(parts) => (parts / by, parts % by),
         Err(_) => ((parts / u128::from(by)) as u64, (parts % u128::from(by)) as u64),
     }

@@ -54,17 +54,32 @@ impl Refill {
         self.whole == 0 && self.part == 0
     }
 
+    /// Whether a cost is allowed where so much is the most at once. Nothing always fits, also where more is used than a
+    /// lower maximum allows.
+    pub fn allows(self, burst: u64, cost: u64) -> bool {
+        cost == 0 || u128::from(self.up()) + u128::from(cost) <= u128::from(burst)
+    }
+
+    /// What is used, rounded up.
+    fn up(self) -> u64 {
+        self.whole + u64::from(self.part > 0)
+    }
+
     /// Where so much is the most at once.
+    #[inline(always)]
     pub fn judge(self, burst: u64, cost: u64) -> Judged {
-        let up = self.whole + u64::from(self.part > 0);
         let used = self.parts();
         let over = used + u128::from(cost) * u128::from(self.period);
         let room = u128::from(burst) * u128::from(self.period);
-        // Nothing always fits, also where more is used than a lower maximum allows.
-        let allowed = cost == 0 || u128::from(up) + u128::from(cost) <= u128::from(burst);
+        let allowed = self.allows(burst, cost);
         let retry =
             if allowed { Some(0) } else { (cost <= burst).then(|| self.time(over.saturating_sub(room))) };
-        Judged { allowed, remaining: burst.saturating_sub(up).into(), retry, reset: Some(self.time(used)) }
+        Judged {
+            allowed,
+            remaining: burst.saturating_sub(self.up()).into(),
+            retry,
+            reset: Some(self.time(used)),
+        }
     }
 
     pub fn charge(&mut self, cost: u64) {

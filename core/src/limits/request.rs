@@ -1,6 +1,6 @@
 //! What is asked of limits, and what they reply.
 
-use super::{Amount, Rule};
+use super::{Amount, Rule, Term};
 use crate::Micros;
 use crate::id::Name;
 
@@ -22,6 +22,21 @@ pub struct Charge {
     pub rule: Rule,
     /// How much.
     pub cost: Amount,
+}
+
+/// A [`Charge`] that is borrowed from whoever asks: what a check in memory takes is less than what it costs to make one.
+#[derive(Clone, Copy, Debug)]
+pub struct Charged<'a> {
+    /// The limit, and what it allows from now on.
+    pub term: &'a Term,
+    /// How much.
+    pub cost: Amount,
+}
+
+impl From<&Charged<'_>> for Charge {
+    fn from(charged: &Charged<'_>) -> Charge {
+        Charge { limit: charged.term.name().clone(), rule: *charged.term.rule(), cost: charged.cost }
+    }
 }
 
 /// What is done.

@@ -72,6 +72,11 @@ impl Birth {
         Birth { at: wall, server: digits.fold(0, |server, digit| (server << 4) | digit) }
     }
 
+    /// One that begins now in the memory of this process.
+    pub fn at(wall: Micros) -> Self {
+        Birth { at: wall, server: 0 }
+    }
+
     fn is_none(self) -> bool {
         self == Self::NONE
     }

@@ -7,7 +7,7 @@ use super::memory::StoreClock;
 use super::{EitherStore, MemoryStore, RedisStore, Store, StoreError, redis};
 use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
-use crate::limits::{Answer, Envelope, Ledger, Moment, Reply, Request};
+use crate::limits::{Act, Answer, Charge, Charged, Envelope, Ledger, Moment, Reply, Request, Verdict};
 
 /// A store that keeps limits too.
 pub trait LimitStore: Store {
@@ -22,6 +22,15 @@ pub trait LimitStore: Store {
 pub trait StoreLedger: MaybeSend + MaybeSync + 'static {
     /// Performs one request at once, if this store can do so without waiting and without failing.
     fn charge_now(&self, request: &Request) -> Option<Reply>;
+
+    /// The same of charges that are borrowed, for acts that are judged; nothing for others. In memory nothing is made for
+    /// it that has to be freed.
+    fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        match self.charge_now(&Request { act: *act, charges: charges.iter().map(Charge::from).collect() })? {
+            Reply::Judged(verdict) => Some(verdict),
+            Reply::Settled(_) => None,
+        }
+    }
 
     /// Performs an envelope.
     fn charge(&self, envelope: &Envelope) -> impl Future<Output = Result<Answer, StoreError>> + MaybeSend;
@@ -49,6 +58,10 @@ impl MemoryLedger {
 impl StoreLedger for Arc<MemoryLedger> {
     fn charge_now(&self, request: &Request) -> Option<Reply> {
         Some(self.with(|machine, wall| machine.apply_one(wall, request)))
+    }
+
+    fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        self.with(|machine, wall| machine.judge(wall, act, charges))
     }
 
     async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
@@ -96,6 +109,13 @@ impl<T: redis::Transport> StoreLedger for EitherLedger<T> {
         match self {
             EitherLedger::Memory(ledger) => ledger.charge_now(request),
             EitherLedger::Redis(ledger) => ledger.charge_now(request),
+        }
+    }
+
+    fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        match self {
+            EitherLedger::Memory(ledger) => ledger.judge_now(act, charges),
+            EitherLedger::Redis(ledger) => ledger.judge_now(act, charges),
         }
     }
 

@@ -13,7 +13,7 @@ use super::super::courier::unavailable;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Envelope, LANE_GRACE, Performed, Reply, Request, Seen};
+use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -47,12 +47,17 @@ pub(super) struct Carrier<R> {
 /// A store's ledger of any type: what is generic over stores is compiled for each of them.
 pub(super) trait AnyLedger: MaybeSend + MaybeSync {
     fn charge_now(&self, request: &Request) -> Option<Reply>;
+    fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict>;
     fn charge<'a>(&'a self, envelope: &'a Envelope) -> BoxedFuture<'a, Result<Answer, StoreError>>;
 }
 
 impl<L: StoreLedger> AnyLedger for L {
     fn charge_now(&self, request: &Request) -> Option<Reply> {
         StoreLedger::charge_now(self, request)
+    }
+
+    fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        StoreLedger::judge_now(self, act, charges)
     }
 
     fn charge<'a>(&'a self, envelope: &'a Envelope) -> BoxedFuture<'a, Result<Answer, StoreError>> {
@@ -114,9 +119,9 @@ impl<R: Runtime> Carrier<R> {
         Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
     }
 
-    /// Asks a store that answers at once.
-    pub fn ask_now(&self, request: &Request) -> Option<Reply> {
-        self.ledger.charge_now(request)
+    /// Asks a store that answers at once, for what is judged.
+    pub fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        self.ledger.judge_now(act, charges)
     }
 
     /// Asks the store. A failure is told when it has not answered for its time.

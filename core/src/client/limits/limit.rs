@@ -12,7 +12,7 @@ use super::{Outage, Reservation, WaitOptions};
 use crate::client::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
-use crate::limits::{Act, Amount, Charge, MAX_CHARGES, MAX_RESERVATION, Rule};
+use crate::limits::{Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict};
 use crate::{MILLISECOND, Micros};
 
 /// How often is looked for what is given back in flight elsewhere: at first, and at most.
@@ -27,8 +27,7 @@ pub struct Limit<R: Runtime> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
-    name: Name,
-    rule: Rule,
+    term: Term,
     outage: Outage,
     /// What a take charges of it, whatever its own cost is.
     cost: Option<Amount>,
@@ -36,7 +35,7 @@ struct Part {
 
 impl<R: Runtime> Limit<R> {
     pub(super) fn new(scope: Arc<Scope<R>>, name: Name, rule: Rule, outage: Outage) -> Self {
-        Limit { scope: Some(scope), parts: [Part { name, rule, outage, cost: None }].into() }
+        Limit { scope: Some(scope), parts: [Part { term: Term::new(name, rule), outage, cost: None }].into() }
     }
 
     /// The limits as one. What is `None` is left out, and one of none allows everything; groups can be members of
@@ -58,12 +57,12 @@ impl<R: Runtime> Limit<R> {
             }
             scope = scope.or_else(|| member.scope.clone());
             for part in member.parts.iter() {
-                match parts.iter().find(|known| known.name == part.name) {
+                match parts.iter().find(|known| known.term.name() == part.term.name()) {
                     None => parts.push(part.clone()),
                     Some(known) if known == part => {}
                     Some(_) => {
                         let message =
-                            format_args!("\"{}\" is there twice, with different options", part.name);
+                            format_args!("\"{}\" is there twice, with different options", part.term.name());
                         return Err(Error::invalid("limits", message));
                     }
                 }
@@ -94,8 +93,35 @@ impl<R: Runtime> Limit<R> {
     /// `store_unavailable` where the limit is closed then; `invalid_argument` for limits of what is in flight, of which is
     /// taken by [`Self::reserve`].
     pub async fn take(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
-        self.check_takes()?;
-        self.judge(Act::Take, cost.into()).await
+        let cost = cost.into();
+        match self.take_now(cost) {
+            Some(answer) => answer,
+            None => self.ask_store(Act::Take, cost).await,
+        }
+    }
+
+    /// The same at once, if the store is in this process's memory.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn take_now(&self, cost: impl Into<Amount>) -> Option<Result<LimitAnswer>> {
+        Some(self.verdict_now(cost.into())?.map(|verdict| self.answer(&verdict)))
+    }
+
+    /// The same, in the least time: the limit that binds is told by its place among [`Self::names`].
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn verdict_now(&self, cost: impl Into<Amount>) -> Option<Result<Verdict>> {
+        match self.check_takes() {
+            Ok(()) => self.judge_now(&Act::Take, cost.into()).map(Ok),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// The names of the limits that are charged as one, in the order in which they were grouped.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.parts.iter().map(|part| part.term.name())
     }
 
     /// The same as a truth value.
@@ -103,7 +129,19 @@ impl<R: Runtime> Limit<R> {
     /// # Errors
     /// As [`Self::take`].
     pub async fn increment(&self, cost: impl Into<Amount>) -> Result<bool> {
-        Ok(self.take(cost).await?.allowed)
+        let cost = cost.into();
+        match self.increment_now(cost) {
+            Some(allowed) => allowed,
+            None => Ok(self.ask_store(Act::Take, cost).await?.allowed),
+        }
+    }
+
+    /// The same at once, if the store is in this process's memory.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn increment_now(&self, cost: impl Into<Amount>) -> Option<Result<bool>> {
+        Some(self.verdict_now(cost.into())?.map(|verdict| verdict.allowed))
     }
 
     /// The same, where a refusal is an error.
@@ -154,8 +192,8 @@ impl<R: Runtime> Limit<R> {
     /// As [`Self::peek`].
     pub async fn used(&self) -> Result<Amount> {
         let answer = self.look().await?;
-        let binding = self.parts.iter().find(|part| Some(&part.name) == answer.limit.as_ref());
-        Ok(binding.map_or(Amount::ZERO, |part| part.rule.effective().most().saturating_sub(answer.remaining)))
+        let binding = self.parts.iter().find(|part| Some(part.term.name()) == answer.limit.as_ref());
+        Ok(binding.map_or(Amount::ZERO, |part| part.term.rule().most().saturating_sub(answer.remaining)))
     }
 
     /// Gives back what was taken. Meant to be done soon: what has been refilled since is there already. To give back
@@ -198,12 +236,17 @@ impl<R: Runtime> Limit<R> {
         if ttl == 0 || ttl > MAX_RESERVATION {
             return Err(Error::invalid("ttl", "is out of range; 1 µs to 7 days are allowed"));
         }
-        let charges = self.charges(cost.into());
+        let cost = cost.into();
+        let charges = self.charges(cost);
         let Some(scope) = &self.scope else {
             return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store))));
         };
         let id = scope.runtime().random_id();
-        let answer = scope.judge(Act::Reserve { id, ttl }, charges.clone(), false).await?;
+        let act = Act::Reserve { id, ttl };
+        let answer = match self.judge_now(&act, cost) {
+            Some(verdict) => self.answer(&verdict),
+            None => scope.judge(act, charges.clone(), false).await?,
+        };
         Ok(match answer.allowed {
             true => Ok(Reservation::new(Some(scope.clone()), id, charges, answer)),
             false => Err(answer),
@@ -285,10 +328,36 @@ impl<R: Runtime> Limit<R> {
     }
 
     async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
+        match self.judge_now(&act, cost) {
+            Some(verdict) => Ok(self.answer(&verdict)),
+            None => self.ask_store(act, cost).await,
+        }
+    }
+
+    /// Asks a store that does not answer at once.
+    async fn ask_store(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
         match &self.scope {
             Some(scope) => scope.judge(act, self.charges(cost), self.is_open()).await,
             None => Ok(LimitAnswer::unbound(Said::Store)),
         }
+    }
+
+    /// Asks a store that answers at once, and with what is here already: nothing is made that has to be freed.
+    fn judge_now(&self, act: &Act, cost: Amount) -> Option<Verdict> {
+        let scope = self.scope.as_ref()?;
+        match &*self.parts {
+            [part] => scope.judge_now(act, &[part.charged(cost)]),
+            parts => {
+                let charges: Vec<_> = parts.iter().map(|part| part.charged(cost)).collect();
+                scope.judge_now(act, &charges)
+            }
+        }
+    }
+
+    fn answer(&self, verdict: &Verdict) -> LimitAnswer {
+        let Verdict { allowed, binding, remaining, retry_after, reset_after } = *verdict;
+        let limit = self.parts.get(binding).map(|part| part.term.name().clone());
+        LimitAnswer { allowed, limit, remaining, retry_after, reset_after, said: Said::Store }
     }
 
     /// How it stands.
@@ -304,12 +373,7 @@ impl<R: Runtime> Limit<R> {
     }
 
     fn charges(&self, cost: Amount) -> Vec<Charge> {
-        let charge = |part: &Part| Charge {
-            limit: part.name.clone(),
-            rule: part.rule,
-            cost: part.cost.unwrap_or(cost),
-        };
-        self.parts.iter().map(charge).collect()
+        self.parts.iter().map(|part| Charge::from(&part.charged(cost))).collect()
     }
 
     /// Whether an outage closes none of them.
@@ -318,18 +382,25 @@ impl<R: Runtime> Limit<R> {
     }
 
     fn is_in_flight(&self, limit: Option<&Name>) -> bool {
-        let of = |part: &&Part| Some(&part.name) == limit;
-        self.parts.iter().find(of).is_some_and(|part| matches!(part.rule, Rule::InFlight { .. }))
+        let of = |part: &&Part| Some(part.term.name()) == limit;
+        self.parts.iter().find(of).is_some_and(|part| matches!(part.term.rule(), Rule::InFlight { .. }))
     }
 
     fn check_takes(&self) -> Result<()> {
-        match self.parts.iter().find(|part| matches!(part.rule, Rule::InFlight { .. })) {
+        match self.parts.iter().find(|part| matches!(part.term.rule(), Rule::InFlight { .. })) {
             Some(part) => Err(Error::invalid(
                 "limit",
-                format_args!("\"{}\" limits what is in flight; reserve of it", part.name),
+                format_args!("\"{}\" limits what is in flight; reserve of it", part.term.name()),
             )),
             None => Ok(()),
         }
+    }
+}
+
+impl Part {
+    /// What a take of this cost charges of it.
+    fn charged(&self, cost: Amount) -> Charged<'_> {
+        Charged { term: &self.term, cost: self.cost.unwrap_or(cost) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Limit, LimitOptions};
 use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
-use crate::limits::{Act, Charge, Ledger, Reply, Request, Settlement, Verdict};
+use crate::limits::{Act, Charge, Charged, Ledger, Reply, Request, Settlement, Verdict};
 use crate::store::LimitStore;
 use crate::{Micros, SECOND};
 
@@ -80,12 +80,15 @@ impl<R: Runtime> Scope<R> {
         &self.runtime
     }
 
+    /// Whether something is allowed, by a store that answers at once. Kept apart from [`Self::judge`], because all of that
+    /// which such a store has no need of costs more than its answer.
+    pub fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
+        self.carrier.judge_now(act, charges)
+    }
+
     /// Whether something is allowed; it is charged if the act says so. `open` if the store's outage closes nothing.
     pub async fn judge(&self, act: Act, charges: Vec<Charge>, open: bool) -> Result<LimitAnswer> {
         let request = Request { act, charges };
-        if let Some(reply) = self.carrier.ask_now(&request) {
-            return judged(reply, &request.charges);
-        }
         let sent = self.runtime.now();
         if open && sent < self.outage.load(Relaxed) {
             return Ok(self.judge_alone(&request));

@@ -176,6 +176,29 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     assert_eq!(brief.refund().await.unwrap_err().code(), Code::Lost);
 }
 
+#[tokio::test]
+async fn in_memory_it_is_taken_at_once_and_counted_with_all_the_rest() {
+    let handle = handle("now");
+    let (wide, narrow) = (limit(&handle, "wide", 9, HOUR), limit(&handle, "narrow", 3, HOUR));
+    let both = Limit::group([Some(&wide), Some(&narrow)]).unwrap();
+    assert!(narrow.increment_now(1u64).unwrap().unwrap());
+    let answer = both.take_now(2u64).unwrap().unwrap();
+    assert_eq!((answer.allowed, answer.limit.unwrap().as_str()), (true, "narrow"));
+    assert!(!both.increment_now(1u64).unwrap().unwrap());
+    assert_eq!((wide.used().await.unwrap(), narrow.used().await.unwrap()), (2u64.into(), 3u64.into()));
+    let options = LimitOptions { kind: LimitKind::InFlight, ..LimitOptions::new(1u64, 0) };
+    let open = handle.limit("open", &options).unwrap();
+    assert_eq!(open.take_now(1u64).unwrap().unwrap_err().code(), Code::InvalidArgument);
+    // Without a period, each request by itself.
+    let each = limit(&handle, "each", 2, 0);
+    let allowed = |cost: u64| each.increment_now(cost).unwrap().unwrap();
+    assert!(allowed(2) && allowed(2) && !allowed(3));
+    // Elsewhere there is nothing at once.
+    let url = "redis://127.0.0.1:1";
+    let elsewhere = connect(url, "test").unwrap().limit("far", &LimitOptions::new(1u64, HOUR)).unwrap();
+    assert!(elsewhere.take_now(1u64).is_none() && elsewhere.increment_now(1u64).is_none());
+}
+
 /// A store that has to be waited for, as one elsewhere.
 struct Elsewhere(Arc<MemoryLedger>);
 

@@ -6,7 +6,7 @@ use crate::Micros;
 use crate::client::options::read_ttl;
 use crate::client::{Runtime, Unit};
 use crate::error::{Code, Error, Result};
-use crate::limits::Amount;
+use crate::limits::{Amount, Verdict};
 use crate::value::{Options, Value};
 
 impl<R: Runtime> Limit<R> {
@@ -33,6 +33,17 @@ impl<R: Runtime> Limit<R> {
             _ => return Err(Error::new(Code::Internal, "no limit has this verb; report this as a bug")),
         };
         Ok(told)
+    }
+
+    /// [`Limit::verdict_now`] of what a language gives.
+    ///
+    /// # Errors
+    /// As [`Limit::take`]; `invalid_argument` naming `cost`.
+    pub fn take_by_now(&self, cost: &Value) -> Option<Result<Verdict>> {
+        match read_cost(cost) {
+            Ok(cost) => self.verdict_now(cost),
+            Err(error) => Some(Err(error)),
+        }
     }
 
     /// [`Limit::at_cost`] of what a language gives.

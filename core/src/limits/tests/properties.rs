@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::model::{Changing, Model, sum};
 use super::scene::{START, Scene, charge};
-use crate::limits::{Act, CELLS, MAX_BACKLOG, Rule};
+use crate::limits::{Act, Amount, CELLS, MAX_BACKLOG, Rule};
 use crate::{Micros, SECOND};
 
 /// Rates of every size: slow and fast, round and odd.
@@ -181,6 +181,36 @@ proptest! {
                     prop_assert!(without.take(rule, cost).allowed, "{:?}", rule);
                 }
             }
+        }
+    }
+
+    // A take that is made where the record stands leaves and says what a draft would: as one of a group does, whose other limit
+    // allows everything. Whatever rule asks, whatever was reserved, and if the clock is set back.
+    #[test]
+    fn a_take_in_place_is_as_one_that_was_drafted(
+        (max, period) in rates(), steps in steps(), what in prop::collection::vec(0..10u8, 60),
+    ) {
+        let free = charge("free", Rule::Each { max: Amount::MAX }, 0);
+        let (mut alone, mut drafted) = (Scene::new(), Scene::new());
+        for (&(pass, cost, odd), what) in steps.iter().zip(what) {
+            let time = part(period, pass, 1_000, 1) + u64::from(odd);
+            for scene in [&mut alone, &mut drafted] {
+                scene.wall = if what == 9 { scene.wall.saturating_sub(time / 2) } else { scene.wall + time };
+            }
+            let rule = match what {
+                0 => Rule::Refill { max: part(max, 60, 100, 1).max(1), period },
+                1 => Rule::Refill { max, period: period + 1 },
+                _ => Rule::Refill { max, period },
+            };
+            let act = match what {
+                2 => Act::Reserve { id: 2, ttl: period },
+                3 | 4 => Act::GiveBack { id: 2 },
+                _ => Act::Take,
+            };
+            let group = [charge("a", rule, part(max, cost, 100, 1)), free.clone()];
+            let (one, other) = (alone.ask(act, &group[..1]), drafted.ask(act, &group));
+            prop_assert_eq!(one, other);
+            prop_assert_eq!(alone.ledger.size(), drafted.ledger.size());
         }
     }
 }

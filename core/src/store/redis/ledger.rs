@@ -9,7 +9,8 @@ use super::{Keys, RedisStore};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
 use crate::limits::{
-    Act, Amount, Answer, Charge, Envelope, Performed, Reply, Request, Rule, Settlement, Standing, Verdict,
+    Act, Amount, Answer, Charge, Charged, Envelope, Performed, Reply, Request, Rule, Settlement, Standing,
+    Verdict,
 };
 use crate::store::ledger::StoreLedger;
 use crate::store::{Certainty, StoreError};
@@ -72,6 +73,10 @@ impl<T: Transport> RedisLedger<T> {
 
 impl<T: Transport> StoreLedger for RedisLedger<T> {
     fn charge_now(&self, _request: &Request) -> Option<Reply> {
+        None
+    }
+
+    fn judge_now(&self, _act: &Act, _charges: &[Charged<'_>]) -> Option<Verdict> {
         None
     }
 

@@ -1,0 +1,94 @@
+//! A limit as it is asked, and under what a ledger keeps its record.
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::OnceLock;
+
+use super::Rule;
+use crate::id::Name;
+
+/// A limit, and the rule by which it is judged: [`Rule::effective`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    key: Key,
+    rule: Rule,
+}
+
+impl Term {
+    /// The limit of this name, by this rule.
+    #[must_use]
+    pub fn new(name: Name, rule: Rule) -> Self {
+        let rule = rule.effective();
+        Term { key: Key::new(name, rule), rule }
+    }
+
+    /// The limit's name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.key.name
+    }
+
+    /// The rule by which it is judged.
+    #[must_use]
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+/// Under what a ledger keeps a limit's record: its name and kind, and their hash, which is reckoned once for as long as a
+/// limit is held. Names are those of whoever is limited, and so of strangers: the hash is keyed, with a key of this process.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    letter: char,
+    name: Name,
+    hash: u64,
+}
+
+impl Key {
+    fn new(name: Name, rule: Rule) -> Self {
+        Key::of(rule.letter(), name)
+    }
+
+    /// Of the limit of this name and of the kind of this letter.
+    pub fn of(letter: char, name: Name) -> Self {
+        static STATE: OnceLock<RandomState> = OnceLock::new();
+        let hash = STATE.get_or_init(RandomState::new).hash_one((letter, name.as_str()));
+        Key { letter, name, hash }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.hash == other.hash && self.letter == other.letter && self.name.is(&other.name)
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Takes the hash that a [`Key`] brings along.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Brought(u64);
+
+impl Hasher for Brought {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // No key brings bytes.
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+}
