@@ -1,4 +1,4 @@
-import { type Call, glue, guarded, Owned, settled } from "../core.js";
+import { type Call, glue, guarded, limitNames, Owned, settled, takenNow, takeNow } from "../core.js";
 import { unlessAborted } from "./abort.js";
 import { type Amount, digits } from "./amount.js";
 import { invalid } from "./errors.js";
@@ -93,6 +93,8 @@ export interface LimitAnswer {
  */
 export class Limit {
   readonly #owned: Owned;
+  /** Of what is charged as one, once they were asked for. */
+  #names: readonly string[] | undefined;
 
   /** @internal */
   constructor(number: number) {
@@ -125,12 +127,16 @@ export class Limit {
    * change. Rejects with `invalid_argument` for what is in flight, of which is taken by `reserve`.
    */
   async take(cost: Amount = 1): Promise<LimitAnswer> {
+    // Asked first: what was said is to be read before anything else is called.
+    const names = (this.#names ??= limitNames(this.#owned.number));
+    if (typeof cost === "number" && takeNow(this.#owned.number, cost) !== undefined) return takenNow(names);
     return answer(await this.#ask("take", cost));
   }
 
   /** The same as a truth value. */
-  increment(cost: Amount = 1): Promise<boolean> {
-    return this.#ask("increment", cost);
+  async increment(cost: Amount = 1): Promise<boolean> {
+    const allowed = typeof cost === "number" ? takeNow(this.#owned.number, cost) : undefined;
+    return allowed ?? this.#ask("increment", cost);
   }
 
   /** The same, where a refusal rejects with `limited`; the message names the limit, and says when to try again. */

@@ -1,5 +1,6 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
-// ends, how a thing is owned, how leases are had and given back at once, how a function of the user's is asked.
+// ends, how a thing is owned, how leases are had and given back at once, how limits are
+// taken of at once, how a function of the user's is asked.
 import { guarded } from "./calls.js";
 import { native } from "./native.js";
 
@@ -7,7 +8,7 @@ export { asking } from "./asking.js";
 export { aside, type Begun, type Call, guarded, settled } from "./calls.js";
 export { type Granted, native as glue } from "./native.js";
 export { Owned } from "./owned.js";
-export { acquireNow, granted, releaseNow } from "./registers.js";
+export { acquireNow, granted, limitNames, releaseNow, takenNow, takeNow } from "./registers.js";
 
 /** The checks of fences: the script for Redis and the condition in SQL. */
 export const fenceTexts = guarded(() => native.fenceTexts());

@@ -71,6 +71,8 @@ export interface Native {
   selectionEnd(selection: number, spent: boolean, call?: Call): Soon<null>;
   limitGroup(members: Uint32Array): Answer<number>;
   limitAtCost(limit: number, cost: unknown): Answer<number>;
+  takeOfLimit(): Answer<void>;
+  limitNames(limit: number): Answer<string[]>;
   limitAsk(limit: number, verb: string, cost: unknown, call?: Call): Soon<unknown>;
   limitWait(limit: number, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
   limitReserve(limit: number, waits: boolean, cost: unknown, options: unknown, call?: Call): Soon<unknown>;

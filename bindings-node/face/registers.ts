@@ -1,12 +1,14 @@
 import { guarded } from "./calls.js";
 import { type Granted, native } from "./native.js";
 import type { Facts } from "./shared/lease.js";
+import type { LimitAnswer } from "./shared/limit.js";
 
-// The two calls that must be fast take no arguments, which cost more than a call: what they need, and what
+// The three calls that must be fast take no arguments, which cost more than a call: what they need, and what
 // they find, stands in memory that is shared with the addon.
 
-const cells = new BigUint64Array(4);
+const cells = new BigUint64Array(7);
 const words = new Uint32Array(cells.buffer);
+const numbers = new Float64Array(cells.buffer);
 native.lend(cells);
 
 /** Whether the lease has a nonce. */
@@ -33,6 +35,48 @@ export function releaseNow(lease: number, options: unknown): boolean {
   if (options !== undefined) return guarded(() => native.releaseNow(lease, options));
   words[0] = lease;
   return guarded(native.giveBack);
+}
+
+/** The names of what is charged as one, as `takenNow` counts them. */
+export function limitNames(limit: number): readonly string[] {
+  return guarded(() => native.limitNames(limit));
+}
+
+/** What a limit that was asked at once says, in the first word. */
+const ASKED = 1;
+const ALLOWED = 2;
+const HAS_RETRY = 4;
+const HAS_RESET = 8;
+
+/** Takes of a limit at once, and says whether it was allowed: undefined, and nothing is taken, if its store is elsewhere. */
+export function takeNow(limit: number, cost: number): boolean | undefined {
+  words[0] = limit;
+  numbers[1] = cost;
+  guarded(native.takeOfLimit);
+  const flags = words[0];
+  return flags & ASKED ? (flags & ALLOWED) !== 0 : undefined;
+}
+
+/** All that the limit said; to be read before anything else is called. `names` are those of its limits. */
+export function takenNow(names: readonly string[]): LimitAnswer {
+  const flags = words[0] as number;
+  return {
+    allowed: (flags & ALLOWED) !== 0,
+    remaining: remaining(),
+    retryAfter: flags & HAS_RETRY ? (numbers[1] as number) : null,
+    resetAfter: flags & HAS_RESET ? (numbers[2] as number) : null,
+    limit: names[words[1] as number] ?? null,
+    said: "store",
+  };
+}
+
+/** Mostly of one cell: to put several together takes longer than all the rest. */
+function remaining(): bigint {
+  const first = cells[3] as bigint;
+  for (let at = 8; at < words.length; at++) {
+    if (words[at] !== 0) return first | (cells[4] as bigint) << 64n | (cells[5] as bigint) << 128n | (cells[6] as bigint) << 192n;
+  }
+  return first;
 }
 
 /** The leases that a call was granted. */

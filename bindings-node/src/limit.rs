@@ -1,6 +1,9 @@
 //! Limits: what they are asked, and what is reserved of them.
 
+use leasehold::Micros;
 use leasehold::error::Result as CoreResult;
+use leasehold::limits::Verdict;
+use leasehold::value::Value;
 use napi::bindgen_prelude::Uint32Array;
 use napi::{Env, Result};
 use napi_derive::napi;
@@ -8,10 +11,10 @@ use napi_derive::napi;
 use crate::answer::Answer;
 use crate::calls::{Soon, begin};
 use crate::granted::Granted;
-use crate::hit;
 use crate::leasehold::UNIT;
-use crate::table::{Fresh, NativeLimit, NativeReservation, Numbered};
+use crate::table::{self, Fresh, NativeLimit, NativeReservation, Numbered};
 use crate::value::Arg;
+use crate::{hit, registers};
 
 /// Several limits as one.
 #[napi(catch_unwind)]
@@ -28,6 +31,41 @@ pub fn limit_at_cost(limit: Numbered<NativeLimit>, cost: Arg) -> Answer<Fresh<Na
     hit("limit_at_cost");
     let at_cost = || limit.get()?.at_cost_by(&cost.named("cost")?).map(Fresh);
     Answer(at_cost())
+}
+
+/// Takes of the limit in the registers the cost in the registers at once, if its store is in memory. What it says is in the
+/// registers then: flags, and in the upper half of their cell which of its limits binds; when it would be allowed, and when as
+/// if never used, in milliseconds; and the words of what remains.
+#[napi(catch_unwind)]
+pub fn take_of_limit() -> Answer<()> {
+    hit("take_of_limit");
+    let cost = Value::Number(registers::cost());
+    let said = table::lent(registers::number(), |limit: &NativeLimit| limit.take_by_now(&cost).transpose());
+    Answer(said.flatten().map(|verdict| match verdict {
+        Some(verdict) => registers::write(told(&verdict)),
+        None => registers::write([0]),
+    }))
+}
+
+/// Whether it was asked at all (1), whether it is allowed (2), whether it will ever be (4), whether it is ever as if never
+/// used (8), and so on.
+fn told(verdict: &Verdict) -> [u64; 7] {
+    let Verdict { allowed, binding, remaining, retry_after, reset_after } = verdict;
+    let flags = 1
+        | u64::from(*allowed) << 1
+        | u64::from(retry_after.is_some()) << 2
+        | u64::from(reset_after.is_some()) << 3;
+    let time = |time: &Option<Micros>| time.map_or(0, |time| UNIT.count(time).to_bits());
+    let [first, second, third, fourth] = remaining.words();
+    let head = flags | (*binding as u64) << 32;
+    [head, time(retry_after), time(reset_after), first, second, third, fourth]
+}
+
+/// The names of its limits, as they are counted.
+#[napi(catch_unwind)]
+pub fn limit_names(limit: Numbered<NativeLimit>) -> Answer<Vec<String>> {
+    hit("limit_names");
+    Answer(limit.get().map(|limit| limit.names().map(ToString::to_string).collect()))
 }
 
 /// Asks by one of the verbs that wait for nothing but the store.

@@ -1,6 +1,6 @@
-//! A few cells of memory that the face and the addon share, for the two calls that must be fast.
+//! A few cells of memory that the face and the addon share, for the three calls that must be fast.
 //!
-//! An argument costs more than the call itself, so these two take none: the face writes what they need into
+//! An argument costs more than the call itself, so these take none: the face writes what they need into
 //! the cells and reads there what they found.
 
 use std::cell::Cell;
@@ -10,8 +10,9 @@ use napi_derive::napi;
 
 use crate::hit;
 
-/// Number, fence, nonce, flags: whether the lease has a nonce (1), whether it is in doubt (2).
-const COUNT: usize = 4;
+/// Of a lease: number, fence, nonce, flags: whether the lease has a nonce (1), whether it is in doubt (2). Of what a limit
+/// says: see [`crate::limit::take_of_limit`].
+const COUNT: usize = 7;
 
 thread_local! {
     /// The cells of this thread's environment.
@@ -30,13 +31,18 @@ pub fn lend(cells: BigUint64Array) {
     CELLS.set(cells.first_chunk());
 }
 
-/// The number of the pool or the lease that is meant; 0 before the cells were lent.
+/// The number of the pool, the lease or the limit that is meant; 0 before the cells were lent.
 pub fn number() -> u32 {
     CELLS.get().and_then(|cells| cells.first()).map_or(0, |cell| cell.get() as u32)
 }
 
-/// Writes what a lease is.
-pub fn write(values: [u64; COUNT]) {
+/// How much is meant, in the cell behind the number.
+pub fn cost() -> f64 {
+    CELLS.get().and_then(|cells| cells.get(1)).map_or(0.0, |cell| f64::from_bits(cell.get()))
+}
+
+/// Writes what was found, from the first cell on.
+pub fn write<const N: usize>(values: [u64; N]) {
     for (cell, value) in CELLS.get().into_iter().flatten().zip(values) {
         cell.set(value);
     }

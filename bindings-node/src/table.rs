@@ -132,6 +132,12 @@ pub fn get(number: u32) -> Option<Thing> {
     TABLE.with_borrow(|table| table.get(number).cloned())
 }
 
+/// What `ask` says of the thing of this number, which is only lent: `ask` must run nobody's code.
+pub fn lent<T: Tabled, A>(number: u32, ask: impl FnOnce(&T) -> A) -> CoreResult<A> {
+    TABLE
+        .with_borrow(|table| table.get(number).and_then(T::of).map(|thing| ask(thing)).ok_or_else(T::missing))
+}
+
 /// An argument: a thing by its number.
 pub struct Numbered<T> {
     number: u32,

@@ -35,6 +35,45 @@ for (const place of ["memory", "Redis"]) {
     });
     after(() => redis?.stop());
 
+    // A number is taken by another way than digits, in memory.
+    test("whatever a cost is written as, the answer is the same", async () => {
+      const options: LimitOptions[] = [
+        { max: 3, period },
+        { max: 3, period, kind: "gcra", burst: 2 },
+        { max: 3, period, kind: "rolling" },
+        { max: half, kind: "lifetime" },
+        { max: 2n ** 64n, kind: "lifetime" },
+        { max: 3, period, kind: "budget" },
+        { max: 2, period: 0 },
+      ];
+      for (const [at, each] of options.entries()) {
+        const limits = ["number", "digits"].map((as) => lh.limit(`written-${at}-${as}`, each));
+        const grouped = limits.map((limit) => lh.group([lh.limit("written-wide", { max: 1e9, period }), limit]));
+        for (const [asked, cost] of [[limits, 2], [limits, 2], [grouped, 1], [grouped, 1], [limits, 4], [limits, 0]] as const) {
+          const [number, digits] = asked as [Limit, Limit];
+          const answers = [await number.take(cost), await digits.take(String(cost))].map((answer) => ({
+            ...answer,
+            limit: answer.limit?.replace(/-(number|digits)$/, ""),
+            // Time passes between the two, and refills.
+            retryAfter: answer.retryAfter && Math.round(answer.retryAfter / 60_000),
+            resetAfter: answer.resetAfter && Math.round(answer.resetAfter / 60_000),
+            said: answer.said === "memory" ? "store" : answer.said,
+          }));
+          assert.deepEqual(answers[0], answers[1], `${JSON.stringify(each.kind)} ${cost}`);
+        }
+      }
+      const nothing = await lh.group([]).take(2);
+      assert.deepEqual(nothing, await lh.group([]).take("2"));
+      for (const wrong of [-1, 0.5, NaN, Infinity, 2 ** 60]) {
+        for (const call of ["take", "increment"] as const) {
+          const error = await lh.limit("written-wrong", { max: 1, period })[call](wrong).catch((error: unknown) => error);
+          assert.ok(error instanceof LeaseholdError && error.code === "invalid_argument" && error.field === "cost", String(error));
+        }
+      }
+      const open = lh.limit("written-open", { max: 1, kind: "in_flight" });
+      await assert.rejects(open.take(1), failure("invalid_argument"));
+    });
+
     test("they count up and down as others do", async () => {
       const logins = lh.limit("logins:10.0.0.1", { max: 3, period });
       assert.equal(await logins.increment(2), true);

@@ -76,13 +76,16 @@ const calls: Record<string, () => unknown> = {
   selection_end: () => selection.release(),
   limit_group: () => lh.group([limit]),
   limit_at_cost: () => limit.atCost(1),
-  limit_ask: () => limit.take(),
+  take_of_limit: () => limit.take(),
+  // A limit asks for them once.
+  limit_names: () => lh.group([limit]).take(),
+  limit_ask: () => limit.peek(),
   limit_wait: () => limit.wait(),
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend(() => {})),
-  lend: () => guarded(() => trial.lend(new BigUint64Array(4))),
+  lend: () => guarded(() => trial.lend(new BigUint64Array(7))),
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */

@@ -1,5 +1,6 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
-// ends, how a thing is owned, how leases are had and given back at once, how a function of the user's is asked.
+// ends, how a thing is owned, how leases are had and given back at once, how limits are
+// taken of at once, how a function of the user's is asked.
 import * as glue from "./glue/leasehold.js";
 import { guarded } from "./instance.js";
 import type { Facts } from "./shared/lease.js";
@@ -22,6 +23,21 @@ export function acquireNow(pool: number, options: unknown): Facts | undefined {
  */
 export function releaseNow(lease: number, options: unknown): unknown {
   return guarded(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+}
+
+/** The names of what is charged as one, where it is taken of at once. */
+export function limitNames(_limit: number): readonly string[] {
+  return [];
+}
+
+/** Whether a limit that was taken of at once allowed it: here none is, and all are asked by a call. */
+export function takeNow(_limit: number, _cost: number): boolean | undefined {
+  return undefined;
+}
+
+/** All that it said. */
+export function takenNow(_names: readonly string[]): never {
+  throw new Error("no limit was taken of at once");
 }
 
 /** The leases that a call was granted. */
