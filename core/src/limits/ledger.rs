@@ -415,7 +415,7 @@ impl<'a> Sight<'a> {
 
     /// Of who shares the memory of a server that forgets nothing.
     fn at(wall: Micros) -> Self {
-        Sight { wall, birth: Birth::at(wall), seen: FxHashMap::default() }
+        Sight { wall, birth: Birth::here(wall), seen: FxHashMap::default() }
     }
 
     /// What was seen of a limit of money that has not been looked at until now.

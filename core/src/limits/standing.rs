@@ -65,16 +65,16 @@ struct Net {
 impl Birth {
     const NONE: Birth = Birth { at: 0, server: 0 };
 
+    /// One that begins now on a server that is the only one.
+    pub fn here(wall: Micros) -> Self {
+        Birth { at: wall, server: 0 }
+    }
+
     /// One that begins now on this server, of which the first 16 hexadecimal digits are looked at.
     pub fn new(wall: Micros, incarnation: &str) -> Self {
         let digit = |letter: char| letter.to_digit(16).map(u64::from);
         let digits = incarnation.chars().map_while(digit).chain(std::iter::repeat(0)).take(16);
         Birth { at: wall, server: digits.fold(0, |server, digit| (server << 4) | digit) }
-    }
-
-    /// One that begins now in the memory of this process.
-    pub fn at(wall: Micros) -> Self {
-        Birth { at: wall, server: 0 }
     }
 
     fn is_none(self) -> bool {

@@ -111,3 +111,50 @@ pub(super) fn refusal(request: &Request, reply: Reply, more: &[Seen], now: Micro
 fn lasting(left: Micros) -> Micros {
     left + left / 50 + 60 * SECOND
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{Charge, Rule};
+
+    const START: Micros = 1_700_000_000 * SECOND;
+
+    fn envelope(limit: &str, rule: Rule) -> Envelope {
+        let charges = vec![Charge { limit: Name::new(limit).unwrap(), rule, cost: 1u64.into() }];
+        Envelope { requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
+    }
+
+    fn told(ends: Micros) -> Performed {
+        let standing = Standing::parse(&format!("{START:016}{:016} 1 {ends} 1", 0));
+        Performed { now: START, replies: Vec::new(), standings: vec![standing] }
+    }
+
+    #[test]
+    fn a_standing_is_remembered_for_a_day_or_until_its_period_is_surely_over() {
+        let lifetime = envelope("a", Rule::Lifetime { max: 9u64.into() });
+        let budget = envelope("a", Rule::Budget { max: 9u64.into(), period: 3_600 * SECOND, offset: 0 });
+        for (envelope, ends, lasts) in [
+            (&lifetime, 0, MEMORY),
+            (&budget, START + 1_000 * SECOND, 1_080 * SECOND),
+            (&budget, START + 2 * MEMORY, MEMORY),
+        ] {
+            let mut standings = Standings::default();
+            assert_eq!(standings.learn(envelope, &told(ends), 5), []);
+            assert_eq!(standings.seen(envelope, 4 + lasts).len(), 1, "{ends}");
+            assert_eq!(standings.seen(envelope, 5 + lasts), [], "{ends}");
+        }
+    }
+
+    #[test]
+    fn those_not_heard_of_for_longest_are_forgotten() {
+        let mut standings = Standings::default();
+        let of = |at: usize| envelope(&format!("limit:{at}"), Rule::Lifetime { max: 9u64.into() });
+        for at in 0..3 * MOST {
+            standings.learn(&of(at), &told(0), at as Micros);
+            assert!(standings.known.len() <= MOST);
+        }
+        let now = 3 * MOST as Micros;
+        assert_eq!(standings.seen(&of(3 * MOST - MOST / 2), now).len(), 1);
+        assert_eq!(standings.seen(&of(MOST), now), []);
+    }
+}

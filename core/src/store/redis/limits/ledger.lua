@@ -75,8 +75,12 @@ local of_money, seen, server = tonumber(args[4]), nil, nil
 if of_money > 0 then
   seen, cursor = {}, cursor + 2 * of_money
   for k = 5, cursor - 1, 2 do seen[args[k]] = args[k + 1] end
-  server = string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-  server = string.lower(string.sub(server .. '0000000000000000', 1, 16))
+  local replication = call('INFO', 'replication')
+  local from = string.find(replication, 'master_replid:', 1, true)
+  server = from and string.sub(replication, from + 14, from + 29) or ''
+  if #server < 16 or string.find(server, '[^0-9a-f]') then
+    server = string.lower(string.sub(string.match(server, '^%x*') .. '0000000000000000', 1, 16))
+  end
 end
 while cursor <= words do
   local again = args[cursor] == 'again'
