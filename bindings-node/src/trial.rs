@@ -57,6 +57,12 @@ pub fn replay_limits(steps: Arg) -> Answer<Out> {
     Answer(steps.named("steps").and_then(|steps| leasehold::limits::transcript::replay(&steps)).map(Out))
 }
 
+/// Performs the steps of a transcript of selections on a fresh process, and gives the answers.
+#[napi(catch_unwind)]
+pub fn replay_tokens(steps: Arg) -> Answer<Out> {
+    Answer(steps.named("steps").and_then(|steps| leasehold::tokens::transcript::replay(&steps)).map(Out))
+}
+
 /// Panics while its argument is converted, before there is a future.
 #[napi(catch_unwind)]
 pub async fn panic_argument(_trap: Trap) -> Answer<u32> {

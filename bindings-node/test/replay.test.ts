@@ -7,7 +7,9 @@ import { trial } from "./trial.js";
 
 const folder = fileURLToPath(new URL("../../../../tests/vectors/", import.meta.url));
 
-for (const [beneath, replay] of [["", trial.replay], ["limits/", trial.replayLimits]] as const) {
+const REPLAYS = [["", trial.replay], ["limits/", trial.replayLimits], ["tokens/", trial.replayTokens]] as const;
+
+for (const [beneath, replay] of REPLAYS) {
   const kept = existsSync(folder + beneath) ? readdirSync(folder + beneath) : [];
   for (const file of kept.filter((name) => name.endsWith(".json"))) {
     test(`the transcript ${beneath}${file} is answered as everywhere`, () => {
@@ -18,9 +20,10 @@ for (const [beneath, replay] of [["", trial.replay], ["limits/", trial.replayLim
 }
 
 test("what is no transcript is refused", () => {
-  assert.throws(() => guarded(() => trial.replay([{ wall: "1" }])), { code: "invalid_argument" });
-  assert.throws(() => guarded(() => trial.replayLimits([{ wall: "1" }])), { code: "invalid_argument" });
-  assert.deepEqual([guarded(() => trial.replay([])), guarded(() => trial.replayLimits([]))], [[], []]);
+  for (const [, replay] of REPLAYS) {
+    assert.throws(() => guarded(() => replay([{ wall: "1" }])), { code: "invalid_argument" });
+    assert.deepEqual(guarded(() => replay([])), []);
+  }
 });
 
 /** As JSON writes it: nothing is null there, and undefined here. */

@@ -14,4 +14,5 @@ export interface Trial {
   panicResult(): Promise<Answer<number>>;
   replay(steps: unknown): Answer<unknown>;
   replayLimits(steps: unknown): Answer<unknown>;
+  replayTokens(steps: unknown): Answer<unknown>;
 }

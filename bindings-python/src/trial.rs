@@ -25,7 +25,7 @@ pub mod trial {
     #[pymodule_export]
     use super::{
         alive, codes, echo, fail, hop_aio, panic_aio, panic_blocking, panic_next, replay, replay_limits,
-        sleep, sleep_aio,
+        replay_tokens, sleep, sleep_aio,
     };
 }
 
@@ -90,6 +90,12 @@ fn replay(steps: Arg) -> PyResult<Plain> {
 #[pyfunction]
 fn replay_limits(steps: Arg) -> PyResult<Plain> {
     guard(|| Ok(Plain(leasehold::limits::transcript::replay(&steps.named("steps")?)?)))
+}
+
+/// The answers to the steps of a transcript of selections.
+#[pyfunction]
+fn replay_tokens(steps: Arg) -> PyResult<Plain> {
+    guard(|| Ok(Plain(leasehold::tokens::transcript::replay(&steps.named("steps")?)?)))
 }
 
 /// Live futures of this module.

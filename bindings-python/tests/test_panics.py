@@ -162,6 +162,7 @@ CALLS = {
     "trial.panic_next": trial.panic_next,
     "trial.replay": lambda: trial.replay([]),
     "trial.replay_limits": lambda: trial.replay_limits([]),
+    "trial.replay_tokens": lambda: trial.replay_tokens([]),
     "trial.sleep": lambda: trial.sleep(0),
     "trial.sleep_aio": lambda: trial.sleep_aio(0),
 }

@@ -158,6 +158,13 @@ pub fn replay_limits(steps: &JsValue) -> Result<JsValue, JsValue> {
     Ok(value::write(answers))
 }
 
+/// Performs the steps of a transcript of selections.
+#[wasm_bindgen(js_name = replayTokens)]
+pub fn replay_tokens(steps: &JsValue) -> Result<JsValue, JsValue> {
+    let answers = leasehold::tokens::transcript::replay(&value::read(steps)?).map_err(Failure::from)?;
+    Ok(value::write(answers))
+}
+
 #[wasm_bindgen]
 pub fn random() -> Result<Vec<u8>, JsValue> {
     let mut bytes = [0; 16];

@@ -13,13 +13,14 @@ export type Call = (command: string[]) => Promise<unknown>;
 
 /**
  * On a free port of this machine, until it is closed: the tests' files; at `/vectors` the transcripts, at
- * `/vectors/limits` those of limits; and at `/redis` a Redis over HTTP in the style of Upstash, whose token is "secret".
+ * `/vectors/limits` and `/vectors/tokens` those of limits and of selections; and at `/redis` a Redis over HTTP in the
+ * style of Upstash, whose token is "secret".
  */
 export async function serve(call?: Call): Promise<{ origin: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? "/", "http://localhost").pathname);
     if (path === "/redis") return void forward(request, response, call);
-    if (path === "/vectors" || path === "/vectors/limits") return response.end(JSON.stringify(transcripts(path.slice(9))));
+    if (/^\/vectors(\/limits|\/tokens)?$/.test(path)) return response.end(JSON.stringify(transcripts(path.slice(9))));
     if (path === "/") return response.setHeader("content-type", "text/html").end("<!doctype html><title>test</title>");
     response.setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream");
     return createReadStream(join(files, path))

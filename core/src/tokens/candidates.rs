@@ -332,6 +332,12 @@ impl Candidates {
         any
     }
 
+    /// Where a token is.
+    #[cfg(any(test, feature = "suite"))]
+    pub(super) fn place(&self, id: &str) -> Option<u32> {
+        self.index.get(id).copied()
+    }
+
     /// A token and its slot.
     pub fn get(&self, place: u32) -> Option<(&Token, &SlotId)> {
         self.entries.get(place as usize).map(|entry| (&entry.token, &entry.slot))

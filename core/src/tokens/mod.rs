@@ -18,6 +18,8 @@ mod stretches;
 mod tests;
 mod token;
 mod total;
+#[cfg(any(test, feature = "suite"))]
+pub mod transcript;
 
 pub use crate::amount::Amount;
 pub use candidates::Candidates;

@@ -70,12 +70,12 @@ impl Stretches {
         }
     }
 
-    /// Where a token has its place in the walk: of two, the lower comes first.
+    /// Where a token has its place in the walk: of two, the lower comes first. The same on every machine, whatever the width
+    /// of its words: else a process in wasm and one in Node would deal a wallet out otherwise.
     pub fn turn_of(id: &str) -> u64 {
-        use std::hash::Hasher;
-        let mut hasher = rustc_hash::FxHasher::default();
-        hasher.write(id.as_bytes());
-        scattered(hasher.finish())
+        let word = |chunk: &[u8]| chunk.iter().rev().fold(0u64, |word, &byte| (word << 8) | u64::from(byte));
+        let mix = |turn: u64, chunk: &[u8]| scattered(turn ^ word(chunk));
+        id.as_bytes().chunks(8).fold(scattered(id.len() as u64), mix)
     }
 
     fn turn(&mut self) {

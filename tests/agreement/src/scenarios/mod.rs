@@ -7,10 +7,13 @@ mod holding;
 mod limits;
 mod line;
 mod losses;
+mod purse;
 mod scenario;
 mod server;
 mod tally;
+mod tokens;
 
+pub use purse::Purse;
 pub use scenario::Scenario;
 pub use tally::Tally;
 
@@ -63,6 +66,18 @@ pub fn of_limits() -> Vec<Tally> {
     ]
 }
 
+/// Every scenario of selections.
+pub fn of_tokens() -> Vec<Purse> {
+    vec![
+        tokens::verdicts(),
+        tokens::contention(),
+        tokens::sources(),
+        tokens::walks(),
+        tokens::amounts(),
+        tokens::strategies(),
+    ]
+}
+
 /// Where the transcripts are kept.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors")
@@ -73,11 +88,19 @@ pub fn folder_of_limits() -> PathBuf {
     folder().join("limits")
 }
 
+/// Where those of selections are kept.
+pub fn folder_of_tokens() -> PathBuf {
+    folder().join("tokens")
+}
+
 /// The file of every transcript, and its text.
 pub fn files() -> Vec<(PathBuf, String)> {
     let pools = all().into_iter().map(|told| (folder().join(format!("{}.json", told.name())), told.text()));
     let limits = of_limits()
         .into_iter()
         .map(|told| (folder_of_limits().join(format!("{}.json", told.name())), told.text()));
-    pools.chain(limits).collect()
+    let tokens = of_tokens()
+        .into_iter()
+        .map(|told| (folder_of_tokens().join(format!("{}.json", told.name())), told.text()));
+    pools.chain(limits).chain(tokens).collect()
 }
