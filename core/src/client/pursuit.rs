@@ -183,3 +183,31 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         watch.is_some()
     }
 }
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+    use crate::client::native::connect;
+    use crate::client::{AcquireOptions, PoolOptions};
+    use crate::error::Code;
+
+    fn within(timeout: Micros) -> AcquireOptions {
+        AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+    }
+
+    // Each left a task behind that slept until the holder's deadline: with a ttl of days, for days.
+    #[tokio::test]
+    async fn who_waited_leaves_no_alarm_behind() {
+        let handle = connect("memory:alarms", "test").unwrap();
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let _lease = pool.acquire(within(0)).await.unwrap();
+        for _ in 0..50 {
+            assert_eq!(pool.acquire(within(MILLISECOND)).await.unwrap_err().code(), Code::TimedOut);
+        }
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        assert!(tasks < 5, "{tasks} tasks");
+    }
+}

@@ -34,10 +34,17 @@ pub(super) struct WaitingRoom {
 struct Room {
     seats: VecDeque<Chair>,
     next: u64,
-    due: Option<Micros>,
-    moved_up: Option<Micros>,
-    recheck: Option<Micros>,
+    due: Option<Alarm>,
+    moved_up: Option<Alarm>,
+    recheck: Option<Alarm>,
     closed: bool,
+}
+
+/// The task that waits for its time ends with it: leases end in days, and those who wait for them come and go.
+#[derive(Debug)]
+struct Alarm {
+    at: Micros,
+    _stands: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -256,24 +263,27 @@ impl WaitingRoom {
         self: &Arc<Self>,
         runtime: &impl Runtime,
         at: Micros,
-        alarm: fn(&mut Room) -> &mut Option<Micros>,
+        alarm: fn(&mut Room) -> &mut Option<Alarm>,
         ring: fn(&Self),
     ) {
-        {
+        let ended = {
             let mut room = self.lock();
-            if room.seats.is_empty() || alarm(&mut room).is_some_and(|earlier| earlier <= at) {
+            if room.seats.is_empty() || alarm(&mut room).as_ref().is_some_and(|earlier| earlier.at <= at) {
                 return;
             }
-            *alarm(&mut room) = Some(at);
-        }
+            let (stands, ended) = oneshot::channel();
+            *alarm(&mut room) = Some(Alarm { at, _stands: stands });
+            ended
+        };
         let room = Arc::downgrade(self);
-        let left = at.saturating_sub(runtime.now());
         let sleeper = runtime.clone();
         runtime.spawn(async move {
-            sleeper.sleep(left).await;
+            if runtime::by(&sleeper, at, ended).await.is_some() {
+                return;
+            }
             let Some(room) = room.upgrade() else { return };
             // Another one may have been set in its place.
-            let rings = alarm(&mut room.lock()).take_if(|set| *set == at).is_some();
+            let rings = alarm(&mut room.lock()).take_if(|set| set.at == at).is_some();
             if rings {
                 ring(&room);
             }
