@@ -44,7 +44,7 @@ pub(super) struct Want {
     pub began: Micros,
     pub deadline: Micros,
     pub patient: bool,
-    /// Whether the store has answered a claim of this acquisition.
+    /// Whether the store has answered a claim of this acquisition, or of those behind whom it waits.
     pub answered: AtomicBool,
 }
 

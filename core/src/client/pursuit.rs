@@ -61,6 +61,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
+        // Those before it have been answered: this one's silence is not the store's.
+        want.answered.fetch_or(crowded, Relaxed);
         let place = self.place(want);
         let names = if self.makes_names { want.slots.clone() } else { None };
         let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
@@ -186,10 +188,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
 #[cfg(all(test, feature = "redis"))]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::client::native::connect;
-    use crate::client::{AcquireOptions, PoolOptions};
+    use crate::client::{AcquireOptions, Leasehold, OpenOptions, PoolOptions, TokioRuntime};
     use crate::error::Code;
+    use crate::store::MemoryStore;
 
     fn within(timeout: Micros) -> AcquireOptions {
         AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
@@ -209,5 +214,54 @@ mod tests {
         }
         let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
         assert!(tasks < 5, "{tasks} tasks");
+    }
+
+    /// Timers come late, and those that are set later do so by more.
+    #[derive(Clone)]
+    struct Late {
+        runtime: TokioRuntime,
+        timers: Arc<AtomicU64>,
+    }
+
+    impl Runtime for Late {
+        fn now(&self) -> Micros {
+            self.runtime.now()
+        }
+
+        fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
+            self.runtime.sleep(time + 5 * MILLISECOND * self.timers.fetch_add(1, Relaxed))
+        }
+
+        fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
+            self.runtime.spawn(task);
+        }
+
+        fn random(&self) -> u64 {
+            self.runtime.random()
+        }
+    }
+
+    // Who waits behind others has not asked the store, and was told that the store had not answered.
+    #[tokio::test]
+    async fn who_waited_behind_others_has_timed_out() {
+        let runtime =
+            Late { runtime: TokioRuntime::new(tokio::runtime::Handle::current()), timers: Arc::default() };
+        let store = MemoryStore::new(TokioRuntime::store_clock());
+        let handle = Leasehold::new(store, runtime, OpenOptions::default());
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        // As over a network, where those behind others have no tickets.
+        pool.core.mixed.store(true, Relaxed);
+        let _lease = pool.acquire(within(0)).await.unwrap();
+        let first = tokio::spawn({
+            let pool = pool.clone();
+            async move { pool.acquire(within(10 * SECOND)).await }
+        });
+        while !pool.core.room.has_waiters() {
+            tokio::task::yield_now().await;
+        }
+        // Before it moves up.
+        let error = pool.acquire(within(MILLISECOND)).await.unwrap_err();
+        assert_eq!(error.code(), Code::TimedOut, "{error}");
+        first.abort();
     }
 }
