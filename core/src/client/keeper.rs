@@ -286,6 +286,19 @@ mod tests {
         assert!(keeper.watch(vigil(4, 0, 5_000)), "the next lease starts another");
     }
 
+    /// What was answered before the claim says nothing of it, and the claim was heard of at the next renewal only.
+    #[test]
+    fn a_claim_is_asked_about_though_a_renewal_was_under_way() {
+        let (keeper, lease) = (Keeper::default(), vigil(1, 800, 2_900));
+        keeper.watch(lease.clone());
+        assert_eq!(fences(&keeper.round(800).renewals), [1]);
+        keeper.heed(Some(&[1]));
+        // The answer to the renewal.
+        lease.prolong(3_700);
+        lease.renew_at(1_600);
+        assert_eq!(fences(&keeper.round(801).renewals), [1]);
+    }
+
     #[test]
     fn what_was_answered_late_is_renewed_soon() {
         // After most of the lease's life had passed; normally; after nearly an interval.

@@ -195,8 +195,11 @@ impl Vigil {
         ended
     }
 
+    /// Has it renewed then, or earlier if it is to be: what was heard of a claim while a renewal was under way is not
+    /// answered by that.
     pub fn renew_at(&self, time: Micros) {
-        self.lock().renewal = Some(time);
+        let renewal = &mut self.lock().renewal;
+        *renewal = Some(renewal.map_or(time, |earlier| earlier.min(time)));
     }
 
     /// When something is to be done for it; `None` if nothing ever is.
