@@ -9,12 +9,12 @@ use futures_util::FutureExt;
 
 use super::courier::unavailable;
 use super::lease::unexpected;
-use super::options::check_factor;
+use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request, Strategy};
+use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request, Strategy, TTL_RANGE};
 use crate::store::{Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -76,6 +76,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
+        check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         if options.steal.is_some() && options.slots.is_some() && !self.makes_names {
             return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
@@ -104,6 +105,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 "ttl",
                 "is longer than that of the pool; open the pool with the longest ttl",
             )),
+            Some(ttl) if ttl < *TTL_RANGE.start() => Err(Error::invalid("ttl", "must be 1 ms or more")),
             Some(ttl) => Ok(ttl),
             None => Ok(self.options.ttl),
         }
@@ -114,7 +116,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let interval = keepalive.unwrap_or(self.options.keepalive).interval(ttl);
         // One renewal may take until its time-out, and the next one must still come in time.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
-        if interval > 0 && ttl <= interval + slack {
+        if interval > 0 && ttl <= interval.saturating_add(slack) {
             return Err(Error::invalid(
                 "keepalive",
                 "is too long: ttl must be longer than the interval and response_timeout together",

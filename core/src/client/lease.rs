@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
+use super::options::check_rest;
 use super::pool::PoolCore;
 use super::statistics::Counters;
 use super::vigil::{Ending, Term, Vigil, Word};
@@ -171,8 +172,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
-    /// `store_unavailable` if the store did not answer in time; it goes on trying.
+    /// `store_unavailable` if the store did not answer in time; it goes on trying. `invalid_argument` if `cooldown` is
+    /// above a year; then it is still held.
     pub async fn release(&self, options: ReleaseOptions) -> Result<()> {
+        check_rest("cooldown", options.cooldown.unwrap_or(0))?;
         let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
         match self.core.release(&self.at, outcome, cooldown).await {
             Ok(reply) => self.settled(reply),
@@ -188,6 +191,9 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         if !self.core.answers_at_once() {
             return None;
         }
+        if let Err(error) = check_rest("cooldown", options.cooldown.unwrap_or(0)) {
+            return Some(Err(error));
+        }
         let Some((outcome, cooldown)) = self.close(options) else { return Some(Ok(())) };
         self.core.release_now(&self.at, outcome, cooldown).map(|reply| self.settled(reply))
     }
@@ -196,7 +202,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `claimed` if somebody of higher priority waits for the slot, see [`Self::claimed`]; `lost` if the lease has ended;
-    /// `store_unavailable` if the store did not answer in time; `invalid_argument` if `ttl` is above the pool's.
+    /// `store_unavailable` if the store did not answer in time; `invalid_argument` if `ttl` is below 1 ms or above the
+    /// pool's.
     pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
         let ttl = self.core.ttl(ttl)?;
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::holding::{Electorate, Several, claimed, fence, is_lost, lost, release, remaining};
+use super::options::check_rest;
 use super::pool::PoolCore;
 use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
@@ -307,6 +308,7 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
             "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
         ));
     }
+    check_rest("timeout", options.timeout)?;
     core.interval(Some(options.keepalive), options.ttl).map(drop)
 }
 

@@ -120,6 +120,27 @@ impl PoolOptions {
         Ok(PoolOptions { slots: Some(slots), ..PoolOptions::default() })
     }
 
+    /// Whether all of its times are in their ranges: a program in Rust fills them in by itself.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub(super) fn check(&self) -> Result<()> {
+        if !TTL_RANGE.contains(&self.ttl) {
+            return Err(Error::invalid("ttl", "is out of range; 1 ms to 7 days are allowed"));
+        }
+        for (field, time) in [
+            ("cooldown", self.cooldown),
+            ("max_hold", self.max_hold),
+            ("doubt_rest", self.doubt_rest),
+            ("settle", self.settle),
+            ("timeout", self.timeout),
+            ("ageing", self.ageing),
+        ] {
+            check_rest(field, time)?;
+        }
+        Ok(())
+    }
+
     /// Reads options over `self`, the defaults.
     ///
     /// # Errors
@@ -146,9 +167,9 @@ impl PoolOptions {
 /// What one acquisition wants, where it differs from the pool's options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AcquireOptions {
-    /// How long to wait; 0 for one attempt.
+    /// How long to wait, up to a year; 0 for one attempt.
     pub timeout: Option<Micros>,
-    /// Time to live of the lease, at most that of the pool.
+    /// Time to live of the lease: 1 ms to that of the pool.
     pub ttl: Option<Micros>,
     /// Whether the lease is renewed while it is held.
     pub keepalive: Option<Keepalive>,
@@ -200,7 +221,7 @@ impl AcquireOptions {
 /// How a lease is given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseOptions {
-    /// How long the slot rests, where it differs from the pool's option.
+    /// How long the slot rests, where it differs from the pool's option: 0 to a year.
     pub cooldown: Option<Micros>,
 }
 
@@ -340,6 +361,17 @@ fn steal(options: &mut Options<'_>) -> Result<Option<Option<f64>>> {
         (Some(true), factor) => Ok(Some(Some(factor.unwrap_or(1.0)))),
         (wanted, None) => Ok(wanted.map(|_| None)),
     }
+}
+
+/// Whether a time is one from 0 to a year: sums of longer ones could wrap around.
+///
+/// # Errors
+/// `invalid_argument` naming it.
+pub(super) fn check_rest(field: &'static str, time: Micros) -> Result<()> {
+    if time > MAX_REST {
+        return Err(Error::invalid(field, "is out of range; 0 to 365 days are allowed"));
+    }
+    Ok(())
 }
 
 /// Whether it is a stolen consistency factor.

@@ -136,6 +136,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
 
     /// Makes the pool in the store, or adds the slots that it does not have.
     pub(super) async fn open(&self) -> Result<()> {
+        self.core.options.check()?;
         self.core.interval(None, self.core.options.ttl)?;
         self.core.define(self.core.courier.definition()).await?;
         if self.core.own.is_some() {
@@ -374,7 +375,7 @@ pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) ->
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use crate::client::native::{NativeLeasehold, connect};
-    use crate::client::{AcquireOptions, PoolOptions};
+    use crate::client::{AcquireOptions, Keepalive, LockOptions, PoolOptions};
     use crate::error::Code;
 
     #[tokio::test]
@@ -403,5 +404,35 @@ mod tests {
         assert!(ours.try_acquire(AcquireOptions::default()).unwrap().is_none());
         let lease = theirs.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "c");
+    }
+
+    // A program in Rust fills in the options itself. What is far out of range made sums that wrapped around.
+    #[tokio::test]
+    async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
+        let handle = connect("memory:ranges", "test").unwrap();
+        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let of = AcquireOptions::default;
+        for (options, field) in [
+            (AcquireOptions { timeout: Some(u64::MAX), ..of() }, "timeout"),
+            (AcquireOptions { ttl: Some(0), ..of() }, "ttl"),
+            (AcquireOptions { keepalive: Some(Keepalive::Every(u64::MAX)), ..of() }, "keepalive"),
+        ] {
+            assert_eq!(pool.acquire(options).await.unwrap_err().field(), Some(field));
+        }
+        let forever = LockOptions { timeout: u64::MAX, ..LockOptions::default() };
+        assert_eq!(handle.lock(&["a"], forever).unwrap_err().field(), Some("timeout"));
+        let lease = pool.acquire(of()).await.unwrap();
+        let rest = crate::client::ReleaseOptions { cooldown: Some(u64::MAX) };
+        assert_eq!(lease.release(rest).await.unwrap_err().field(), Some("cooldown"));
+        assert!(lease.is_held());
+        let of = || PoolOptions::slots(["a"]).unwrap();
+        for (options, field) in [
+            (PoolOptions { ttl: 0, ..of() }, "ttl"),
+            (PoolOptions { ttl: u64::MAX, ..of() }, "ttl"),
+            (PoolOptions { doubt_rest: u64::MAX, ..of() }, "doubt_rest"),
+            (PoolOptions { ageing: u64::MAX, ..of() }, "ageing"),
+        ] {
+            assert_eq!(handle.pool("q", options, None).await.unwrap_err().field(), Some(field));
+        }
     }
 }
