@@ -365,9 +365,10 @@ pub(super) fn closed() -> Error {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // A call that this caller did not use belongs to the next.
-        if self.remove().is_some_and(|chair| chair.bell.is_none() && chair.place == Place::Own) {
-            self.room.call_aside(1);
+        // Calls that this caller did not use belong to the next: one that it was about to answer, and one that came
+        // meanwhile.
+        if let Some(chair) = self.remove().filter(|chair| chair.bell.is_none() && chair.place == Place::Own) {
+            self.room.call_aside(1 + u32::from(chair.again));
         }
     }
 }
@@ -418,6 +419,22 @@ mod tests {
         room.call_first(&slot());
         assert_eq!(ask_again(&mut seats[..2]), []);
         assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
+    }
+
+    /// One was called for a slot and is to ask again for another; it took the second call with it.
+    #[test]
+    fn who_leaves_without_a_slot_passes_on_all_calls_that_it_has() {
+        let room = Arc::new(WaitingRoom::default());
+        let enter = |number| room.enter((0, number), Place::Own, Vec::new()).expect("there is room");
+        let (mut gone, mut others) = (enter(0), [enter(1), enter(2)]);
+        gone.stay(Place::Own, true);
+        room.call_first(&slot());
+        room.call_first(&slot());
+        others.iter_mut().for_each(|seat| seat.stay(Place::Own, true));
+        drop(gone);
+        for seat in &mut others {
+            assert_eq!(seat.bell.try_recv(), Ok(Some(Call::Ready)));
+        }
     }
 
     #[test]
