@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(fences(&keeper.round(800).renewals), [1]);
         keeper.heed(Some(&[1]));
         // The answer to the renewal.
-        lease.prolong(3_700);
+        lease.prolong(3_700, 0);
         lease.renew_at(1_600);
         assert_eq!(fences(&keeper.round(801).renewals), [1]);
     }
