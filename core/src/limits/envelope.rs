@@ -1,7 +1,5 @@
 //! What travels to a ledger in one piece, and back.
 
-use rustc_hash::FxHashSet;
-
 use super::{Charge, Reply, Request, Standing};
 use crate::Micros;
 use crate::id::Name;
@@ -14,7 +12,7 @@ pub struct Envelope {
     pub lane: Option<Lane>,
     /// The last wall-clock time of the store at which it may be performed; later, it changes nothing.
     pub not_after: Option<Micros>,
-    /// What the sender has seen of limits of money that the requests charge.
+    /// What the sender has seen of limits of money that the requests charge, in the order in which they name them first.
     pub seen: Vec<Seen>,
     /// 1 to [`super::MAX_REQUESTS`].
     pub requests: Vec<Request>,
@@ -41,17 +39,26 @@ pub struct Moment<'a> {
 }
 
 impl Envelope {
-    /// The limits of money that its requests charge, each once, in order.
+    /// The limits of money that its requests charge, each once, in order. They are few: a set of them would cost the wasm module
+    /// more than it saves.
     pub(crate) fn of_money(&self) -> Vec<(char, &Name)> {
         let mut limits = Vec::new();
-        let mut known = FxHashSet::default();
         for Charge { limit, rule, .. } in self.requests.iter().flat_map(|request| &request.charges) {
             let limit = (rule.letter(), limit);
-            if rule.is_of_money() && known.insert(limit) {
+            if rule.is_of_money() && !limits.contains(&limit) {
                 limits.push(limit);
             }
         }
         limits
+    }
+
+    /// The same, each with what the sender has seen of it.
+    pub(crate) fn of_money_as_seen(&self) -> impl Iterator<Item = ((char, &Name), Option<&Standing>)> {
+        let mut seen = self.seen.iter().peekable();
+        self.of_money().into_iter().map(move |limit| {
+            let of = |seen: &&Seen| (seen.kind, &seen.limit) == limit;
+            (limit, seen.next_if(of).map(|seen| &seen.standing))
+        })
     }
 }
 

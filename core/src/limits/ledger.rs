@@ -10,7 +10,7 @@ use super::reservation::{Part, Reservation, State};
 use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
-    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request, Seen,
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request,
     Settlement, Term, Verdict,
 };
 use crate::Micros;
@@ -51,7 +51,7 @@ struct Sight<'a> {
     wall: Micros,
     birth: Birth,
     /// The limits of money that it charges.
-    seen: FxHashMap<Key, View<'a>>,
+    seen: Vec<(Key, View<'a>)>,
 }
 
 enum View<'a> {
@@ -82,11 +82,9 @@ impl Ledger {
         if envelope.not_after.is_some_and(|last| wall > last) {
             return Answer::Stale { now: wall };
         }
-        let of_money = envelope.of_money();
-        let mut sight = Sight::new(moment, envelope, &of_money);
+        let mut sight = Sight::new(moment, envelope);
         let replies = envelope.requests.iter().map(|request| self.perform(&mut sight, request)).collect();
-        let told = |limit: &(char, &Name)| self.told(&sight, *limit);
-        let standings = of_money.iter().map(told).collect();
+        let standings = sight.seen.iter().map(|(limit, view)| self.told(wall, limit, view)).collect();
         let performed = Performed { now: wall, replies, standings };
         if let Some(Lane { client, number, sequence }) = envelope.lane {
             let until = envelope.not_after.unwrap_or(wall) + LANE_GRACE;
@@ -305,8 +303,8 @@ impl Ledger {
         let mut drafted = Drafted { draft: Draft::new(record, charge.term.rule(), wall, sight.birth), place };
         if let Some(seen) = sight.first_look(key) {
             let (changed, elsewhere) = drafted.draft.recall(seen);
-            if elsewhere {
-                sight.seen.insert(key.clone(), View::Taken { elsewhere });
+            if let Some(view) = sight.view(key) {
+                *view = View::Taken { elsewhere };
             }
             if changed {
                 self.write(wall, key, &mut drafted.clone());
@@ -326,12 +324,10 @@ impl Ledger {
     }
 
     /// How a limit stands after an envelope that has looked at it.
-    fn told(&self, sight: &Sight<'_>, (kind, limit): (char, &Name)) -> Option<Standing> {
-        let key = Key::of(kind, limit.clone());
-        let entry = self.records.find(&key).and_then(|place| self.records.get(place));
-        let entry = entry.filter(|entry| !entry.record.is_gone(sight.wall))?;
-        let looked = matches!(sight.seen.get(&key), Some(View::Taken { .. }));
-        entry.record.standing(sight.wall).filter(|_| looked).cloned()
+    fn told(&self, wall: Micros, limit: &Key, view: &View<'_>) -> Option<Standing> {
+        let entry = self.records.find(limit).and_then(|place| self.records.get(place));
+        let entry = entry.filter(|entry| !entry.record.is_gone(wall))?;
+        entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
     }
 
     fn write(&mut self, wall: Micros, key: &Key, drafted: &mut Drafted<'_>) {
@@ -401,29 +397,25 @@ impl Ledger {
 }
 
 impl<'a> Sight<'a> {
-    fn new(moment: Moment<'_>, envelope: &'a Envelope, of_money: &[(char, &Name)]) -> Self {
-        let key = |(kind, limit): (char, &Name)| Key::of(kind, limit.clone());
-        let mut seen: FxHashMap<Key, View<'a>> =
-            of_money.iter().map(|limit| (key(*limit), View::Fresh(None))).collect();
-        for Seen { kind, limit, standing } in &envelope.seen {
-            if let Some(view) = seen.get_mut(&key((*kind, limit))) {
-                *view = View::Fresh(Some(standing));
-            }
-        }
+    fn new(moment: Moment<'_>, envelope: &'a Envelope) -> Self {
+        let view =
+            |((kind, limit), seen): ((char, &Name), _)| (Key::of(kind, limit.clone()), View::Fresh(seen));
+        let seen = envelope.of_money_as_seen().map(view).collect();
         Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), seen }
     }
 
     /// Of who shares the memory of a server that forgets nothing.
     fn at(wall: Micros) -> Self {
-        Sight { wall, birth: Birth::here(wall), seen: FxHashMap::default() }
+        Sight { wall, birth: Birth::here(wall), seen: Vec::new() }
+    }
+
+    fn view(&mut self, limit: &Key) -> Option<&mut View<'a>> {
+        self.seen.iter_mut().find(|(known, _)| known == limit).map(|(_, view)| view)
     }
 
     /// What was seen of a limit of money that has not been looked at until now.
     fn first_look(&mut self, limit: &Key) -> Option<Option<&'a Standing>> {
-        if self.seen.is_empty() {
-            return None;
-        }
-        let view = self.seen.get_mut(limit)?;
+        let view = self.view(limit)?;
         match std::mem::replace(view, View::Taken { elsewhere: false }) {
             View::Fresh(seen) => Some(seen),
             taken => {
@@ -435,9 +427,8 @@ impl<'a> Sight<'a> {
 
     /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
     /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
-    fn is_elsewhere(&self, charge: &Charged<'_>) -> bool {
-        !self.seen.is_empty()
-            && matches!(self.seen.get(charge.term.key()), Some(View::Taken { elsewhere: true }))
+    fn is_elsewhere(&mut self, charge: &Charged<'_>) -> bool {
+        !self.seen.is_empty() && matches!(self.view(charge.term.key()), Some(View::Taken { elsewhere: true }))
     }
 }
 

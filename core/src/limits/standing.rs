@@ -72,9 +72,9 @@ impl Birth {
 
     /// One that begins now on this server, of which the first 16 hexadecimal digits are looked at.
     pub fn new(wall: Micros, incarnation: &str) -> Self {
-        let digit = |letter: char| letter.to_digit(16).map(u64::from);
-        let digits = incarnation.chars().map_while(digit).chain(std::iter::repeat(0)).take(16);
-        Birth { at: wall, server: digits.fold(0, |server, digit| (server << 4) | digit) }
+        let mut digits = incarnation.chars().map_while(|letter| letter.to_digit(16));
+        let digit = |server, _| (server << 4) | u64::from(digits.next().unwrap_or(0));
+        Birth { at: wall, server: (0..16).fold(0, digit) }
     }
 
     fn is_none(self) -> bool {
@@ -291,11 +291,11 @@ impl Standing {
                 sum = sum.plus(part.net);
             } else if part.birth >= since {
                 sum = sum.plus(part.net);
-                others.push(*part);
+                let place = others.iter().position(|other: &Part| other.birth > part.birth);
+                others.insert(place.unwrap_or(others.len()), *part);
             }
         }
         self.used = sum.or_zero();
-        others.sort_unstable_by_key(|part| part.birth);
         if let Some(over @ 1..) = others.len().checked_sub(BIRTHS) {
             // They are in the sum.
             others.drain(..over);

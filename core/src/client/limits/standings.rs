@@ -67,16 +67,16 @@ impl Standings {
         more
     }
 
-    /// Forgets what is over; if that is too little, the half that was not heard of for longest.
+    /// Forgets what is over; if that is too little, about half: what was not heard of for longer than the mean.
     fn make_room(&mut self, now: Micros) {
         if self.known.len() < MOST {
             return;
         }
         self.known.retain(|_, known| known.until > now);
         if self.known.len() >= MOST {
-            let mut heard: Vec<Micros> = self.known.values().map(|known| known.heard).collect();
-            let middle = *heard.select_nth_unstable(MOST / 2).1;
-            self.known.retain(|_, known| known.heard > middle);
+            let count = self.known.len() as u64;
+            let mean = self.known.values().map(|known| known.heard / count).sum::<Micros>() + 1;
+            self.known.retain(|_, known| known.heard > mean);
         }
     }
 }

@@ -34,15 +34,15 @@ impl<T: Transport> RedisLedger<T> {
         RedisLedger { store, keys: Keys::new(scope) }
     }
 
-    /// The command that performs an envelope that charges these limits of money: `EVALSHA`, or `EVAL` with the script's text.
-    fn command(&self, envelope: &Envelope, of_money: &[(char, &Name)], whole: bool) -> Vec<String> {
+    /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
+    fn command(&self, envelope: &Envelope, whole: bool) -> Vec<String> {
         let keys = &self.keys;
         let lane = match envelope.lane {
             Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
             None => keys.of("lane"),
         };
         let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
-        words.money(envelope, of_money);
+        words.money(envelope);
         let mut last = None;
         for request in &envelope.requests {
             // Many callers of one process ask for the same.
@@ -82,15 +82,15 @@ impl<T: Transport> StoreLedger for RedisLedger<T> {
 
     async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         self.store.vet().await?;
-        let (of_money, mut whole) = (envelope.of_money(), false);
+        let mut whole = false;
         let reply = loop {
-            match self.store.transport.send(self.command(envelope, &of_money, whole)).await? {
+            match self.store.transport.send(self.command(envelope, whole)).await? {
                 Resp::Error(text) if text.starts_with("NOSCRIPT") && !whole => whole = true,
                 reply => break reply,
             }
         };
         match reply {
-            Resp::Text(text) => decode(&text, envelope, of_money.len())
+            Resp::Text(text) => decode(&text, envelope)
                 .ok_or_else(|| StoreError::new(Certainty::Refused, garbled(&text).message())),
             Resp::Error(text) => Err(classify(&text)),
             other => Err(StoreError::new(
@@ -120,19 +120,18 @@ impl Words<'_> {
         place.to_string()
     }
 
-    /// The limits of money, each with what was seen of it.
-    fn money(&mut self, envelope: &Envelope, of_money: &[(char, &Name)]) {
-        let seen = envelope.seen.iter().map(|seen| ((seen.kind, &seen.limit), &seen.standing));
-        let seen: FxHashMap<(char, &Name), &Standing> = seen.collect();
-        self.words.push(of_money.len().to_string());
-        for limit in of_money {
-            let key = self.limit(*limit);
-            let standing = seen
-                .get(limit)
-                .filter(|seen| !seen.is_blank())
-                .map_or_else(|| "-".to_owned(), |standing| standing.to_string());
+    /// How many limits of money there are, and each with what was seen of it.
+    fn money(&mut self, envelope: &Envelope) {
+        let place = self.words.len();
+        let mut count = 0;
+        for (limit, seen) in envelope.of_money_as_seen() {
+            count += 1;
+            let key = self.limit(limit);
+            let seen = seen.filter(|seen| !seen.is_blank());
+            let standing = seen.map_or_else(|| "-".to_owned(), Standing::to_string);
             self.words.extend([key, standing]);
         }
+        self.words.insert(place, count.to_string());
     }
 
     fn limit(&mut self, (letter, name): (char, &Name)) -> String {
@@ -181,7 +180,7 @@ impl Words<'_> {
 }
 
 /// The script's answer to an envelope; nothing if it is none.
-fn decode(text: &str, envelope: &Envelope, of_money: usize) -> Option<Answer> {
+fn decode(text: &str, envelope: &Envelope) -> Option<Answer> {
     let mut lines = text.split('\n');
     let mut head = lines.next()?.split(' ');
     let (word, now) = (head.next()?, head.next()?.parse().ok()?);
@@ -192,7 +191,9 @@ fn decode(text: &str, envelope: &Envelope, of_money: usize) -> Option<Answer> {
     let replies = replies.collect::<Option<Vec<_>>>()?;
     let standing = |line| if line == "-" { Some(None) } else { Standing::parse(line).map(Some) };
     let standings = lines.map(standing).collect::<Option<Vec<_>>>()?;
-    let whole = word == "done" && replies.len() == envelope.requests.len() && standings.len() == of_money;
+    let whole = word == "done"
+        && replies.len() == envelope.requests.len()
+        && standings.len() == envelope.of_money().len();
     whole.then_some(Answer::Performed(Performed { now, replies, standings }))
 }
 
