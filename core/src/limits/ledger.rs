@@ -39,13 +39,6 @@ enum Owner {
     Lane(u128, u16),
 }
 
-/// A limit as a request would leave it, and where its record is, if it has one.
-#[derive(Clone)]
-struct Drafted<'a> {
-    draft: Draft<'a>,
-    place: Option<Place>,
-}
-
 /// What an envelope brings along: when and where it is performed, and what its sender has seen.
 struct Sight<'a> {
     wall: Micros,
@@ -139,10 +132,12 @@ impl Ledger {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn judged(&mut self, sight: &mut Sight<'_>, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
         // In one piece with what it calls: to hand a verdict on from one to the next takes as long as to find it.
-        if let (Act::Take, [charge]) = (act, charges)
+        // Not in a wasm module, which is judged by its size.
+        if cfg!(not(target_family = "wasm"))
+            && let (Act::Take, [charge]) = (act, charges)
             && let Some(judged) = self.take_in_place(sight.wall, charge)
         {
             return Some(judged.verdict(0));
@@ -170,7 +165,7 @@ impl Ledger {
     ) -> Verdict {
         match charges {
             // No list, which would have to be freed.
-            [charge] => {
+            [charge] if cfg!(not(target_family = "wasm")) => {
                 let mut drafts = [self.draft(sight, charge)];
                 self.charge(sight.wall, charges, &mut drafts, charged, reservation)
             }
@@ -182,7 +177,7 @@ impl Ledger {
     }
 
     /// Takes of a limit that has a record, without a draft, if that suffices.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn take_in_place(&mut self, wall: Micros, charge: &Charged<'_>) -> Option<Judged> {
         let place = self.records.find(charge.term.key())?;
         let entry = self.records.get_mut(place)?;
@@ -198,14 +193,13 @@ impl Ledger {
         &mut self,
         wall: Micros,
         charges: &[Charged<'_>],
-        drafts: &mut [Drafted<'_>],
+        drafts: &mut [Draft<'_>],
         charged: bool,
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
-        let allowed =
-            || drafts.iter().zip(charges).all(|(drafted, charge)| drafted.draft.allows(charge.cost));
+        let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
         if !charged || !allowed() {
-            let judged = drafts.iter().zip(charges).map(|(drafted, charge)| drafted.draft.judge(charge.cost));
+            let judged = drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost));
             let said = verdict(judged);
             if charged {
                 self.turn(wall, drafts, charges);
@@ -213,33 +207,33 @@ impl Ledger {
             return said;
         }
         let ttl = reservation.map_or(0, |(_, ttl)| ttl);
-        for (drafted, charge) in drafts.iter_mut().zip(charges) {
-            drafted.draft.charge(charge.cost, ttl);
+        for (draft, charge) in drafts.iter_mut().zip(charges) {
+            draft.charge(charge.cost, ttl);
         }
         if let Some((id, ttl)) = reservation {
             let until = wall + ttl;
-            let part = |(drafted, charge): (&mut Drafted<'_>, &Charged<'_>)| Part {
-                mark: drafted.draft.mark(ttl),
+            let part = |(draft, charge): (&mut Draft<'_>, &Charged<'_>)| Part {
+                mark: draft.mark(ttl),
                 cost: charge.cost,
-                epoch: drafted.draft.enter(id),
+                epoch: draft.enter(id),
             };
             let parts = drafts.iter_mut().zip(charges).map(part).collect();
             let gone = gone(wall, until);
             self.reservations.insert(id, Reservation { state: State::Pending, until, gone, parts });
             self.due.insert((gone, Owner::Reservation(id)));
         }
-        let said = verdict(drafts.iter().map(|drafted| drafted.draft.judge(Amount::ZERO)));
-        for (drafted, charge) in drafts.iter_mut().zip(charges) {
-            self.write(wall, charge.term.key(), drafted);
+        let said = verdict(drafts.iter().map(|draft| draft.judge(Amount::ZERO)));
+        for (draft, charge) in drafts.iter_mut().zip(charges) {
+            self.write(wall, charge.term.key(), draft);
         }
         said
     }
 
     /// Writes the limits that refuse a cost and that another rule refills from now on.
-    fn turn(&mut self, wall: Micros, drafts: &mut [Drafted<'_>], charges: &[Charged<'_>]) {
-        for (drafted, charge) in drafts.iter_mut().zip(charges) {
-            if drafted.draft.turns() && !drafted.draft.allows(charge.cost) {
-                self.write(wall, charge.term.key(), drafted);
+    fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
+        for (draft, charge) in drafts.iter_mut().zip(charges) {
+            if draft.turns() && !draft.allows(charge.cost) {
+                self.write(wall, charge.term.key(), draft);
             }
         }
     }
@@ -247,12 +241,12 @@ impl Ledger {
     fn refund(&mut self, sight: &mut Sight<'_>, charges: &[Charged<'_>]) -> Verdict {
         let mut judged = Vec::new();
         for charge in charges {
-            let mut drafted = self.draft(sight, charge);
+            let mut draft = self.draft(sight, charge);
             if !sight.is_elsewhere(charge) {
-                drafted.draft.give_back(charge.cost, None);
+                draft.give_back(charge.cost, None);
             }
-            judged.push(drafted.draft.judge(Amount::ZERO));
-            self.write(sight.wall, charge.term.key(), &mut drafted);
+            judged.push(draft.judge(Amount::ZERO));
+            self.write(sight.wall, charge.term.key(), &mut draft);
         }
         verdict(judged.into_iter())
     }
@@ -280,11 +274,11 @@ impl Ledger {
         let parts = reservation.parts.clone();
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.term.rule().letter() == 'f' {
-                let mut drafted = self.draft(sight, charge);
-                if drafted.draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
-                    drafted.draft.give_back(part.cost, Some(part.mark));
+                let mut draft = self.draft(sight, charge);
+                if draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
+                    draft.give_back(part.cost, Some(part.mark));
                 }
-                self.write(wall, charge.term.key(), &mut drafted);
+                self.write(wall, charge.term.key(), &mut draft);
             }
         }
         Settlement::Done
@@ -292,7 +286,7 @@ impl Ledger {
 
     /// The limit as it is now. What was seen of one of money is taken in as an envelope looks at it first, and is kept
     /// whatever else becomes of the request: who has seen nothing is to know it too.
-    fn draft<'a>(&mut self, sight: &mut Sight<'_>, charge: &Charged<'a>) -> Drafted<'a> {
+    fn draft<'a>(&mut self, sight: &mut Sight<'_>, charge: &Charged<'a>) -> Draft<'a> {
         let (wall, key) = (sight.wall, charge.term.key());
         let place = self.records.find(key);
         let entry = place.and_then(|place| self.records.get_mut(place));
@@ -300,24 +294,24 @@ impl Ledger {
             entry.record.keep_time(wall);
             &entry.record
         });
-        let mut drafted = Drafted { draft: Draft::new(record, charge.term.rule(), wall, sight.birth), place };
+        let mut draft = Draft::new(record, charge.term.rule(), wall, sight.birth);
         if let Some(seen) = sight.first_look(key) {
-            let (changed, elsewhere) = drafted.draft.recall(seen);
+            let (changed, elsewhere) = draft.recall(seen);
             if let Some(view) = sight.view(key) {
                 *view = View::Taken { elsewhere };
             }
             if changed {
-                self.write(wall, key, &mut drafted.clone());
+                self.write(wall, key, &mut draft.clone());
             }
         }
-        drafted
+        draft
     }
 
     fn reset(&mut self, sight: &mut Sight<'_>, charge: &Charged<'_>) {
         if charge.term.rule().is_of_money() {
-            let mut drafted = self.draft(sight, charge);
-            drafted.draft.reset();
-            self.write(sight.wall, charge.term.key(), &mut drafted);
+            let mut draft = self.draft(sight, charge);
+            draft.reset();
+            self.write(sight.wall, charge.term.key(), &mut draft);
         } else {
             self.forget(charge.term.key());
         }
@@ -330,10 +324,9 @@ impl Ledger {
         entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
     }
 
-    fn write(&mut self, wall: Micros, key: &Key, drafted: &mut Drafted<'_>) {
-        let Some(record) = drafted.draft.write(wall) else { return self.forget(key) };
-        // It is not where it was, if a request charges one limit twice.
-        let place = match self.records.find_again(key, drafted.place) {
+    fn write(&mut self, wall: Micros, key: &Key, draft: &mut Draft<'_>) {
+        let Some(record) = draft.write(wall) else { return self.forget(key) };
+        let place = match self.records.find(key) {
             Some(place) => {
                 self.records.set(place, record);
                 place

@@ -100,7 +100,7 @@ impl Record {
     /// Takes a cost where the record stands, in the steps of a [`Draft`] that is charged and written: of what refills and is
     /// written by this rule already, if it is allowed and the clock runs as it should. That is what nearly all requests
     /// are, and to draft them takes three times as long. Nothing, and nothing changes, where a draft is needed.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
         let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
         let Usage::Refill(refill) = self.usage else { return None };

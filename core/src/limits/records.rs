@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 use super::record::Record;
 use super::term::{Brought, Key};
 
-/// Records, each in a place that it keeps until it is removed: who has found one need not look for it again to write it.
+/// Records, each in a place that it keeps until it is removed, by which it can be noted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     places: HashMap<Key, Place, BuildHasherDefault<Brought>>,
@@ -52,16 +52,6 @@ impl Records {
 
     pub fn get_mut(&mut self, place: Place) -> Option<&mut Entry> {
         self.entries.get_mut(place)?.as_mut()
-    }
-
-    /// Where a limit's record is, which was there a moment ago.
-    pub fn find_again(&self, key: &Key, place: Option<Place>) -> Option<Place> {
-        let stands = |place: &Place| {
-            self.entries
-                .get(*place)
-                .is_some_and(|entry| entry.as_ref().is_some_and(|entry| entry.key == *key))
-        };
-        place.filter(stands).or_else(|| self.find(key))
     }
 
     pub fn set(&mut self, place: Place, record: Record) {

@@ -66,7 +66,7 @@ impl Refill {
     }
 
     /// Where so much is the most at once.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn judge(self, burst: u64, cost: u64) -> Judged {
         let used = self.parts();
         let over = used + u128::from(cost) * u128::from(self.period);

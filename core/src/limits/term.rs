@@ -1,10 +1,16 @@
 //! A limit as it is asked, and under what a ledger keeps its record.
 
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use super::Rule;
 use crate::id::Name;
+
+#[cfg(not(target_family = "wasm"))]
+type Hashes = std::hash::RandomState;
+/// The library of a wasm module has no randomness: there that key would be the same everywhere, and only cost room.
+#[cfg(target_family = "wasm")]
+type Hashes = rustc_hash::FxBuildHasher;
 
 /// A limit, and the rule by which it is judged: [`Rule::effective`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +60,8 @@ impl Key {
 
     /// Of the limit of this name and of the kind of this letter.
     pub fn of(letter: char, name: Name) -> Self {
-        static STATE: OnceLock<RandomState> = OnceLock::new();
-        let hash = STATE.get_or_init(RandomState::new).hash_one((letter, name.as_str()));
+        static HASHES: OnceLock<Hashes> = OnceLock::new();
+        let hash = HASHES.get_or_init(Hashes::default).hash_one((letter, name.as_str()));
         Key { letter, name, hash }
     }
 }

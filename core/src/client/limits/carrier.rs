@@ -57,7 +57,8 @@ impl<L: StoreLedger> AnyLedger for L {
     }
 
     fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
-        StoreLedger::judge_now(self, act, charges)
+        // Nobody asks it in a wasm module: see [`Scope::judge`](super::scope::Scope::judge).
+        if cfg!(target_family = "wasm") { None } else { StoreLedger::judge_now(self, act, charges) }
     }
 
     fn charge<'a>(&'a self, envelope: &'a Envelope) -> BoxedFuture<'a, Result<Answer, StoreError>> {
@@ -119,7 +120,12 @@ impl<R: Runtime> Carrier<R> {
         Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
     }
 
-    /// Asks a store that answers at once, for what is judged.
+    /// Asks a store that answers at once.
+    pub fn ask_now(&self, request: &Request) -> Option<Reply> {
+        self.ledger.charge_now(request)
+    }
+
+    /// The same for what is judged, of charges that are borrowed.
     pub fn judge_now(&self, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
         self.ledger.judge_now(act, charges)
     }

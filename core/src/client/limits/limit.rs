@@ -100,7 +100,7 @@ impl<R: Runtime> Limit<R> {
         }
     }
 
-    /// The same at once, if the store is in this process's memory.
+    /// The same at once, if the store is in this process's memory; nothing elsewhere, and in wasm.
     ///
     /// # Errors
     /// As [`Self::take`].
@@ -136,7 +136,7 @@ impl<R: Runtime> Limit<R> {
         }
     }
 
-    /// The same at once, if the store is in this process's memory.
+    /// The same at once, where [`Self::take_now`] takes.
     ///
     /// # Errors
     /// As [`Self::take`].
@@ -344,6 +344,10 @@ impl<R: Runtime> Limit<R> {
 
     /// Asks a store that answers at once, and with what is here already: nothing is made that has to be freed.
     fn judge_now(&self, act: &Act, cost: Amount) -> Option<Verdict> {
+        // A wasm module, which is judged by its size, has one way to ask only: [`Scope::judge`].
+        if cfg!(target_family = "wasm") {
+            return None;
+        }
         let scope = self.scope.as_ref()?;
         match &*self.parts {
             [part] => scope.judge_now(act, &[part.charged(cost)]),

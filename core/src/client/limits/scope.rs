@@ -89,6 +89,11 @@ impl<R: Runtime> Scope<R> {
     /// Whether something is allowed; it is charged if the act says so. `open` if the store's outage closes nothing.
     pub async fn judge(&self, act: Act, charges: Vec<Charge>, open: bool) -> Result<LimitAnswer> {
         let request = Request { act, charges };
+        if cfg!(target_family = "wasm")
+            && let Some(reply) = self.carrier.ask_now(&request)
+        {
+            return judged(reply, &request.charges);
+        }
         let sent = self.runtime.now();
         if open && sent < self.outage.load(Relaxed) {
             return Ok(self.judge_alone(&request));

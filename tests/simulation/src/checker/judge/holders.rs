@@ -1,0 +1,174 @@
+//! What holders rely on, until when, and what they were told (rules S1, S4, S6, S7, R1, K1 and K3).
+
+use super::Judge;
+use crate::census::Census;
+use crate::checker::Breach;
+use crate::checker::turn::Turn;
+use crate::history::{Fact, Wish};
+use crate::waits::LENIENCE;
+use crate::world::{Instant, ProcessId};
+
+/// A process relies on a lease.
+pub(super) struct Belief {
+    pub(super) fence: u64,
+    pub(super) process: ProcessId,
+    pub(super) until: Instant,
+}
+
+impl Judge<'_> {
+    /// What one thing that the store did says of claims on leases.
+    pub(super) fn claims(&mut self, at: Instant, now: u64, fact: &Fact, turn: &Turn) -> Result<(), Breach> {
+        let waits = |holder: &str| self.line.waits(holder);
+        match fact {
+            Fact::Refused { bid, why } if why == "claimed" => {
+                let Some(thief) = self.line.thief(&bid.holder) else {
+                    return Err(Breach::new(
+                        "S6",
+                        format!("{} claims leases and does not steal", bid.holder),
+                    ));
+                };
+                // Of any slots nobody is told which.
+                let Wish::Names(names) = &bid.wish else { return Ok(()) };
+                for lease in names.iter().filter_map(|name| self.store.in_force(name, now)) {
+                    self.thefts.claim(now, &thief, lease, self.rules.patience, waits)?;
+                }
+                Ok(())
+            }
+            Fact::Called { fences } => {
+                for &fence in fences {
+                    if turn.released.contains(&fence) {
+                        self.thefts.leave_uncalled(fence);
+                        continue;
+                    }
+                    let slot = self.store.slot_of(fence, now).map(str::to_owned);
+                    let lease = slot.as_ref().and_then(|slot| self.store.in_force(slot, now));
+                    let (Some(slot), Some(lease)) = (slot, lease) else {
+                        let text = format!("the holder of {fence} is called, which has ended");
+                        return Err(Breach::new("S6", text));
+                    };
+                    let wanting = turn.thieves.iter().filter(|(wish, _)| wish.is_for(&slot));
+                    self.thefts.call(
+                        now,
+                        lease,
+                        wanting.map(|(wish, thief)| (thief.clone(), matches!(wish, Wish::Any(_)))).collect(),
+                    )?;
+                    let Some(prompt) = self.rules.prompt else { continue };
+                    for &(_, process) in
+                        self.watched.get(&slot).into_iter().flatten().filter(|w| w.0 == fence)
+                    {
+                        self.thefts.await_told(fence, process, at, at + prompt);
+                    }
+                }
+                Ok(())
+            }
+            Fact::Renewed { fence, .. } => self.thefts.renew(*fence, waits),
+            Fact::Claimed { slot, fence, deadline } => match self.store.in_force(slot, now) {
+                // Of any slots it is told at the end of the turn which are claimed.
+                Some(_) if turn.called.contains(fence) && !self.thefts.is_claimed(*fence) => Ok(()),
+                Some(lease) if lease.fence == *fence => self.thefts.answer(at, now, lease, *deadline),
+                _ => Ok(()),
+            },
+            Fact::Released { fence, .. } => {
+                self.thefts.forget(*fence);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whoever listens, and was awake, knows by now that its lease is claimed.
+    pub(super) fn heard_in_time(&mut self, at: Instant) -> Result<(), Breach> {
+        for (fence, process, since) in self.thefts.late(at) {
+            if self.waits.stood(process, since, at) == 0 && !self.waits.is_killed(process) {
+                let text = format!("{process} has not heard for {} us that {fence} is claimed", at - since);
+                return Err(Breach::new("K3", text));
+            }
+        }
+        Ok(())
+    }
+
+    /// A lease is given back: nobody may rely on it any more.
+    pub(super) fn released(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
+        let mut beliefs = self.beliefs.get(slot).into_iter().flatten();
+        match beliefs.find(|belief| belief.fence == fence && belief.until > at) {
+            Some(belief) => {
+                let text = format!("{slot} {fence} was given back while {} relies on it", belief.process);
+                Err(Breach::new("R1", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn believes(
+        &mut self,
+        at: Instant,
+        process: ProcessId,
+        slot: &str,
+        fence: u64,
+        until: Instant,
+        census: &Census,
+    ) -> Result<(), Breach> {
+        let granted = self.granted.get(slot).is_some_and(|fences| fences.binary_search(&fence).is_ok());
+        let Some(end) = self.store.end_of(fence).filter(|_| granted) else {
+            return Err(Breach::new("S7", format!("{slot} {fence} is relied on and was never granted")));
+        };
+        // Whoever knows that it is claimed relies on it for no longer than its claimant lets it.
+        let end = self.thefts.told_end(fence).map_or(end, |told| told.min(end));
+        // A renewal that arrives after the end of the lease leaves nothing to rely on.
+        if until > end && until > at {
+            let text =
+                format!("{slot} {fence} is relied on {} us longer than the store keeps it", until - end);
+            return Err(Breach::new("S4", text));
+        }
+        let excused = self.is_excused(fence);
+        let beliefs = self.beliefs.entry(slot.to_owned()).or_default();
+        beliefs.retain(|belief| belief.until > at && belief.fence != fence);
+        let other = beliefs.iter().map(|belief| (belief.fence, belief.process, belief.until)).next();
+        if until > at {
+            beliefs.push(Belief { fence, process, until });
+        }
+        let robbed = |fence| self.thefts.was_robbed(fence);
+        match other {
+            Some((other, ..)) if until > at && (robbed(fence) || robbed(other)) => {
+                census.count("two hold a name");
+                Ok(())
+            }
+            Some((other, holder, end)) if until > at && !excused && !self.is_excused(other) => {
+                let text = format!(
+                    "{slot} is held by {process} ({fence}) and by {holder} ({other}) for {} us",
+                    end.min(until) - at
+                );
+                Err(Breach::new("S1", text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn unwatch(&mut self, fences: &[u64]) {
+        fences.iter().for_each(|&fence| self.thefts.forget(fence));
+        self.watched.values_mut().for_each(|watched| watched.retain(|watch| !fences.contains(&watch.0)));
+    }
+
+    /// A slot is granted anew: whoever had it must have been told.
+    pub(super) fn told(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
+        let standing = |process: ProcessId| self.waits.stood(process, at.saturating_sub(LENIENCE), at) > 0;
+        let untold = self.watched.get(slot).into_iter().flatten().find(|&&(earlier, process)| {
+            // Who was robbed and did not hear of it goes on.
+            let unheard = self.thefts.was_robbed(earlier) && self.thefts.told_end(earlier).is_none();
+            earlier < fence && !standing(process) && !unheard && !self.is_excused(earlier)
+        });
+        match untold {
+            Some((earlier, process)) => {
+                let text = format!(
+                    "{slot} is granted under {fence}; {process}, who has it under {earlier}, was not told"
+                );
+                Err(Breach::new("K1", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn is_excused(&self, fence: u64) -> bool {
+        fence <= self.before_jump || self.broken.contains(&fence)
+    }
+}
