@@ -69,6 +69,8 @@ local function scale(a, b, c)
 end
 
 local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
+-- What the charges of a request change, in one list for all requests, and the numbers that were read, by their texts.
+local changed, changes, numbers = {}, 0, {}
 local cursor, words, what, count, first = 5, #args, nil, nil, nil
 -- What was seen of limits of money, until they are looked at. Only they need to know on what server this is.
 local of_money, seen, server = tonumber(args[4]), nil, nil
@@ -109,10 +111,14 @@ while cursor <= words do
 
   -- Which of the charges binds, and what its limit says.
   local binding, bound_allowed, bound_remaining, bound_retry, bound_reset
-  local changed = {}
+  changes = 0
   for j = 0, (answer and not parts) and -1 or count - 1 do
     local at = first + 6 * j
-    local kind, max, period, cost, mark = args[at + 1], args[at + 2], tonumber(args[at + 3]), args[at + 5], nil
+    local kind, max, period, cost, mark = args[at + 1], args[at + 2], numbers[args[at + 3]], args[at + 5], nil
+    if not period then
+      period = tonumber(args[at + 3])
+      numbers[args[at + 3]] = period
+    end
     if gives and parts then mark, cost = parts[4 + 3 * j], parts[5 + 3 * j] end
     if what ~= 'commit' or kind == 'f' then
       -- By the text of its key's place: to read a number costs more than to look up a text.

@@ -1,7 +1,16 @@
 
       -- GCRA is continuous refill with another most at once.
       if kind == 'c' or kind == 'g' then
-        max, cost = tonumber(max), tonumber(cost)
+        local most, taken = numbers[max], numbers[cost]
+        if not most then
+          most = tonumber(max)
+          numbers[max] = most
+        end
+        if not taken then
+          taken = tonumber(cost)
+          numbers[cost] = taken
+        end
+        max, cost = most, taken
         local burst = kind == 'c' and max or tonumber(args[at + 4])
         local whole, part, elapsed, peak, quotient, rest = r[SECOND], r[THIRD], now - r[LAST], r[FIFTH], nil, nil
         if whole > 0 or part > 0 then

@@ -1,6 +1,7 @@
 
       r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and not allowed
-      changed[#changed + 1] = r
+      changes = changes + 1
+      changed[changes] = r
       if charges and parts then
         parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
         parts[#parts + 1] = epoch or string.sub(KEYS[held], -32)
@@ -35,7 +36,7 @@
   -- All are charged, or none; one that refuses is written if another rule refills it from now on.
   if what ~= 'peek' then
     local whole = answer or bound_allowed
-    for k = 1, #changed do
+    for k = 1, changes do
       local r = changed[k]
       if r[PLACE] > 0 and (whole or r[TURNS]) then
         local kind = r[KIND]
