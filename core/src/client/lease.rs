@@ -206,14 +206,14 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// pool's.
     pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
         let ttl = self.core.ttl(ttl)?;
-        let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.lease_ref()?, ttl }).await?;
+        let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.live_ref()?, ttl }).await?;
         match reply {
             Reply::Renewed { deadline } => {
                 match &mut self.lock().life {
                     Life::Alone(term) => term.prolong(self.core.local_deadline(sent, now, deadline), now),
                     Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline), now),
                 }
-                Ok(())
+                self.check_live()
             }
             Reply::Claimed { deadline, priority } => {
                 let until = self.core.kept_until(sent, now, deadline);
@@ -291,7 +291,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
     pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
         let settle = self.core.options.settle;
-        let request = Request::Resync { lease: self.lease_ref()?, chain, rewind, settle };
+        let request = Request::Resync { lease: self.live_ref()?, chain, rewind, settle };
         let (reply, now, _) = self.core.ask(request).await?;
         match reply {
             Reply::Resynced { next } => {
@@ -349,6 +349,20 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             ));
         }
         Ok(self.at.clone())
+    }
+
+    /// The same of a lease that is not known to be lost. In the store it may last a moment longer, but its holder was
+    /// told.
+    fn live_ref(&self) -> Result<LeaseRef> {
+        self.check_live()?;
+        self.lease_ref()
+    }
+
+    fn check_live(&self) -> Result<()> {
+        match self.lock().life.term().ending() {
+            Some(why @ Ending::Lost(_)) => Err(lost(self.slot(), why)),
+            _ => Ok(()),
+        }
     }
 
     /// Ends the holder's use; what the store must be told, the first time.
@@ -530,6 +544,22 @@ mod tests {
             let counts = pool.statistics();
             assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
         }
+    }
+
+    // It ends here a moment before it does in the store, which would have renewed it: the holder was told both.
+    #[tokio::test]
+    async fn what_was_told_to_be_lost_is_not_renewed() {
+        let handle = connect("memory:lost-told", "test").unwrap();
+        let brief = PoolOptions { ttl: crate::SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = handle.pool("p", brief, None).await.unwrap();
+        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        assert_eq!(lease.lost().await.expect("lost").code(), Code::Lost);
+        assert_eq!(lease.renew(None).await.unwrap_err().code(), Code::Lost);
+        assert_eq!(lease.resync(7, false).await.unwrap_err().code(), Code::Lost);
+        assert_eq!(pool.statistics().expired, 1);
+        // Its outcome is recorded all the same, as long as the store lets it be.
+        drop(lease);
+        assert!(pool.try_acquire(AcquireOptions::default()).unwrap().is_some());
     }
 
     #[tokio::test]

@@ -89,6 +89,11 @@ impl Term {
         self.claimed.map(|(priority, _)| priority)
     }
 
+    /// How it ended, if it has.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
     /// The lease has ended, unless it had before: then how.
     pub fn end(&mut self, ending: Ending) -> Option<Ending> {
         let before = self.ending;
