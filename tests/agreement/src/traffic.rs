@@ -4,8 +4,8 @@ use leasehold::Micros;
 use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
-    Answer, Choice, Claim, Envelope, Lane, LeaseRef, Reply, Request, SlotChange, SlotSpec, Strategy,
-    TO_THE_END,
+    Answer, Choice, Claim, Envelope, Lane, LeaseRef, MAX_REST, Reply, Request, SlotChange, SlotSpec,
+    Strategy, TO_THE_END,
 };
 
 use crate::Random;
@@ -232,15 +232,16 @@ impl Traffic {
         self.claim(Choice::Free { slots, least, most, asked })
     }
 
+    /// Also with what outgrows 2^53 when it is reckoned with, where the script's numbers lose digits.
     fn claim(&mut self, choice: Choice) -> Request {
         let max_hold = if self.random.once_in(3) { self.ttl() } else { 0 };
         Request::Claim(Claim {
             max_hold,
             wait: self.random.once_in(2),
-            priority: self.random.of(&[0, 0, 0, 1, -1, i16::MAX, i16::MIN]),
-            ageing: self.random.of(&[0, 0, self.scale.unit]),
-            waited: self.random.of(&[0, 0, 1, self.scale.unit]),
-            steal: self.random.of(&[None, None, Some(TO_THE_END), Some(self.scale.unit)]),
+            priority: self.random.of(&[0, 0, 0, 1, -1, 300, -300, i16::MAX, i16::MIN]),
+            ageing: self.random.of(&[0, 0, 0, self.scale.unit, 1, (1 << 53) / 300, MAX_REST]),
+            waited: self.random.of(&[0, 0, 1, self.scale.unit, MAX_REST, (1 << 53) - 1]),
+            steal: self.random.of(&[None, None, Some(TO_THE_END), Some(self.scale.unit), Some(0), Some(1)]),
             ..Claim::new(choice, self.holder(), self.ttl())
         })
     }
