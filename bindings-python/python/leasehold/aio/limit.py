@@ -1,0 +1,123 @@
+"""Limits, and what is reserved of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .. import _leasehold
+from .._settle import call
+from ..options import WaitOptions
+from ..views import LimitAnswer
+from ._face import Acquiring, Face, Held
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["Limit", "Reservation"]
+
+
+class Limit(Face[_leasehold.Limit]):
+    """A limit, or several that are charged as one: all of them or none. A cost is a whole number from 0 to 2^256 - 1, or its decimal
+    digits. `StoreUnavailable` says that a limit cannot be asked, which allows nothing unless its `outage` is open."""
+
+    __slots__ = ()
+
+    async def take(self, cost: int | str = 1) -> LimitAnswer:
+        """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
+        the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
+        return await call(self._core.take, cost)
+
+    async def increment(self, cost: int | str = 1) -> bool:
+        """The same as a truth value."""
+        return await call(self._core.increment, cost)
+
+    async def increment_or_fail(self, cost: int | str = 1) -> LimitAnswer:
+        """The same, where a refusal is `Limited`."""
+        return await call(self._core.increment_or_fail, cost)
+
+    async def peek(self, cost: int | str = 1) -> LimitAnswer:
+        """Whether a cost would be allowed, when, and what remains. Nothing is charged."""
+        return await call(self._core.peek, cost)
+
+    async def exceeded(self, cost: int | str = 1) -> bool:
+        """Whether a cost would be refused."""
+        return await call(self._core.exceeded, cost)
+
+    async def limit_exceeded(self, cost: int | str = 1) -> str | None:
+        """The name of the limit that refuses a cost; None if none does."""
+        return await call(self._core.limit_exceeded, cost)
+
+    async def remaining(self) -> int:
+        """What can still be taken; of several limits, of that of which least remains."""
+        return await call(self._core.remaining)
+
+    async def used(self) -> int:
+        """What is used of the limit of which least remains."""
+        return await call(self._core.used)
+
+    async def refund(self, cost: int | str = 1) -> LimitAnswer:
+        """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,
+        reserve it."""
+        return await call(self._core.refund, cost)
+
+    async def decrement(self, cost: int | str = 1) -> LimitAnswer:
+        """The same under the name that other libraries have for it."""
+        return await call(self._core.decrement, cost)
+
+    async def reset(self) -> None:
+        """Makes the limit as if it was never used."""
+        await call(self._core.reset)
+
+    def reserve(self, cost: int | str = 1, *, ttl: float) -> Acquiring[Reservation]:
+        """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
+        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. For
+        `async with`, or to be awaited."""
+
+        async def reserve() -> Reservation:
+            return Reservation(await call(self._core.reserve, cost, ttl=ttl))
+
+        return Acquiring(reserve)
+
+    async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
+        """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
+        `Cancelled` if the handle is closed."""
+        return await call(self._core.wait, cost, **options)
+
+    def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Acquiring[Reservation]:
+        """Waits as `wait` does until a cost can be reserved for `ttl` seconds. For `async with`, or to be awaited."""
+
+        async def reserve() -> Reservation:
+            return Reservation(await call(self._core.wait_to_reserve, cost, ttl=ttl, **options))
+
+        return Acquiring(reserve)
+
+    def at_cost(self, cost: int | str) -> Limit:
+        """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
+        its gas."""
+        return Limit(self._core.at_cost(cost))
+
+
+class Reservation(Held[_leasehold.Reservation]):
+    """What was taken of limits and can be given back once, until its time has passed. Use it with `async with`: what was not given
+    back in the block stays charged at its end, and what is in flight lands. So it does where nobody has it any more."""
+
+    __slots__ = ()
+
+    @property
+    def answer(self) -> LimitAnswer:
+        """What the limits said."""
+        return self._core.answer
+
+    async def commit(self) -> None:
+        """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a
+        minute, and stays charged in any case."""
+        await call(self._core.commit)
+
+    async def refund(self) -> None:
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
+        then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        await call(self._core.refund)

@@ -1,0 +1,118 @@
+"""Locks of names."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .. import _leasehold
+from .._settle import call, outlived
+from ..errors import Claimed, Lost
+from ..options import LockOptions, RunOptions
+from ._face import Acquiring, Face, Held
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["Lock", "Locked"]
+
+T = TypeVar("T")
+
+
+class Lock(Face[_leasehold.Lock]):
+    """One name, or several that are held together or not at all. Nothing of them stays behind in the store."""
+
+    __slots__ = ()
+
+    @property
+    def handshake(self) -> float:
+        """For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
+        stole. What `recommended_ttl` asks for."""
+        return self._core.handshake
+
+    def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
+        """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited."""
+
+        async def acquire() -> Locked:
+            return Locked(await call(self._core.acquire, **options))
+
+        return Acquiring(acquire)
+
+    @overload
+    async def run(self, body: Callable[[Locked], Awaitable[T]], **options: Unpack[LockOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked | None], Awaitable[T]], **options: Unpack[RunOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked], T], **options: Unpack[LockOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Locked | None], T], **options: Unpack[RunOptions]) -> T: ...
+    async def run(self, body: Callable[[Any], Any], **options: Unpack[RunOptions]) -> Any:
+        """Runs the body, a coroutine function or a plain one, under the lock, and gives what it gives. If the lock did not last as
+        long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
+        context."""
+        core = await call(self._core._enter, body, **options)
+        if core is None:
+            return await _ended(body(None))
+        with outlived() as gave:
+            async with Locked(core) as locked:
+                gave.append(await _ended(body(locked)))
+        return gave[0]
+
+
+class Locked(Held[_leasehold.Locked]):
+    """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
+    last as long."""
+
+    __slots__ = ()
+
+    @property
+    def names(self) -> builtins.list[str]:
+        """Its names, as the caller spelled them."""
+        return self._core.names
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lock before: what a resource checks to refuse a late holder."""
+        return self._core.fence
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock can still be relied on; 0.0 when it cannot."""
+        return self._core.remaining
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock can still be relied on."""
+        return self._core.held
+
+    async def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lock can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
+        return await call(self._core.lost, timeout)
+
+    async def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
+        return await call(self._core.claimed, timeout)
+
+    async def release(self) -> None:
+        """Gives the lock back. A second call does nothing."""
+        await call(self._core.release)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # One that did not last as long is told in any case, with the error of the block as its context.
+        await call(self._core.__exit__, kind, error, traceback)
+
+
+async def _ended(given: Any) -> Any:
+    """What a body gave: a coroutine is awaited."""
+    return await given if inspect.isawaitable(given) else given

@@ -1,0 +1,171 @@
+"""Pools of slots, and leases of them."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .. import _leasehold
+from .._settle import call, granted
+from ..errors import Claimed, Lost
+from ..options import AcquireManyOptions, AcquireOptions, Slot, TryAcquireOptions
+from ..views import Census, Statistics
+from ._face import Acquiring, Face, Held
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["Lease", "Pool"]
+
+
+class Pool(Face[_leasehold.Pool]):
+    """Slots that are leased one holder at a time."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self._core.name
+
+    def acquire(self, **options: Unpack[AcquireOptions]) -> Acquiring[Lease]:
+        """Leases one slot; waits for it until the timeout. For `async with`, or to be awaited."""
+
+        async def acquire() -> Lease:
+            (lease,) = await granted(self._core.acquire(**options))
+            return Lease(lease)
+
+        return Acquiring(acquire)
+
+    async def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
+        """Leases `count` slots at once: all of them or none."""
+        return [Lease(lease) for lease in await granted(self._core.acquire_many(**options))]
+
+    def try_acquire(self, **options: Unpack[TryAcquireOptions]) -> Lease | None:
+        """Leases one slot at once, or gives None. For stores in memory; `read_nonce` is not asked."""
+        lease = self._core.try_acquire(**options)
+        return None if lease is None else Lease(lease)
+
+    def statistics(self) -> Statistics:
+        """What this handle of the pool has done so far."""
+        return self._core.statistics()
+
+    async def add(self, slots: Sequence[Slot]) -> int:
+        """Adds slots. Gives the number of those that are new."""
+        return await call(self._core.add, slots)
+
+    async def remove(self, slot: str) -> None:
+        """Forgets a slot, after its lease if it has one."""
+        await call(self._core.remove, slot)
+
+    async def enable(self, slot: str) -> None:
+        """Hands a slot out again. Ends a quarantine, not a cooldown."""
+        await call(self._core.enable, slot)
+
+    async def disable(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has is not renewed."""
+        await call(self._core.disable, slot)
+
+    async def drain(self, slot: str) -> None:
+        """Hands a slot out no more; a lease that it has may be renewed until it is given back."""
+        await call(self._core.drain, slot)
+
+    async def quarantine(self, slot: str, time: float) -> None:
+        """Hands a slot out no more for so many seconds; its nonce is in doubt afterwards."""
+        await call(self._core.quarantine, slot, time)
+
+    async def break_lease(self, slot: str) -> None:
+        """Ends the lease of a slot by force; its nonce is in doubt."""
+        await call(self._core.break_lease, slot)
+
+    async def inspect(self, slots: Sequence[str] | None = None) -> Census:
+        """Counts the slots, and looks at those that are named."""
+        return await call(self._core.inspect, slots)
+
+    async def list(self) -> builtins.list[str]:
+        """The ids of all slots, in order."""
+        return await call(self._core.list)
+
+
+class Lease(Held[_leasehold.Lease]):
+    """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
+    with the outcome that was said; a nonce of which nothing was said is in doubt from then on."""
+
+    __slots__ = ()
+
+    @property
+    def slot(self) -> str:
+        """The slot's id, as this process spelled it."""
+        return self._core.slot
+
+    @property
+    def fence(self) -> int:
+        """Larger than that of any lease of this slot before: what a resource checks to refuse a late holder."""
+        return self._core.fence
+
+    @property
+    def nonce(self) -> int | None:
+        """The nonce to sign with; None where it is not known or in doubt, and the chain must be asked."""
+        return self._core.nonce
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether an earlier holder may have used a nonce and did not say so: ask the chain, then resync."""
+        return self._core.in_doubt
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lease can still be relied on; 0.0 when it cannot."""
+        return self._core.remaining
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease can still be relied on."""
+        return self._core.held
+
+    def used(self, next: int | None = None) -> None:
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given."""
+        self._core.used(next)
+
+    def unused(self) -> None:
+        """Says that the nonce was not used and cannot be any more."""
+        self._core.unused()
+
+    def rejected(self, expected: int | None = None) -> None:
+        """Says that the chain refused the nonce, and which one it expects if it said so."""
+        self._core.rejected(expected)
+
+    def unknown(self) -> None:
+        """Says that nobody knows whether the nonce was used: the next holder asks the chain."""
+        self._core.unknown()
+
+    async def renew(self, ttl: float | None = None) -> None:
+        """Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`."""
+        await call(self._core.renew, ttl)
+
+    async def resync(self, nonce: int, rewind: bool = False) -> int:
+        """Records the next nonce that the chain names, and makes it the lease's."""
+        return await call(self._core.resync, nonce, rewind)
+
+    async def read_nonce(self) -> int:
+        """Reads the nonce from the chain through the pool's `read_nonce`, and records it."""
+        return await call(self._core.read_nonce)
+
+    async def lost(self, timeout: float | None = None) -> Lost | None:
+        """Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
+        time, or if `timeout` seconds have passed."""
+        return await call(self._core.lost, timeout)
+
+    async def claimed(self, timeout: float | None = None) -> Claimed | None:
+        """Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
+        Gives None if it ends first, or if `timeout` seconds have passed."""
+        return await call(self._core.claimed, timeout)
+
+    async def release(self, cooldown: float | None = None) -> None:
+        """Gives the slot back. A second call does nothing."""
+        await call(self._core.release, cooldown)
