@@ -16,6 +16,9 @@ import pytest
 
 from leasehold._leasehold import trial
 
+# What runs in the background of a shell ignores Ctrl-C, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     """Waits for what another thread is about to do."""
