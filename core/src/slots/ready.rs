@@ -131,6 +131,9 @@ fn descend(counts: &[u32], start: usize, mut rank: u32) -> (usize, u32) {
 /// The position of the `rank`-th set bit, of more than `rank` (S. Vigna, "Broadword implementation of rank/select queries",
 /// 2008): which byte it is in is found without a branch.
 fn select(bits: u64, rank: u32) -> usize {
+    if cfg!(target_family = "wasm") {
+        return select_in(bits, u64::from(rank)) as usize;
+    }
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = ONES << 7;
     let pairs = bits - ((bits >> 1) & (0x55 * ONES));
@@ -140,11 +143,16 @@ fn select(bits: u64, rank: u32) -> usize {
     let rank = u64::from(rank.min(WORD as u32 - 1));
     let passed = (((rank * ONES) | HIGHS) - sums) & HIGHS;
     let below = ((passed >> 7).wrapping_mul(ONES) >> 56).min(7) as u32 * 8;
-    let mut byte = bits >> below;
-    for _ in 0..rank.saturating_sub(((sums << 8) >> below) & 0xFF) {
-        byte &= byte.wrapping_sub(1);
+    let rest = rank.saturating_sub(((sums << 8) >> below) & 0xFF);
+    (below + select_in(bits >> below, rest)) as usize
+}
+
+/// The same, bit by bit: for few, and in a wasm module, which is judged by its size.
+fn select_in(mut bits: u64, rank: u64) -> u32 {
+    for _ in 0..rank {
+        bits &= bits.wrapping_sub(1);
     }
-    (below + byte.trailing_zeros()) as usize
+    bits.trailing_zeros()
 }
 
 #[cfg(test)]
