@@ -11,7 +11,7 @@ use crate::Micros;
 
 /// The most births before the present one that are told apart. Of those before them only the sum is known: who has seen a
 /// later version of one of them is not heard any more.
-const BIRTHS: usize = 8;
+const BIRTHS: usize = 32;
 
 /// How a lifetime or a budget stands: what is used, and since when that is counted.
 ///
@@ -262,6 +262,12 @@ impl Standing {
     pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
         let of_other_births = self.birth != told.birth || self.past != told.past;
         of_other_births && self.ends == told.ends && self.used > told.used
+    }
+
+    /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.
+    pub(crate) fn is_past(&self, told: &Standing) -> bool {
+        let past = self.past.as_ref().filter(|past| past.others.len() >= BIRTHS);
+        past.is_some_and(|past| !told.is_blank() && told.birth < past.since)
     }
 
     /// Whether another tells nothing that is not here. What was told of one birth was told in the order of its versions.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// How long is kept that nothing is used of a limit: an hour longer than a client remembers.
 pub const REMEMBERED: u64 = 25 * 3_600 * 1_000_000;
 /// The most births before the present one that are told apart.
-const APART: usize = 8;
+const APART: usize = 32;
 /// A birth whose name has not been told yet: younger than all that have one.
 const UNNAMED: &str = "~";
 

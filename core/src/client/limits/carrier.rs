@@ -11,9 +11,9 @@ use futures_channel::oneshot;
 
 use super::super::courier::unavailable;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
-use super::standings::{self, Standings};
+use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
+use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -317,18 +317,21 @@ impl<R: Runtime> Carrier<R> {
 
     /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
     /// may have been allowed too much: then it is given back.
-    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, more: &[Seen]) {
+    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
         let Performed { now, replies, .. } = performed;
-        for (parcel, mut reply) in parcels.into_iter().zip(replies) {
-            if let Some(refusal) = standings::refusal(&parcel.request, reply, more, now) {
-                reply = refusal;
-                let act = match parcel.request.act {
-                    Act::Reserve { id, .. } => Act::GiveBack { id },
-                    _ => Act::Refund,
-                };
+        for (parcel, reply) in parcels.into_iter().zip(replies) {
+            let correction = standings::correction(&parcel.request, reply, more, now);
+            let back = match (&correction, parcel.request.act) {
+                (Some(_), Act::Reserve { id, .. }) => Some(Act::GiveBack { id }),
+                // Only what is counted can be given back.
+                (Some(Ok(_)), _) => Some(Act::Refund),
+                _ => None,
+            };
+            if let Some(act) = back {
                 self.tell(Request { act, charges: parcel.request.charges.clone() });
             }
-            if parcel.caller.send(Ok(reply)).is_err() {
+            let told = correction.unwrap_or(Ok(reply));
+            if let Err(Ok(reply)) = parcel.caller.send(told) {
                 self.retract(parcel.request, reply);
             }
         }

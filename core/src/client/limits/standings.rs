@@ -2,9 +2,19 @@
 
 use rustc_hash::FxHashMap;
 
+use super::super::courier::unavailable;
+use crate::error::Result;
 use crate::id::Name;
 use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
 use crate::{Micros, SECOND};
+
+/// What the store did not know as it performed an envelope: it forgot something while that was under way.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unheard {
+    seen: Seen,
+    /// It forgot so often that what it charged then is perhaps counted by nobody.
+    past: bool,
+}
 
 /// How many are remembered.
 const MOST: usize = 10_000;
@@ -39,9 +49,8 @@ impl Standings {
     /// Learns how they stand after an envelope that was sent at `sent`. Counted from then, what is remembered is forgotten
     /// before the store forgets that it is not so any more.
     ///
-    /// Returns those of which the store did not know all that is known here: it forgot something while the envelope was
-    /// under way.
-    pub fn learn(&mut self, envelope: &Envelope, performed: &Performed, sent: Micros) -> Vec<Seen> {
+    /// Returns those of which the store did not know all that is known here.
+    pub fn learn(&mut self, envelope: &Envelope, performed: &Performed, sent: Micros) -> Vec<Unheard> {
         let mut more = Vec::new();
         for ((kind, limit), told) in envelope.of_money().into_iter().zip(&performed.standings) {
             let Some(told) = told else { continue };
@@ -54,14 +63,16 @@ impl Standings {
                 self.known.insert((kind, limit.clone()), Known { standing, heard: sent, until });
                 continue;
             };
+            let past = known.until > sent && known.standing.is_past(told);
             if known.until <= sent {
                 known.standing.clone_from(told);
             } else {
                 known.standing.update(told);
             }
             (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
-            if known.standing.counts_more_than(told) {
-                more.push(Seen { kind, limit: limit.clone(), standing: known.standing.clone() });
+            if past || known.standing.counts_more_than(told) {
+                let seen = Seen { kind, limit: limit.clone(), standing: known.standing.clone() };
+                more.push(Unheard { seen, past });
             }
         }
         more
@@ -81,17 +92,28 @@ impl Standings {
     }
 }
 
-/// The refusal of a charge that the store allowed as it did not know of `more`, if with that more is used than its rule
-/// allows.
-pub(super) fn refusal(request: &Request, reply: Reply, more: &[Seen], now: Micros) -> Option<Reply> {
+/// What a caller is told instead of that the store allowed its charge, as it did not know of `more`: that it is refused, if
+/// with that more is used than its rule allows, or that nobody knows.
+pub(super) fn correction(
+    request: &Request,
+    reply: Reply,
+    more: &[Unheard],
+    now: Micros,
+) -> Option<Result<Reply>> {
     let charges = matches!(request.act, Act::Take | Act::Reserve { .. });
     if more.is_empty() || !charges || !matches!(reply, Reply::Judged(Verdict { allowed: true, .. })) {
         return None;
     }
     request.charges.iter().enumerate().find_map(|(binding, charge)| {
-        let of = |seen: &&Seen| seen.kind == charge.rule.letter() && seen.limit == charge.limit;
-        let standing = &more.iter().find(of)?.standing;
-        if charge.cost == Amount::ZERO || standing.used() <= charge.rule.most() {
+        let of = |more: &&Unheard| more.seen.kind == charge.rule.letter() && more.seen.limit == charge.limit;
+        let Unheard { seen: Seen { standing, .. }, past } = more.iter().find(of)?;
+        if charge.cost == Amount::ZERO {
+            return None;
+        }
+        if *past {
+            return Some(Err(unavailable("it lost its memory again and again meanwhile; ask again")));
+        }
+        if standing.used() <= charge.rule.most() {
             return None;
         }
         let left = (standing.ends() > 0).then(|| standing.ends().saturating_sub(now));
@@ -102,7 +124,7 @@ pub(super) fn refusal(request: &Request, reply: Reply, more: &[Seen], now: Micro
             retry_after: left,
             reset_after: left,
         };
-        Some(Reply::Judged(verdict))
+        Some(Ok(Reply::Judged(verdict)))
     })
 }
 
@@ -142,6 +164,38 @@ mod tests {
             assert_eq!(standings.learn(envelope, &told(ends), 5), []);
             assert_eq!(standings.seen(envelope, 4 + lasts).len(), 1, "{ends}");
             assert_eq!(standings.seen(envelope, 5 + lasts), [], "{ends}");
+        }
+    }
+
+    // Its charges are in no sum if nobody else has heard of them.
+    #[test]
+    fn an_answer_that_is_older_than_what_is_told_apart_is_not_believed() {
+        let lifetime = envelope("a", Rule::Lifetime { max: 100u64.into() });
+        let birth = |at: u64| format!("{:016}{:016}", START + at, 0);
+        let others = |from| (from..from + 32).map(|at| format!(" {} 1 1", birth(at))).collect::<String>();
+        let of = |text: String| {
+            let standings = vec![Some(Standing::parse(&text).unwrap())];
+            Performed { now: START, replies: Vec::new(), standings }
+        };
+        let left = Amount::from(1u64);
+        let reply = Reply::Judged(Verdict {
+            allowed: true,
+            binding: 0,
+            remaining: left,
+            retry_after: None,
+            reset_after: None,
+        });
+        let told = |more: &[Unheard]| correction(&lifetime.requests[0], reply, more, START);
+        for (known, past) in [
+            (format!("{} 1 0 33 {}{}", birth(50), birth(10), others(10)), true),
+            (format!("{} 1 0 33 -{}", birth(50), others(10)), false),
+            (format!("{} 1 0 0 {}", birth(50), birth(50)), false),
+        ] {
+            let mut standings = Standings::default();
+            assert_eq!(standings.learn(&lifetime, &of(known), 5), []);
+            let more = standings.learn(&lifetime, &of(format!("{} 1 0 1", birth(5))), 5);
+            let told = told(&more).map(|told| told.unwrap_err().code());
+            assert_eq!(told, past.then_some(crate::error::Code::StoreUnavailable), "{more:?}");
         }
     }
 

@@ -25,7 +25,7 @@ local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
 local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
 local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 17, 18, 19, 20, 21, 22
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
-local MONEY, BIRTHS, REMEMBERED = '<ddddss', 8, 90000000000
+local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
