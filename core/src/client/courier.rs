@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use futures_channel::oneshot;
 
 use super::acquisition::mix;
+use super::lanes::Lanes;
 use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -24,12 +25,7 @@ use crate::{MILLISECOND, Micros, SECOND};
 const BATCH: usize = 32;
 /// The same with renewals, which cost the server little and nobody waits for.
 const BATCH_OF_RENEWALS: usize = 128;
-/// The most envelopes under way at once.
-const LANES: u16 = 8;
-/// Another envelope sets out while one is under way only when that has taken so long, or so many requests
-/// wait: on a near server requests are better off together, on a far one they are not. Both quadruple with
-/// every envelope that is under way.
-const PATIENCE: Micros = 300;
+/// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 16;
 /// The most requests that wait.
 const QUEUE: usize = 100_000;
@@ -61,7 +57,7 @@ pub(super) struct Courier<P, R> {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    lanes: Vec<LaneState>,
+    lanes: Lanes<CROWD>,
     /// The highest fence that an answer named.
     seen: u64,
     /// The store's time in an answer, and when its envelope was sent.
@@ -71,13 +67,6 @@ struct State {
     jumped: bool,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
-}
-
-#[derive(Debug, Default)]
-struct LaneState {
-    sequence: u64,
-    /// When its envelope was sent; `None` while it rests.
-    since: Option<Micros>,
 }
 
 /// A request and the caller that waits for its reply.
@@ -257,10 +246,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 let mut state = self.lock();
                 let now = self.runtime.now();
                 let parcels = state.take_batch(now);
-                let since = (!parcels.is_empty()).then_some(now);
-                if let Some(lane) = state.lanes.get_mut(usize::from(lane)) {
-                    lane.since = since;
-                }
+                state.lanes.set_out(lane, parcels.len(), now);
                 let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
@@ -306,7 +292,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                         (attempts == 1).then_some(sent),
                         envelope.jumped,
                     );
-                    return self.hand_out(parcels, performed, first);
+                    return self.hand_out(lane, parcels, performed, first);
                 }
                 Ok(Answer::Stale { now }) => {
                     remakes += 1;
@@ -373,10 +359,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn envelope(&self, number: u16, requests: Vec<Request>) -> Envelope {
         let now = self.runtime.now();
         let mut state = self.lock();
-        let sequence = state.lanes.get_mut(usize::from(number)).map_or(0, |lane| {
-            lane.sequence += 1;
-            lane.sequence
-        });
+        let sequence = state.lanes.next(number);
         Envelope {
             lane: Some(Lane { client: self.client, number, sequence }),
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
@@ -407,7 +390,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         (state.clock, state.heard) = (Some((now, sent)), here);
     }
 
-    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
+    fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
+        self.lock().lanes.load(lane);
         self.room.hear(Some(&performed.calls));
         for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
             let refund = Box::new(Arc::downgrade(self));
@@ -445,25 +429,9 @@ impl State {
         reply
     }
 
-    /// A resting lane, if the waiting requests should not wait for one that is under way.
+    /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
-        let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
-        let others = self.lanes.iter().filter(|lane| lane.since.is_some()).count().saturating_sub(1);
-        let crowded = self.queue.len() >= CROWD << (2 * others);
-        let waits = youngest.is_some_and(|since| now < since + (PATIENCE << (2 * others)) && !crowded);
-        if waits || (youngest.is_some() && self.trouble.is_some()) {
-            return None;
-        }
-        let at = match self.lanes.iter().position(|lane| lane.since.is_none()) {
-            Some(at) => at,
-            None if self.lanes.len() < usize::from(LANES) => {
-                self.lanes.push(LaneState::default());
-                self.lanes.len() - 1
-            }
-            None => return None,
-        };
-        self.lanes.get_mut(at)?.since = Some(now);
-        Some(at as u16)
+        self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {

@@ -12,6 +12,7 @@ mod courier;
 mod engine;
 mod holding;
 mod keeper;
+mod lanes;
 mod lease;
 mod leasehold;
 #[cfg(feature = "limits")]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_channel::oneshot;
 
 use super::super::courier::unavailable;
+use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
@@ -20,11 +21,7 @@ use crate::{MILLISECOND, Micros, SECOND};
 
 /// The most requests of one envelope.
 const BATCH: usize = 64;
-/// The most envelopes under way at once.
-const LANES: usize = 8;
-/// Another envelope sets out while one is under way only when that has taken so long, or so many requests wait. Both
-/// quadruple with every envelope that is under way.
-const PATIENCE: Micros = 300;
+/// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 32;
 /// The most requests that wait.
 const QUEUE: usize = 100_000;
@@ -69,20 +66,13 @@ impl<L: StoreLedger> AnyLedger for L {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    lanes: Vec<LaneState>,
+    lanes: Lanes<CROWD>,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
     /// How limits of money stood.
     standings: Standings,
-}
-
-#[derive(Default)]
-struct LaneState {
-    sequence: u64,
-    /// When its envelope was sent; `None` while it rests.
-    since: Option<Micros>,
 }
 
 /// A request and the caller that waits for its reply.
@@ -185,7 +175,7 @@ impl<R: Runtime> Carrier<R> {
         Ok(reply)
     }
 
-    fn start(self: &Arc<Self>, lane: Option<usize>) {
+    fn start(self: &Arc<Self>, lane: Option<u16>) {
         if let Some(lane) = lane {
             let carrier = self.clone();
             self.runtime.spawn(async move { carrier.drive(lane).await });
@@ -193,15 +183,13 @@ impl<R: Runtime> Carrier<R> {
     }
 
     /// Sends envelope after envelope until nothing waits.
-    async fn drive(self: Arc<Self>, lane: usize) {
+    async fn drive(self: Arc<Self>, lane: u16) {
         loop {
             let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();
                 let parcels = state.take_batch(now);
-                if let Some(lane) = state.lanes.get_mut(lane) {
-                    lane.since = (!parcels.is_empty()).then_some(now);
-                }
+                state.lanes.set_out(lane, parcels.len(), now);
                 let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
@@ -213,7 +201,7 @@ impl<R: Runtime> Carrier<R> {
         }
     }
 
-    async fn deliver(self: &Arc<Self>, lane: usize, mut parcels: Vec<Parcel>) {
+    async fn deliver(self: &Arc<Self>, lane: u16, mut parcels: Vec<Parcel>) {
         let mut envelope = self.envelope(lane, &parcels);
         let (first, mut attempts, mut uncertain) = (self.runtime.now(), 0, false);
         loop {
@@ -227,7 +215,7 @@ impl<R: Runtime> Carrier<R> {
                         true => Vec::new(),
                         false => self.lock().standings.learn(&envelope, &performed, first),
                     };
-                    return self.hand_out(parcels, performed, &more);
+                    return self.hand_out(lane, parcels, performed, &more);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
                 // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
@@ -289,15 +277,12 @@ impl<R: Runtime> Carrier<R> {
         })
     }
 
-    fn envelope(&self, number: usize, parcels: &[Parcel]) -> Envelope {
+    fn envelope(&self, number: u16, parcels: &[Parcel]) -> Envelope {
         let now = self.runtime.now();
         let mut state = self.lock();
-        let sequence = state.lanes.get_mut(number).map_or(0, |lane| {
-            lane.sequence += 1;
-            lane.sequence
-        });
+        let sequence = state.lanes.next(number);
         let mut envelope = Envelope {
-            lane: Some(Lane { client: self.client, number: number as u16, sequence }),
+            lane: Some(Lane { client: self.client, number, sequence }),
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
             seen: Vec::new(),
             requests: parcels.iter().map(|parcel| parcel.request.clone()).collect(),
@@ -317,7 +302,8 @@ impl<R: Runtime> Carrier<R> {
 
     /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
     /// may have been allowed too much: then it is given back.
-    fn hand_out(self: &Arc<Self>, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
+    fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
+        self.lock().lanes.load(lane);
         let Performed { now, replies, .. } = performed;
         for (parcel, reply) in parcels.into_iter().zip(replies) {
             let correction = standings::correction(&parcel.request, reply, more, now);
@@ -352,24 +338,9 @@ impl<R: Runtime> Carrier<R> {
 }
 
 impl State {
-    /// A resting lane, if the waiting requests should not wait for one that is under way.
-    fn lane_for_more(&mut self, now: Micros) -> Option<usize> {
-        let youngest = self.lanes.iter().filter_map(|lane| lane.since).max();
-        let others = self.lanes.iter().filter(|lane| lane.since.is_some()).count().saturating_sub(1);
-        let crowded = self.queue.len() >= CROWD << (2 * others);
-        let waits = youngest.is_some_and(|since| now < since + (PATIENCE << (2 * others)) && !crowded);
-        if waits || (youngest.is_some() && self.trouble.is_some()) {
-            return None;
-        }
-        let at = self.lanes.iter().position(|lane| lane.since.is_none()).unwrap_or(self.lanes.len());
-        if at == self.lanes.len() {
-            if at == LANES {
-                return None;
-            }
-            self.lanes.push(LaneState::default());
-        }
-        self.lanes.get_mut(at)?.since = Some(now);
-        Some(at)
+    /// A lane that loads, if what waits should not wait for one that is under way.
+    fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
+        self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {

@@ -1,0 +1,137 @@
+//! The lanes of one client to one store: which envelope sets out when.
+
+use crate::Micros;
+
+/// The most envelopes under way at once.
+const MOST: usize = 8;
+/// Another envelope sets out while one is under way only when that has taken so long, or when [`Lanes`]' crowd waits: a
+/// near server and this process work at the same time on few large ones, a far server on several. Both quadruple with
+/// every envelope that is under way.
+const PATIENCE: Micros = 300;
+
+/// Numbered lanes, in each of which one envelope at a time is under way. So many requests that wait are a crowd.
+#[derive(Debug, Default)]
+pub(super) struct Lanes<const CROWD: usize> {
+    lanes: Vec<Lane>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    sequence: u64,
+    course: Course,
+}
+
+/// What a lane is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Course {
+    #[default]
+    Rests,
+    /// It takes what waits as soon as those who are about to ask have done so.
+    Loads,
+    /// Its envelope was sent then.
+    Away(Micros),
+}
+
+impl<const CROWD: usize> Lanes<CROWD> {
+    /// A lane that is to load, if so many requests should not wait for one that is under way. In times of trouble one is
+    /// enough.
+    pub fn for_more(&mut self, waiting: usize, now: Micros, troubled: bool) -> Option<u16> {
+        let (mut away, mut youngest) = (0, 0);
+        for lane in &self.lanes {
+            match lane.course {
+                Course::Rests => {}
+                // Whose answer has just come, or who sets out now: another would leave with a part of what it takes.
+                Course::Loads => return None,
+                Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
+            }
+        }
+        if away > 0 {
+            let grown = 2 * (away - 1);
+            let crowded = waiting >= CROWD << grown;
+            if troubled || (now < youngest + (PATIENCE << grown) && !crowded) {
+                return None;
+            }
+        }
+        let at = match self.lanes.iter().position(|lane| lane.course == Course::Rests) {
+            Some(at) => at,
+            None if self.lanes.len() < MOST => {
+                self.lanes.push(Lane::default());
+                self.lanes.len() - 1
+            }
+            None => return None,
+        };
+        self.load(at as u16);
+        Some(at as u16)
+    }
+
+    /// Its answer has come: it takes what is asked for from here on.
+    pub fn load(&mut self, lane: u16) {
+        self.set(lane, Course::Loads);
+    }
+
+    /// It has taken what waited, and sets out with it; it rests if that was nothing.
+    pub fn set_out(&mut self, lane: u16, with: usize, now: Micros) {
+        self.set(lane, if with == 0 { Course::Rests } else { Course::Away(now) });
+    }
+
+    /// The number of the next envelope of a lane.
+    pub fn next(&mut self, lane: u16) -> u64 {
+        self.lanes.get_mut(usize::from(lane)).map_or(0, |lane| {
+            lane.sequence += 1;
+            lane.sequence
+        })
+    }
+
+    fn set(&mut self, lane: u16, course: Course) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(lane)) {
+            lane.course = course;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Four = Lanes<4>;
+
+    #[test]
+    fn one_envelope_is_enough_until_it_takes_long_or_a_crowd_waits() {
+        let mut lanes = Four::default();
+        assert_eq!(lanes.for_more(1, 10, false), Some(0));
+        lanes.set_out(0, 1, 10);
+        assert_eq!(lanes.for_more(3, 9 + PATIENCE, false), None);
+        assert_eq!(lanes.for_more(3, 10 + PATIENCE, true), None, "in times of trouble");
+        assert_eq!(lanes.for_more(3, 10 + PATIENCE, false), Some(1));
+        lanes.set_out(1, 3, 20 + PATIENCE);
+        // Of the third, four times as much is asked.
+        assert_eq!(lanes.for_more(15, 19 + 5 * PATIENCE, false), None);
+        assert_eq!(lanes.for_more(16, 19 + 5 * PATIENCE, false), Some(2));
+        lanes.set_out(2, 0, 30);
+        assert_eq!(lanes.for_more(1, 20 + 5 * PATIENCE, false), Some(2));
+    }
+
+    /// The first of those who were answered set out alone, in an envelope of its own, and the rest behind it.
+    #[test]
+    fn nothing_sets_out_beside_a_lane_that_is_about_to() {
+        let mut lanes = Four::default();
+        assert_eq!(lanes.for_more(1, 0, false), Some(0));
+        assert_eq!(lanes.for_more(100, 0, false), None, "it takes them");
+        lanes.set_out(0, 32, 0);
+        assert_eq!(lanes.for_more(68, 0, false), Some(1), "it left with what it could carry");
+        lanes.set_out(1, 32, 0);
+        lanes.load(0);
+        assert_eq!(lanes.for_more(100, 10 * PATIENCE, false), None, "its answer has come");
+    }
+
+    #[test]
+    fn no_more_than_eight_are_under_way_and_each_counts_for_itself() {
+        let mut lanes = Four::default();
+        for number in 0..8 {
+            assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20, false), Some(number));
+            lanes.set_out(number, 1, 0);
+        }
+        assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20, false), None);
+        assert_eq!((lanes.next(0), lanes.next(0), lanes.next(7)), (1, 2, 1));
+    }
+}
