@@ -152,6 +152,11 @@ export class Lease {
 
   /** Gives the slot back in the background; whether that worked is not told. */
   [Symbol.dispose](): void {
+    try {
+      if (!this.#owned || this.#releaseNow(undefined)) return;
+    } catch {
+      return;
+    }
     this.release().catch(() => {});
   }
 

@@ -13,7 +13,7 @@ await measure(
       name: `memory, ${SLOTS} slots, 1 thread`,
       subject: "leasehold",
       language: "wasm",
-      run: (time) => repeated(time, () => pool.tryAcquire()[Symbol.dispose]()),
+      run: (time) => repeated(time, () => pool.tryAcquire().giveBack()),
     },
   ],
   pace,
