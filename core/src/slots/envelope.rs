@@ -10,8 +10,8 @@ pub struct Envelope {
     pub lane: Option<Lane>,
     /// The last store time at which it may be performed; later, it changes nothing.
     pub not_after: Option<Micros>,
-    /// The highest fence of this pool that the client has seen. One above the pool's own shows that the
-    /// store lost memory.
+    /// The highest fence of this pool that the client has seen. One above the pool's own, or from before the
+    /// pool was begun, shows that the store lost memory.
     pub seen: u64,
     /// Whether the client saw the store's time jump forward.
     pub jumped: bool,

@@ -62,7 +62,7 @@ pub(super) struct Server {
     pub incarnation: String,
     /// The store time since which nonces have been kept without loss; the mark of this stretch.
     pub epoch: Micros,
-    /// When memory was last lost; 0 for never.
+    /// When memory was last lost; 0 for never. The epoch, unless it was lost before the pool was begun.
     pub lost_at: Micros,
 }
 
@@ -184,16 +184,25 @@ impl Pool {
 
     /// Sees from the server's identity, from a client's fence or from a client's clock that memory may
     /// have been lost: grants nothing for one longest time to live, and puts every nonce in doubt.
+    ///
+    /// Fences are times of the store. So one from before the pool was begun is of another pool that was here,
+    /// and that somebody who knew nothing of it has defined anew: what is forgotten was granted before then.
     fn notice_loss(&mut self, now: Micros, moment: Moment<'_>, envelope: &Envelope) {
-        let moved = self.server.incarnation != moment.incarnation;
-        let rolled_back = envelope.seen > self.top;
-        if moved || rolled_back || envelope.jumped {
-            // A clock that was set back may stand still: the new epoch differs from the old one all the same.
-            let epoch = now.max(self.server.epoch + 1);
-            self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: now };
-            self.top = self.top.max(envelope.seen);
-            self.line.clear();
-        }
+        let Server { incarnation, epoch, lost_at } = &self.server;
+        let since = if incarnation != moment.incarnation || envelope.jumped {
+            now
+        } else if envelope.seen > 0 && envelope.seen < *epoch && lost_at < epoch {
+            *epoch
+        } else if envelope.seen > self.top {
+            now
+        } else {
+            return;
+        };
+        // A clock that was set back may stand still: the new epoch differs from the old one all the same.
+        let epoch = since.max(epoch + 1);
+        self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: epoch };
+        self.top = self.top.max(envelope.seen);
+        self.line.clear();
     }
 
     /// Puts back what is overdue, in the order of its time.

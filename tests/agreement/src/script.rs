@@ -71,6 +71,13 @@ impl Script {
         self.copy();
     }
 
+    /// The server forgets its keys while it runs.
+    pub fn flush(&mut self) {
+        self.transport.redis().command(&[b"FLUSHALL"]);
+        self.machines = vec![Pool::default(); self.pools.len()];
+        self.copy();
+    }
+
     /// The answers to an envelope: the script's and the machine's.
     ///
     /// # Panics

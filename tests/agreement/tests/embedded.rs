@@ -1,4 +1,4 @@
-//! The machine against the script on a virtual clock, through restarts, lost memory and clock steps.
+//! The machine against the script on a virtual clock, through restarts, lost memory, flushes and clock steps.
 
 use leasehold::SECOND;
 use leasehold::slots::{Answer, Envelope, Reply, Request};
@@ -56,6 +56,7 @@ fn happen(traffic: &mut Traffic, script: &mut Script, scale: Scale) {
         }
         22..24 => script.set_wall(script.wall() + random.below(100 * scale.unit)),
         24..32 => script.transport().redis().flush_scripts(),
+        32..34 => script.flush(),
         _ => {}
     }
 }

@@ -76,7 +76,10 @@ pub const OF_POOLS: [Planted; 27] = [
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
         name: "no quiet time after a promotion",
-        fault: Script(&[("+ 1), now, math.max(", "+ 1), 0, math.max(")]),
+        fault: Script(&[
+            ("epoch, epoch, math.max(", "epoch, 0, math.max("),
+            ("and pool[5] < epoch then", "and pool[5] < epoch and pool[5] > 0 then"),
+        ]),
     },
     Planted {
         name: "no quiet time after an empty restart",

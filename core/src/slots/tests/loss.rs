@@ -3,7 +3,7 @@
 use super::scene::{START, Scene, TTL, any, change, define, lost, refused, release, renew};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Claim, Loss, Refusal, Reply, Request, SlotChange};
+use crate::slots::{Claim, Grant, Loss, Pool, Refusal, Reply, Request, SlotChange};
 
 const QUIET: Refusal = Refusal::Quiet;
 
@@ -38,16 +38,18 @@ fn the_longest_time_to_live_ever_asked_for_counts() {
     let Request::Claim(claim) = any(1) else { unreachable!() };
     let grant = scene.grants(Request::Claim(Claim { ttl: 2 * TTL, ..claim })).remove(0);
     scene.ask(Request::Renew { lease: super::scene::lease(&grant), ttl: 3 * TTL });
+    scene.pass(SECOND);
     scene.incarnation = "b".to_owned();
-    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 3 * TTL)));
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + SECOND + 3 * TTL)));
 }
 
 #[test]
 fn what_was_signed_under_a_forgotten_lease_rests_as_any_nonce_in_doubt_does() {
     let mut scene = Scene::bare();
     scene.ask(super::scene::define_resting(&["a"], 10 * SECOND));
+    scene.pass(SECOND);
     scene.incarnation = "b".to_owned();
-    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + TTL + 10 * SECOND)));
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + TTL + 11 * SECOND)));
     let mut young = Scene::bare();
     young.up_since = START - TTL;
     young.ask(super::scene::define_resting(&["a"], 10 * SECOND));
@@ -60,6 +62,7 @@ fn known_nonces_are_in_doubt_after_the_loss() {
         let mut scene = Scene::of(&["a", "b"]);
         let grant = scene.synced("a", 7);
         scene.ask(release(&grant, Outcome::Used { next: 8 }));
+        scene.pass(SECOND);
         lose(&mut scene);
         scene.now();
         scene.jumped = false;
@@ -74,6 +77,7 @@ fn doubt_ends_with_the_next_certain_outcome() {
     let mut scene = Scene::of(&["a"]);
     let grant = scene.synced("a", 7);
     scene.ask(release(&grant, Outcome::Unused));
+    scene.pass(SECOND);
     scene.incarnation = "b".to_owned();
     scene.now();
     scene.pass(TTL);
@@ -102,7 +106,8 @@ fn a_second_loss_in_the_same_microsecond_is_a_loss() {
     scene.wall -= SECOND;
     scene.incarnation = "b".to_owned();
     assert_eq!(scene.now(), START);
-    scene.pass(TTL);
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 1 + TTL)), "told apart from the first");
+    scene.pass(TTL + 1);
     assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(7) });
 }
 
@@ -167,6 +172,102 @@ fn a_pool_that_was_lost_for_certain_waits_a_whole_time_to_live() {
     scene.seen = START - 5 * SECOND;
     scene.ask(define(&["a"]));
     assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + TTL)));
+}
+
+/// A pool that somebody defined anew who has seen nothing of the old one, and a lease of the old one.
+fn begun_anew() -> (Scene, Grant) {
+    let mut scene = Scene::of(&["a", "b"]);
+    let held = scene.claim_of("a");
+    scene.pass(10 * SECOND);
+    scene.pool = Pool::default();
+    scene.ask(define(&["a", "b"]));
+    (scene, held)
+}
+
+#[test]
+fn a_fence_from_before_the_pool_shows_that_it_was_lost() {
+    let (mut scene, held) = begun_anew();
+    let end = scene.wall + 1 + TTL;
+    scene.pass(SECOND);
+    // Nobody can know yet.
+    let other = scene.claim_of("b");
+    scene.seen = held.fence;
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)));
+    scene.seen = 0;
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "whoever asks");
+    assert_eq!(scene.ask(renew(&held)), lost(Loss::Forgotten));
+    assert!(matches!(scene.ask(renew(&other)), Reply::Renewed { .. }), "it is no lease of the lost pool");
+    scene.wall = end - 1;
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)));
+    scene.pass(1);
+    assert!(scene.claim_of("a").fence > held.fence);
+}
+
+#[test]
+fn what_ended_long_ago_leaves_nonces_in_doubt_and_no_quiet_time() {
+    let (mut scene, held) = begun_anew();
+    for slot in ["a", "b"] {
+        let grant = scene.synced(slot, 7);
+        scene.ask(release(&grant, Outcome::Unused));
+    }
+    scene.pass(TTL + 1);
+    scene.seen = held.fence;
+    assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(7) });
+    scene.seen = 0;
+    assert_eq!(scene.claim_of("b").nonce, NonceRecord::InDoubt { floor: Some(7) });
+}
+
+#[test]
+fn a_fence_from_before_the_pool_is_noticed_once() {
+    let (mut scene, held) = begun_anew();
+    scene.pass(TTL + 1);
+    scene.seen = held.fence;
+    let grant = scene.synced("a", 9);
+    scene.ask(release(&grant, Outcome::Unused));
+    let grant = scene.claim_of("a");
+    assert_eq!(grant.nonce, NonceRecord::Known(9));
+    scene.ask(release(&grant, Outcome::Unused));
+    // What is lost then is another loss.
+    scene.pass(SECOND);
+    scene.incarnation = "b".to_owned();
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(scene.wall + TTL)));
+    scene.pass(TTL);
+    assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(9) });
+}
+
+#[test]
+fn a_fence_from_before_the_pool_shows_on_a_young_server_too() {
+    let mut scene = Scene::bare();
+    scene.up_since = START - 10 * SECOND;
+    scene.ask(define(&["a"]));
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 20 * SECOND)));
+    // It was flushed after it had started.
+    scene.seen = START - SECOND;
+    assert_eq!(scene.ask(any(1)), refused(QUIET, Some(START + 1 + TTL)));
+}
+
+#[test]
+fn no_fence_of_the_pool_is_from_before_it() {
+    for (name, lose) in LOSERS {
+        let mut scene = Scene::of(&["a"]);
+        let mut fences = vec![scene.claim_of("a").fence];
+        // The store's time stands still, and goes on from where it was.
+        scene.wall -= 3600 * SECOND;
+        scene.ask(change("a", SlotChange::Break));
+        fences.push(scene.claim_of("a").fence);
+        lose(&mut scene);
+        scene.ask(change("a", SlotChange::Break));
+        (scene.seen, scene.jumped) = (0, false);
+        scene.pass(TTL + SECOND);
+        let grant = scene.synced("a", 7);
+        scene.ask(release(&grant, Outcome::Unused));
+        for fence in fences {
+            scene.seen = fence;
+            let grant = scene.claim_of("a");
+            assert_eq!(grant.nonce, NonceRecord::Known(7), "{name}");
+            scene.ask(release(&grant, Outcome::Unused));
+        }
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Model {
     pub(super) incarnation: String,
     /// How often memory was lost, and when for the last time.
     pub(super) losses: u64,
+    /// Since when, as far as is known, none was: the birth of the pool, or a later loss.
+    pub(super) whole_since: Micros,
     pub(super) lost_at: Option<Micros>,
     pub(super) longest: Micros,
     pub(super) doubt_rest: Micros,
@@ -74,8 +76,14 @@ impl Model {
         self.became_ready = 0;
         self.claimed.clear();
         if self.defined {
-            if self.incarnation != moment.incarnation || envelope.seen > self.top || envelope.jumped {
-                self.lost(now, moment, envelope.seen);
+            let fence = envelope.seen;
+            let moved = self.incarnation != moment.incarnation;
+            // No fence is older than its pool: there was one before. What that one granted has an end.
+            let lived = fence != 0 && fence < self.whole_since && self.lost_at != Some(self.whole_since);
+            if lived && !moved && !envelope.jumped {
+                self.lost(self.whole_since, moment, fence);
+            } else if moved || fence > self.top || envelope.jumped {
+                self.lost(now, moment, fence);
             }
             self.put_back(now);
         }
@@ -109,9 +117,11 @@ impl Model {
         self.latest
     }
 
-    fn lost(&mut self, now: Micros, moment: Moment<'_>, seen: u64) {
+    /// Memory was lost at a time that is told apart from that of what was lost before.
+    fn lost(&mut self, at: Micros, moment: Moment<'_>, seen: u64) {
         self.losses += 1;
-        self.lost_at = Some(now);
+        self.whole_since = at.max(self.whole_since + 1);
+        self.lost_at = Some(self.whole_since);
         self.incarnation = moment.incarnation.to_owned();
         self.top = self.top.max(seen);
         self.queue.clear();
@@ -395,7 +405,7 @@ impl Model {
                 0 => Some(moment.up_since).filter(|since| since + longest + doubt_rest > now),
                 _ => Some(now),
             };
-            self.losses = 1;
+            (self.losses, self.whole_since) = (1, now);
         }
         self.longest = self.longest.max(longest);
         self.doubt_rest = self.doubt_rest.max(doubt_rest);

@@ -43,6 +43,8 @@ enum Event {
     Restart,
     /// All is lost.
     Wipe,
+    /// The same while the server runs, and somebody who has seen nothing of the pool defines it anew.
+    Flush,
 }
 
 #[derive(Clone, Debug)]
@@ -163,6 +165,7 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => Just(Event::Promote),
         1 => Just(Event::Restart),
         1 => Just(Event::Wipe),
+        1 => Just(Event::Flush),
     ];
     let pass = prop_oneof![
         3 => Just(0),
@@ -229,6 +232,11 @@ fn slot(number: u8) -> SlotId {
 
 fn all() -> Vec<SlotId> {
     (0..SLOTS).map(slot).collect()
+}
+
+fn definition() -> Request {
+    let slots = (0..SLOTS).map(|number| SlotSpec { slot: slot(number), weight: number + 1 }).collect();
+    Request::Define { slots, longest: TTL, doubt_rest: 0 }
 }
 
 fn near(near: Near, record: u64) -> u64 {
@@ -335,6 +343,11 @@ impl Trace {
                 self.up_since = self.wall();
                 self.fell_back();
             }
+            Event::Flush => {
+                (self.pair, self.copy) = (Pair::default(), Pair::default());
+                self.deliver(&Envelope { requests: vec![definition()], ..Envelope::default() });
+                self.fell_back();
+            }
         }
         false
     }
@@ -361,9 +374,7 @@ impl Trace {
         let seen = if step.shows || self.must_show { self.oracle.top } else { 0 };
         let envelope = Envelope { lane, not_after: None, seen, jumped, seed: step.seed, requests };
         if self.deliver(&envelope) == Some(Reply::Undefined) {
-            let slots =
-                (0..SLOTS).map(|number| SlotSpec { slot: slot(number), weight: number + 1 }).collect();
-            let requests = vec![Request::Define { slots, longest: TTL, doubt_rest: 0 }];
+            let requests = vec![definition()];
             // A client that has seen nothing defines a lost pool as if it were new: then the server's
             // start has to tell.
             self.deliver(&Envelope { lane: None, requests, ..envelope.clone() });

@@ -258,10 +258,11 @@ fn an_operator_and_a_loss_of_memory_end_claims() {
     assert!(scene.had(&thief(2, 1)).fence > held.fence);
     let (mut scene, held) = self::scene();
     scene.refusal(&Claim { steal: Some(SECOND), ..thief(2, 1) });
+    scene.pass(1);
     scene.incarnation = "b".to_owned();
     // Tickets are gone, and the lease is as it was.
     let deadline = Reply::Renewed { deadline: START + TTL };
     assert_eq!(scene.ask(Request::Renew { lease: lease(&held), ttl: 1_000 }), deadline);
-    let quiet = refused(Refusal::Quiet, Some(START + TTL));
+    let quiet = refused(Refusal::Quiet, Some(START + 1 + TTL));
     assert_eq!(scene.ask(Request::Claim(thief(2, 1))), quiet);
 }

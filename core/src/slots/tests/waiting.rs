@@ -235,8 +235,9 @@ fn a_lost_memory_forgets_who_waited_and_no_offer_outlives_it() {
     let held = scene.claim();
     scene.wait(queue(1, 1));
     assert_eq!(scene.give_back(&held), [1]);
+    scene.pass(1);
     scene.incarnation = "b".to_owned();
-    let quiet = refused(Refusal::Quiet, Some(START + TTL));
+    let quiet = refused(Refusal::Quiet, Some(START + 1 + TTL));
     assert_eq!(scene.ask(Request::Claim(queue(1, 1))), quiet);
     scene.pass(TTL);
     scene.get(queue(2, 1));

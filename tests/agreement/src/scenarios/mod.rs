@@ -41,6 +41,8 @@ pub fn all() -> Vec<Scenario> {
         server::standing_clock(),
         server::young_server(),
         server::lost_pool(),
+        server::pool_begun_anew(),
+        server::pool_begun_anew_long_ago(),
     ]
 }
 

@@ -101,8 +101,12 @@ pub fn standing_clock() -> Scenario {
     told.ask(release("a", &fence, "unused"));
     told.wall -= SECOND;
     told.incarnation = "second";
-    told.ask(these(&["a"]));
-    told.pass(30).lease("a");
+    let quiet = told.ask(these(&["a"]));
+    assert_eq!(quiet["reply"], "refused", "{quiet}");
+    // The second loss is told apart from the first by one microsecond.
+    told.pass(30).ask(these(&["a"]));
+    told.wall += 1;
+    told.lease("a");
     told
 }
 
@@ -117,6 +121,53 @@ pub fn young_server() -> Scenario {
     told.look(&["a"]);
     told.pass(19).ask(these(&["a"]));
     told.pass(1).ask(these(&["a"]));
+    told
+}
+
+pub fn pool_begun_anew() -> Scenario {
+    let mut told = Scenario::of(
+        "pool-begun-anew",
+        "Somebody who has seen nothing of a pool that was lost defines it anew. A fence from before then tells of the          loss: nothing is granted until what was forgotten has ended, and nonces are in doubt.",
+        &["a", "b"],
+    );
+    // What processes of the lost pool have seen.
+    let old = (START - 10 * SECOND).to_string();
+    let with_old = |request| json!({ "seen": old, "requests": [request] });
+    // Nobody can know of it before one of them asks.
+    let known = told.synced("a", 7);
+    told.ask(release("a", &known, "unused"));
+    let held = told.pass(1).synced("b", 3);
+    told.send(with_old(renew("a", &json!(old))));
+    told.look(&["a", "b"]);
+    told.ask(these(&["a"]));
+    told.ask(renew("b", &held));
+    told.ask(used("b", &held, 4));
+    // Quiet until the birth and the longest time to live; who says so again changes nothing.
+    told.pass(29).send(with_old(these(&["a"])));
+    told.wall += 1;
+    told.send(with_old(these(&["a"])));
+    let fence = told.lease("b");
+    told.ask(resync("b", &fence, 5));
+    told.ask(release("b", &fence, "unused"));
+    told.send(with_old(these(&["b"])));
+    // The pool's own first fence is no such one, nor is one that a client has shown it.
+    told.pass(60).send(json!({ "seen": known, "requests": [these(&["a"])] }));
+    told
+}
+
+pub fn pool_begun_anew_long_ago() -> Scenario {
+    let mut told = Scenario::of(
+        "pool-begun-anew-long-ago",
+        "As in pool-begun-anew; what was forgotten has ended when somebody tells of it, so that only nonces are in doubt.",
+        &["a", "b"],
+    );
+    for slot in ["a", "b"] {
+        let fence = told.synced(slot, 7);
+        told.ask(used(slot, &fence, 8));
+    }
+    told.pass(3600).send(json!({ "seen": START.to_string(), "requests": [these(&["a"])] }));
+    told.send(json!({ "seen": (START - 1).to_string(), "requests": [these(&["b"])] }));
+    told.look(&["a", "b"]);
     told
 }
 

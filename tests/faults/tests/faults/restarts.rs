@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::id::SlotId;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
     Chain, Lease, Place, Pool, calls, eventually, goes_on, handle, info, options, patient, soon, within,
@@ -51,6 +52,40 @@ async fn a_server_that_comes_back_empty_grants_nothing_that_is_held() {
     assert_eq!((next.nonce(), chain.reads()), (Some(9), 2), "a nonce of a lost record is not believed");
     assert_eq!(held.release(ReleaseOptions::default()).await.expect_err("lost").code(), Code::Lost);
     assert!(next.renew(None).await.is_ok());
+}
+
+// The server tells nothing of it: it has the same name, and has been up for as long as before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_flushed_server_is_told_of_it_by_the_first_who_has_seen_what_it_had() {
+    let place = Place::redis();
+    let options = PoolOptions { ttl: 1_500 * MILLISECOND, ..options(&["a", "b"]) };
+    let only = |slot: &str, milliseconds| AcquireOptions {
+        slots: Some(vec![SlotId::new(slot).expect("an id")]),
+        ..within(milliseconds)
+    };
+    let old = place.pool(options.clone(), None).await;
+    goes_on(&old).await;
+    // Its age, which it tells in whole seconds, says no more of what it may have forgotten.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let held = old.acquire(only("a", 0)).await.expect("granted");
+    place.server().command(&["FLUSHALL"]).expect("a reply");
+    let fresh = place.pool(options.clone(), None).await;
+    // Nobody can know of it yet.
+    let other = fresh.acquire(only("b", 0)).await.expect("granted");
+    assert!(other.fence() > held.fence());
+    assert_eq!(held.renew(None).await.expect_err("forgotten").code(), Code::Lost);
+    let error = fresh.acquire(only("a", 0)).await.expect_err("it may be held");
+    assert_eq!(error.code(), Code::Exhausted, "{error}");
+    assert!(error.message().contains("may have lost leases"), "{error}");
+    let quiet = old.inspect(&[]).await.expect("a count").quiet;
+    assert!(0 < quiet && quiet < options.ttl, "from the birth of the pool, not from the question: {quiet}");
+    other.renew(None).await.expect("a lease of the new pool goes on");
+    let next = fresh.acquire(only("a", 15_000)).await.expect("granted");
+    assert!(!held.is_held(), "granted while somebody may hold it");
+    assert!(next.fence() > other.fence());
+    assert_eq!(old.inspect(&[]).await.expect("a count").quiet, 0, "it is noticed once");
+    drop((next, other));
+    goes_on(&old).await;
 }
 
 // The server's seconds since its start are whole ones: one may be shown a moment after the start.

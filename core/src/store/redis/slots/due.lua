@@ -1,11 +1,23 @@
 -- What the records of all requests need of the server is read before the first write.
--- Memory that may have been lost shows in the server's identity, in a client's fence, in a client's clock.
+-- Memory that may have been lost shows in the server's identity, in a client's fence, in a client's clock. Fences are
+-- times of the store. So one from before the pool was begun is of another pool that was here, and that somebody who
+-- knew nothing of it has defined anew: what is forgotten was granted before then.
 local replication = call('INFO', 'replication')
 local at = string.find(replication, 'master_replid:', 1, true)
 local current = at and string.sub(replication, at + 14, at + 53) or '-'
 if meta then
-  if pool[INCARNATION] ~= current or seen > pool[TOP] or args[6] == '1' then
-    pool[EPOCH], pool[LOST_AT], pool[TOP] = math.max(now, pool[EPOCH] + 1), now, math.max(pool[TOP], seen)
+  local epoch, since = pool[EPOCH], nil
+  if pool[INCARNATION] ~= current or args[6] == '1' then
+    since = now
+  elseif seen > 0 and seen < epoch and pool[LOST_AT] < epoch then
+    since = epoch
+  elseif seen > pool[TOP] then
+    since = now
+  end
+  if since then
+    -- A clock that was set back may stand still: the new epoch differs from the old one all the same.
+    epoch = math.max(since, epoch + 1)
+    pool[EPOCH], pool[LOST_AT], pool[TOP] = epoch, epoch, math.max(pool[TOP], seen)
     if pool[WAITING] > 0 then line('clear')() end
   end
   if pool[WAITING] > 0 then line('sweep')() end
