@@ -338,8 +338,9 @@ impl Hall {
                 act(&|server| server.step_clock(world.now(), by, history));
             }
             Mishap::Flush => {
-                self.census.count("keys deleted");
-                act(&|server| server.flush(world.now(), history));
+                if network.with_server(|server| server.flush(world.now(), history)) {
+                    self.census.count("keys deleted");
+                }
             }
             Mishap::Partition => {
                 let Some(process) = self.any_process(&mut rng) else { return };

@@ -16,7 +16,7 @@
 //! | N2 | when nobody wants them any more the store keeps nothing of names and of those who waited |
 //! | R1 | no lease is given back while its holder relies on it |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
-//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt; of money no process spends more than a limit allows, whatever the store forgot |
+//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt, as soon as it can know: of keys that were deleted while it ran it is told by the first who asks and has seen what it had; of money no process spends more than a limit allows, whatever the store forgot |
 //! | C2 | nothing is granted before its rest has ended |
 //! | L7 | no lease is prolonged beyond its longest hold |
 //! | E1, E2 | no envelope is performed after its last moment; no claim is granted twice |
@@ -43,7 +43,8 @@
 //! | A2 | after the storm nobody waits and nothing is held |
 //!
 //! A store that lost what was used of limits allows one more maximum, of money to those who have not seen it. Excused is what the library does not promise: leases that were given before the server's clock was set
-//! forward, that an administrator broke, or whose slot one removed, may meet their successors. So may who was robbed, by a
+//! forward, that an administrator broke, or whose slot one removed, may meet their successors. So may those who are granted something after keys were deleted,
+//! before anybody asks who has seen what was there. So may who was robbed, by a
 //! thief that does not wait for the end of leases.
 
 mod judge;

@@ -14,6 +14,7 @@ pub mod checker;
 pub mod doubles;
 pub mod duel;
 pub mod facts;
+pub mod flush;
 pub mod history;
 pub mod ledger_model;
 pub mod limit_calls;

@@ -31,6 +31,8 @@ pub enum Misfortune {
     Restart,
     /// The server restarts without its data.
     Wipe,
+    /// The server's keys are deleted while it runs.
+    Flush,
     /// A replica that lags behind takes over.
     Promotion,
     /// The server's clock is set back.
@@ -205,8 +207,8 @@ impl Plan {
     pub fn new(rng: &mut Rng, scene: Scene, redis: bool) -> Self {
         let plan = Plan::of_pools(rng, redis);
         match scene {
-            Scene::Pools => plan,
-            Scene::Locks => Plan::of_locks(rng, plan),
+            Scene::Pools => plan.perhaps_flushed(rng),
+            Scene::Locks => Plan::of_locks(rng, plan).perhaps_flushed(rng),
             Scene::Thefts => Plan::of_thefts(rng, plan),
             Scene::Robberies => Plan::of_robberies(rng, plan),
             Scene::Limits => Plan::of_limits(rng, plan),
@@ -265,6 +267,17 @@ impl Plan {
         plan.pool.doubt_rest = *rng.pick(&[0, 0, plan.pool.doubt_rest]);
         plan.haste(rng);
         plan
+    }
+
+    /// The same, and in some of these worlds keys are deleted. What shifts clocks and what deletes keys apart: both are more
+    /// than fences are promised to survive. The other worlds draw as they did.
+    fn perhaps_flushed(mut self, rng: &Rng) -> Self {
+        use Misfortune::{ClockBack, ClockForward, Flush};
+        let shifts = self.misfortunes.iter().any(|kind| [ClockBack, ClockForward].contains(kind));
+        if self.redis && !shifts && rng.clone().fork(6).in_thousand(350) {
+            self.misfortunes.push(Flush);
+        }
+        self
     }
 
     fn haste(&mut self, rng: &mut Rng) {

@@ -41,7 +41,7 @@ pub enum PlantedFault {
 use PlantedFault::{Limits, Script};
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 27] = [
+pub const OF_POOLS: [Planted; 28] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -80,6 +80,10 @@ pub const OF_POOLS: [Planted; 27] = [
             ("epoch, epoch, math.max(", "epoch, 0, math.max("),
             ("and pool[5] < epoch then", "and pool[5] < epoch and pool[5] > 0 then"),
         ]),
+    },
+    Planted {
+        name: "pool defined anew by a stranger believed to be new",
+        fault: Script(&[("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then")]),
     },
     Planted {
         name: "no quiet time after an empty restart",

@@ -102,11 +102,16 @@ impl Server {
         history.record(now, NATURE, What::Wiped);
     }
 
-    /// Forgets its keys, while it runs: nothing of it tells so.
-    pub fn flush(&mut self, now: Instant, history: &History) {
+    /// Forgets its keys, while it runs, and so do its replicas: nothing of it tells so. One that refuses commands keeps
+    /// them: then false.
+    pub fn flush(&mut self, now: Instant, history: &History) -> bool {
         self.redis.set_time(self.clock(now));
-        self.redis.command(&[b"FLUSHALL"]);
+        if matches!(self.redis.command(&[b"FLUSHALL"]), Raw::Error(_)) {
+            return false;
+        }
+        self.replica = None;
         history.record(now, NATURE, What::Flushed);
+        true
     }
 
     /// The replica is up to date, and from here on behind. False if there is nothing to copy.

@@ -68,6 +68,7 @@ impl<S: LimitStore> Storm<S> {
                 self.count("server hung");
                 network.hang(self.site.world.now() + rng.spread(200_000, 16_000_000));
             }
+            (Some(network), Misfortune::Flush) => self.flush(network, &mut rng).await,
             (Some(network), Misfortune::Refusal) => self.refuse(network, &mut rng).await,
             (Some(network), kind) => self.disturb(network, kind, &mut rng).await,
             (None, _) => {}
@@ -139,9 +140,40 @@ impl<S: LimitStore> Storm<S> {
         network.with_server(|server| server.set_fault(None));
     }
 
+    /// Keys are deleted. What the store can know of it depends on who comes first: often all who have seen anything of them
+    /// are cut off, and a process begins that has not.
+    async fn flush(&self, network: &Network, rng: &mut Rng) {
+        let (world, history) = (&self.site.world, &self.site.history);
+        let stranger_first = rng.in_thousand(700);
+        if stranger_first {
+            let Some(process) = self.any_process(rng) else { return };
+            self.kill(process);
+        }
+        if network.with_server(|server| server.flush(world.now(), history)) {
+            self.count("keys deleted");
+        }
+        if !stranger_first || !unpoisoned(&self.site.state).busy {
+            return;
+        }
+        let processes = self.processes();
+        let cut = *rng.pick(&[Cut::Refused, Cut::Silent]);
+        processes.iter().for_each(|&process| network.cut(process, Some(cut)));
+        start(&self.site);
+        world.sleep(rng.spread(10_000, 2 * self.site.plan.pool.ttl)).await;
+        processes.iter().for_each(|&process| network.cut(process, None));
+    }
+
     async fn crash(&self, rng: &mut Rng) {
         let Some(process) = self.any_process(rng) else { return };
         self.count("crash");
+        self.kill(process);
+        self.site.world.sleep(rng.spread(1_000, 4_000_000)).await;
+        if unpoisoned(&self.site.state).busy {
+            start(&self.site);
+        }
+    }
+
+    fn kill(&self, process: ProcessId) {
         let world = &self.site.world;
         world.pause(process, false);
         if let Some(network) = &self.network {
@@ -155,10 +187,6 @@ impl<S: LimitStore> Storm<S> {
             (state.kept.remove(&process), state.pools.remove(&process), state.lockers.remove(&process))
         };
         drop(left);
-        world.sleep(rng.spread(1_000, 4_000_000)).await;
-        if unpoisoned(&self.site.state).busy {
-            start(&self.site);
-        }
     }
 
     async fn pause(&self, rng: &mut Rng) {
@@ -206,9 +234,13 @@ impl<S: LimitStore> Storm<S> {
         }
     }
 
-    fn any_process(&self, rng: &mut Rng) -> Option<ProcessId> {
+    fn processes(&self) -> Vec<ProcessId> {
         let state = unpoisoned(&self.site.state);
-        let processes: Vec<ProcessId> = state.pools.keys().chain(state.lockers.keys()).copied().collect();
+        state.pools.keys().chain(state.lockers.keys()).copied().collect()
+    }
+
+    fn any_process(&self, rng: &mut Rng) -> Option<ProcessId> {
+        let processes = self.processes();
         (!processes.is_empty()).then(|| *rng.pick(&processes))
     }
 

@@ -38,7 +38,11 @@ impl Story {
     }
 
     fn believes(self, at: u64, process: ProcessId, slot: &str, until: u64) -> Self {
-        self.then(at, process, What::Believes { slot: slot.to_owned(), fence: 8, until })
+        self.believes_under(at, process, slot, 8, until)
+    }
+
+    fn believes_under(self, at: u64, process: ProcessId, slot: &str, fence: u64, until: u64) -> Self {
+        self.then(at, process, What::Believes { slot: slot.to_owned(), fence, until })
     }
 
     fn release(self, at: u64, slot: &str, fence: u64) -> Self {
@@ -220,6 +224,28 @@ fn who_listens_hears_of_its_claimant_in_time() {
     assert_eq!(uncalled.breaks(), Some("K3"), "nobody is called");
     let equal = Fact::Refused { bid: Bid { steal: Some(1), ..bid("2", &["a"]) }, why: "claimed".to_owned() };
     assert_eq!(Story::locked().store(30, vec![equal]).breaks(), Some("S6"), "an equal");
+}
+
+#[test]
+fn after_keys_were_deleted_nothing_is_granted_once_somebody_has_told_of_it() {
+    let flushed = || {
+        let story = Story::locked().believes(20, 1, "a", 10 + TTL).then(30, 0, What::Flushed);
+        story.store(40, vec![Fact::Defined { slots: Vec::new() }])
+    };
+    let grant = |at| vec![Fact::Served(bid("2", &["a"])), second_grant(at)];
+    let met = |story: Story, at| story.store(at, grant(at)).believes_under(at, 2, "a", 9, at + TTL).breaks();
+    let told = || {
+        let done = Performance { now: 50, top: 8, seen: 8, ..Performance::default() };
+        flushed().then(50, 1, What::Performed(done))
+    };
+    assert_eq!(met(flushed(), 60), None, "nobody can know");
+    assert_eq!(met(told(), 60), Some("S11"));
+    assert_eq!(met(told(), 29 + TTL), Some("S11"));
+    assert_eq!(met(told(), 30 + TTL), None);
+    // Before there is a pool, nobody can tell.
+    let done = Performance { now: 35, seen: 8, ..Performance::default() };
+    let early = Story::locked().then(30, 0, What::Flushed).then(35, 1, What::Performed(done));
+    assert_eq!(met(early.store(40, vec![Fact::Defined { slots: Vec::new() }]), 60), None);
 }
 
 #[test]

@@ -34,7 +34,7 @@ const PATIENCE: u64 = 120;
 const TOLD: usize = 60;
 
 /// What must have happened at least once, or the worlds prove nothing.
-const KINDS: [&str; 47] = [
+const KINDS: [&str; 50] = [
     "BUSY",
     "CLUSTERDOWN",
     "LOADING",
@@ -50,7 +50,10 @@ const KINDS: [&str; 47] = [
     "command waited for a hung server",
     "connection refused",
     "crash",
+    "deletion of keys told of",
+    "keys deleted",
     "lease broken",
+    "lease granted by a store that cannot know",
     "lease kept",
     "leases",
     "leases yielded",
@@ -85,10 +88,13 @@ const KINDS: [&str; 47] = [
 ];
 
 /// The same of worlds in which names are locked.
-const KINDS_OF_LOCKS: [&str; 15] = [
+const KINDS_OF_LOCKS: [&str; 18] = [
     "clock set back",
     "clock set forward",
     "crash",
+    "deletion of keys told of",
+    "keys deleted",
+    "lease granted by a store that cannot know",
     "lock claimed",
     "lock dropped",
     "lock joined",

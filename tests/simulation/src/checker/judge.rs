@@ -9,6 +9,7 @@ use super::turn::Turn;
 use super::{Breach, Rules};
 use crate::bundles::Bundles;
 use crate::census::Census;
+use crate::flush::Flush;
 use crate::history::{Event, Fact, Performance, What, Wish};
 use crate::ledger_model::LedgerModel;
 use crate::limit_calls::{LimitCalls, Sayer, Told};
@@ -51,6 +52,12 @@ pub struct Judge<'a> {
     signatures: Signatures,
     waits: Waits,
     lost_at: Option<Instant>,
+    /// The last loss that the server's age tells of, whatever became of its keys since.
+    wiped_at: Option<Instant>,
+    /// Keys were deleted, and the store cannot know of it yet.
+    flush: Option<Flush>,
+    /// The leases that were granted while it could not.
+    unknowing: HashSet<u64>,
     /// The store's time, since memory was last lost.
     store_time: u64,
     unreachable_since: Option<Instant>,
@@ -84,6 +91,9 @@ impl<'a> Judge<'a> {
             signatures: Signatures::default(),
             waits: Waits::new(rules.drift),
             lost_at: None,
+            wiped_at: None,
+            flush: None,
+            unknowing: HashSet::new(),
             store_time: 0,
             unreachable_since: None,
             before_jump: 0,
@@ -144,15 +154,20 @@ impl<'a> Judge<'a> {
                 self.ledger.succeeds(&before);
                 self.ledger_copy = LedgerModel::default();
                 self.limit_calls.lost(at);
-                (self.lost_at, self.store_time) = (Some(at), 0);
+                (self.lost_at, self.flush, self.store_time) = (Some(at), None, 0);
+                self.wiped_at = self.lost_at;
             }
-            // Of which it cannot know: only leases are forgotten in these worlds.
+            // Only leases are forgotten in these worlds.
             What::Flushed => {
                 self.lanes.clear();
                 self.store.wipe();
                 self.line.wipe();
+                (self.lost_at, self.flush) = (self.wiped_at, Some(Flush::new(at, self.highest)));
             }
             What::Restarted => {
+                if self.flush.is_some_and(|flush| flush.is_begun()) {
+                    self.learn_of_flush();
+                }
                 let before = self.ledger.clone();
                 self.ledger.succeeds(&before);
                 self.store.doubt_all();
@@ -170,12 +185,12 @@ impl<'a> Judge<'a> {
                 let before = std::mem::replace(&mut self.ledger, std::mem::take(&mut self.ledger_copy));
                 self.ledger.succeeds(&before);
                 self.limit_calls.lost(at);
-                (self.lost_at, self.store_time) = (Some(at), 0);
+                (self.lost_at, self.flush, self.store_time) = (Some(at), None, 0);
             }
             What::ClockStepped(by) => {
                 if *by > 0 {
                     self.before_jump = self.highest;
-                    self.lost_at = None;
+                    (self.lost_at, self.wiped_at) = (None, None);
                     self.selections.jumped();
                 }
                 // What had expired is gone, wherever the clock goes.
@@ -221,8 +236,9 @@ impl<'a> Judge<'a> {
             }
             What::Answered { fence, call, error } => self.answered(*fence, call, error.as_deref())?,
             What::Signed { transaction, account, nonce, fence } => {
-                let (before, broken) = (self.before_jump, &self.broken);
-                let excused = |fence| fence <= before || broken.contains(&fence);
+                let (before, broken, unknowing) = (self.before_jump, &self.broken, &self.unknowing);
+                let excused =
+                    |fence| fence <= before || broken.contains(&fence) || unknowing.contains(&fence);
                 let fences = (*fence, self.writes.newest(account));
                 self.signatures.sign(*transaction, (account, *nonce), fences, excused, census)?;
             }
@@ -282,6 +298,10 @@ impl<'a> Judge<'a> {
         {
             return Err(Breach::new("E2", format!("envelope {number} of {lane} was performed twice")));
         }
+        if self.flush.as_mut().is_some_and(|flush| flush.is_told(done)) {
+            census.count("deletion of keys told of");
+            self.learn_of_flush();
+        }
         self.bundles.read(&done.facts)?;
         self.free(now, &done.facts)?;
         self.line.begin(done);
@@ -313,7 +333,13 @@ impl<'a> Judge<'a> {
                     census.count("lease robbed");
                     self.thefts.rob(earlier);
                 }
-                self.told(at, slot, *fence)?;
+                let rested = self.rules.ttl + self.rules.doubt_rest;
+                if self.flush.is_some_and(|flush| at < flush.at + rested) {
+                    census.count("lease granted by a store that cannot know");
+                    self.unknowing.insert(*fence);
+                } else {
+                    self.told(at, slot, *fence)?;
+                }
                 if *fence <= self.highest {
                     let text =
                         format!("{slot} was granted with fence {fence}, the pool had {}", self.highest);
@@ -340,6 +366,14 @@ impl<'a> Judge<'a> {
         }
         self.thefts.end()?;
         self.line.end(now, |name| self.store.is_held(name, now))
+    }
+
+    /// The store knows that its keys were deleted: from here on nothing is granted that may be held.
+    fn learn_of_flush(&mut self) {
+        let Some(flush) = self.flush.take() else { return };
+        self.lost_at = self.lost_at.max(Some(flush.at));
+        self.store.doubt_all();
+        self.line.clear();
     }
 
     /// Of names that are claimed as far as they are free, those that are not granted are held by others, or rest.

@@ -169,6 +169,6 @@ impl Judge<'_> {
     }
 
     pub(super) fn is_excused(&self, fence: u64) -> bool {
-        fence <= self.before_jump || self.broken.contains(&fence)
+        fence <= self.before_jump || self.broken.contains(&fence) || self.unknowing.contains(&fence)
     }
 }
