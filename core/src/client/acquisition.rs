@@ -227,6 +227,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         if lease.remaining() < want.ttl / 2 {
             match lease.renew(Some(want.ttl)).await {
+                Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
                 Err(error) if error.code() != Code::Claimed => return Err(error),
                 _ => {}
             }

@@ -374,9 +374,16 @@ pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) ->
 
 #[cfg(all(test, feature = "redis"))]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
     use crate::client::native::{NativeLeasehold, connect};
-    use crate::client::{AcquireOptions, Keepalive, LockOptions, PoolOptions};
+    use crate::client::{
+        AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions, TokioRuntime,
+    };
     use crate::error::Code;
+    use crate::store::MemoryStore;
+    use crate::{MILLISECOND, SECOND};
 
     #[tokio::test]
     async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {
@@ -404,6 +411,31 @@ mod tests {
         assert!(ours.try_acquire(AcquireOptions::default()).unwrap().is_none());
         let lease = theirs.acquire(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "c");
+    }
+
+    // It was told to the caller as `lost`, before it had a lease.
+    #[tokio::test]
+    async fn a_lease_that_ends_as_its_nonce_is_found_is_followed_by_another() {
+        let (wall, step) =
+            (AtomicU64::new(1_700_000_000 * SECOND), Arc::new(AtomicU64::new(300 * MILLISECOND)));
+        let steps = step.clone();
+        // Time passes whenever it is asked for, until the chain has been asked twice.
+        let store = MemoryStore::new(Arc::new(move || wall.fetch_add(steps.load(Relaxed), Relaxed)));
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store, runtime, OpenOptions::default());
+        let asked = Arc::new(AtomicU64::new(0));
+        let times = asked.clone();
+        let read = move |_| {
+            if times.fetch_add(1, Relaxed) == 1 {
+                step.store(0, Relaxed);
+            }
+            std::future::ready(Ok::<_, String>(5))
+        };
+        let options = PoolOptions { ttl: 1_050 * MILLISECOND, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = handle.pool("p", options, Some(Arc::new(read))).await.unwrap();
+        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        assert_eq!((lease.nonce(), asked.load(Relaxed)), (Some(5), 2));
+        assert!(lease.is_held());
     }
 
     // A program in Rust fills in the options itself. What is far out of range made sums that wrapped around.
