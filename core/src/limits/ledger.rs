@@ -109,6 +109,13 @@ impl Ledger {
         (self.records.len(), self.reservations.len())
     }
 
+    /// How many cells the record of a rolling limit has.
+    #[cfg(test)]
+    pub(super) fn cells(&self, limit: &Name) -> usize {
+        let place = self.records.find(&Key::of('w', limit.clone()));
+        place.and_then(|place| self.records.get(place)).map_or(0, |entry| entry.record.cells())
+    }
+
     fn recall(&self, lane: Lane, wall: Micros) -> Option<Answer> {
         let kept = self.lanes.get(&(lane.client, lane.number)).filter(|kept| kept.until > wall)?;
         match lane.sequence.cmp(&kept.sequence) {
@@ -229,7 +236,7 @@ impl Ledger {
         said
     }
 
-    /// Writes the limits that refuse a cost and that another rule refills from now on.
+    /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on.
     fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         for (draft, charge) in drafts.iter_mut().zip(charges) {
             if draft.turns() && !draft.allows(charge.cost) {

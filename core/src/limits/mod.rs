@@ -17,6 +17,7 @@ mod envelope;
 mod in_flight;
 mod ledger;
 mod lifetime;
+mod periods;
 mod record;
 mod records;
 mod refill;
@@ -51,6 +52,10 @@ pub const MAX_BACKLOG: Micros = 1 << 50;
 pub const MAX_IN_FLIGHT: u64 = 1_000;
 /// Into how many cells a rolling window is divided at least.
 pub const CELLS: u64 = 32;
+/// The most cells of a rolling limit, which may be asked by several periods.
+const MAX_CELLS: usize = 128;
+/// The most that a cell counts: what a script's doubles hold.
+const MAX_COUNTED: u64 = (1 << 53) - 1;
 /// The most limits that one request charges.
 pub const MAX_CHARGES: usize = 64;
 /// The most requests of one envelope.

@@ -34,7 +34,7 @@ pub(super) struct Draft<'a> {
     birth: Birth,
     usage: Usage,
     epoch: Option<Epoch>,
-    /// Whether something is kept by a rule that refills otherwise.
+    /// Whether something is kept otherwise by this rule from now on.
     turns: bool,
 }
 
@@ -123,6 +123,12 @@ impl Record {
         Some(refill.judge(burst, 0))
     }
 
+    /// Of how many cells it is, if it is of a rolling window.
+    #[cfg(test)]
+    pub fn cells(&self) -> usize {
+        if let Usage::Rolling(rolling) = &self.usage { rolling.cells() } else { 0 }
+    }
+
     /// After which millisecond of the wall clock that is so.
     pub fn gone(&self) -> Option<u64> {
         self.gone
@@ -135,14 +141,14 @@ impl<'a> Draft<'a> {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
-        let (turns, continues) = usage.turns(*rule);
+        let (turns, continues) = usage.turns(*rule, now);
         let usage = usage.at(*rule, now, clock.elapsed(wall));
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
         Draft { rule, clock, now, birth, usage, epoch, turns }
     }
 
     /// Whether a take by this rule is to be written even if it is refused: what is used is refilled by this rule from now
-    /// on, and kept for as long as that takes.
+    /// on, or counted in its window too, and kept for as long as that takes.
     pub fn turns(&self) -> bool {
         self.turns
     }
@@ -178,9 +184,7 @@ impl<'a> Draft<'a> {
         let small = cost.saturating_u64();
         match (*self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.charge(small),
-            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
-                rolling.charge(Window { max, period }, self.now, small);
-            }
+            (_, Usage::Rolling(rolling)) => rolling.charge(self.now, small),
             (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
                 standing.charge(cost, self.birth);
             }
@@ -256,9 +260,7 @@ impl<'a> Draft<'a> {
     pub fn write(&mut self, wall: Micros) -> Option<Record> {
         let lasts = match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.lasts(most(rule)),
-            (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
-                rolling.lasts(Window { max, period }, self.now)
-            }
+            (_, Usage::Rolling(rolling)) => rolling.lasts(self.now),
             (_, Usage::Lifetime(lifetime)) => lifetime.lasts(),
             (_, Usage::Budget(budget)) => budget.lasts(self.now),
             (_, Usage::InFlight(flights)) => flights.lasts(self.now),
@@ -275,13 +277,16 @@ impl<'a> Draft<'a> {
 }
 
 impl Usage {
-    /// Whether it is something that another rule than this one refills, and whether its epoch continues by this one: of
-    /// another period nobody knows how much has been refilled since a mark.
-    fn turns(&self, rule: Rule) -> (bool, bool) {
+    /// Whether it is something that is kept otherwise by this rule from now on, and whether its epoch continues by this one:
+    /// of another period nobody knows how much has been refilled since a mark, and in a longer window what was forgotten.
+    fn turns(&self, rule: Rule, now: Micros) -> (bool, bool) {
         match (self, rule) {
             (Usage::Refill(refill), Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) => {
                 let rate = Rate { max, period };
                 (!refill.is_empty() && !refill.is_of(rate), refill.is_of_period(period))
+            }
+            (Usage::Rolling(rolling), Rule::Rolling { max, period }) => {
+                rolling.turns(Window { max, period }, now)
             }
             _ => (false, true),
         }

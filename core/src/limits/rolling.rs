@@ -1,12 +1,17 @@
 //! The rolling window: what was taken in the last period, in cells of a thirty-second of it.
+//!
+//! Where several periods are asked with, as while a program is replaced by one that says another, each counts its own window
+//! of the same cells. They are kept for the longest.
 
-use super::CELLS;
+use super::periods::Periods;
 use super::record::{Judged, Lasts};
+use super::{MAX_CELLS, MAX_COUNTED};
 use crate::Micros;
 
 /// What was taken, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rolling {
+    periods: Periods,
     cells: Vec<Cell>,
 }
 
@@ -25,18 +30,31 @@ pub(super) struct Window {
 }
 
 impl Rolling {
-    /// What is in the window that ends now.
+    /// What is in any of the windows that end now, once somebody asks by this one.
     pub fn at(mut self, window: Window, now: Micros) -> Self {
-        self.cells.retain(|cell| cell.last + window.period > now);
+        let asked = self.periods.asked(window.period, now);
+        // A longer one finds what the one before has kept.
+        let kept = self.periods.longest().min(asked.longest());
+        self.cells.retain(|cell| cell.last + kept > now);
+        let known = !self.cells.is_empty() || self.periods.known_until() > now;
+        self.periods = if known { asked } else { Periods::of(window.period) };
         self
+    }
+
+    /// Whether who asks by this window changes for how long anything is kept, and whether all that this window holds has been
+    /// kept until now.
+    pub fn turns(&self, window: Window, now: Micros) -> (bool, bool) {
+        let asked = self.periods.asked(window.period, now);
+        (asked != self.periods, window.period <= self.periods.longest())
     }
 
     pub fn judge(&self, window: Window, now: Micros, cost: u64) -> Judged {
         let Window { max, period } = window;
-        let used: u64 = self.cells.iter().map(|cell| cell.amount).sum();
+        let cells = || self.cells.iter().filter(|cell| cell.last + period > now);
+        let used: u64 = cells().map(|cell| cell.amount).sum();
         let over = over(used, max, cost);
         let mut left = 0;
-        let mut leaves = self.cells.iter().map(|cell| {
+        let mut leaves = cells().map(|cell| {
             left += u128::from(cell.amount);
             (left, cell.last + period - now)
         });
@@ -46,31 +64,51 @@ impl Rolling {
             allowed: over == 0,
             remaining: max.saturating_sub(used).into(),
             retry: retry.filter(|_| cost <= max),
-            reset: Some(self.cells.last().map_or(0, |cell| cell.last + period - now)),
+            reset: Some(self.cells.last().map_or(0, |cell| (cell.last + period).saturating_sub(now))),
         }
     }
 
-    pub fn charge(&mut self, window: Window, now: Micros, cost: u64) {
+    pub fn charge(&mut self, now: Micros, cost: u64) {
         if cost == 0 {
             return;
         }
-        let grain = window.period.div_ceil(CELLS);
+        let grain = self.periods.grain();
         match self.cells.last_mut() {
             Some(cell) if cell.last / grain == now / grain => {
                 *cell = Cell { last: now, amount: cell.amount + cost };
             }
             _ => self.cells.push(Cell { last: now, amount: cost }),
         }
+        // Not sooner, so that a time that was told is true.
+        if self.cells.len() > MAX_CELLS {
+            self.merge(now.saturating_sub(self.periods.shortest()), self.periods.coarse_grain());
+        }
+        if self.cells.len() > MAX_CELLS {
+            self.merge(now, self.periods.coarsest_grain());
+        }
     }
 
-    /// Gives back what was charged at `charged`, if that is in the window still. It is taken from the oldest, which leave
-    /// first: never is less counted than was taken.
+    /// Makes one cell of those of each grain until then.
+    fn merge(&mut self, until: Micros, grain: Micros) {
+        self.cells.dedup_by(|cell, before| {
+            let merges = cell.last <= until && cell.last / grain == before.last / grain;
+            if merges {
+                // What is more than that is too much for anybody.
+                let amount = before.amount.saturating_add(cell.amount).min(MAX_COUNTED);
+                *before = Cell { last: cell.last, amount };
+            }
+            merges
+        });
+    }
+
+    /// Gives back what was charged at `charged`, if that is in the window still. It is taken from the oldest in the window,
+    /// which leave first: never is less counted than was taken, in this window or in another.
     pub fn give_back(&mut self, window: Window, now: Micros, mut cost: u64, charged: Micros) {
         if charged + window.period <= now {
             return;
         }
         self.cells.retain_mut(|cell| {
-            let part = cost.min(cell.amount);
+            let part = if cell.last + window.period > now { cost.min(cell.amount) } else { 0 };
             (cost, cell.amount) = (cost - part, cell.amount - part);
             cell.amount > 0
         });
@@ -81,8 +119,14 @@ impl Rolling {
     }
 
     /// How long the record is needed.
-    pub fn lasts(&self, window: Window, now: Micros) -> Lasts {
-        Lasts::After(self.cells.last().map_or(0, |cell| cell.last + window.period - now))
+    pub fn lasts(&self, now: Micros) -> Lasts {
+        let last = self.cells.last().map_or(0, |cell| cell.last + self.periods.longest());
+        Lasts::After(last.max(self.periods.known_until()).saturating_sub(now))
+    }
+
+    #[cfg(test)]
+    pub fn cells(&self) -> usize {
+        self.cells.len()
     }
 }
 

@@ -7,7 +7,7 @@ use leasehold::slots::Lane;
 use leasehold::store::redis::{RedisStore, Transport};
 use leasehold::store::{LimitStore, StoreLedger};
 use leasehold::{MILLISECOND, Micros, SECOND};
-use leasehold_agreement::{Charging, Embedded, Real, pool_name, seeds};
+use leasehold_agreement::{Charging, Dated, Embedded, Random, Real, pool_name, seeds};
 use leasehold_embedded::EmbeddedRedis;
 use leasehold_servers::{RedisOptions, RedisServer};
 
@@ -152,6 +152,78 @@ fn limits_agree_on_a_real_server() {
     }
     println!("{counts:?} envelopes, takes that were allowed, and refused");
     assert!(counts.iter().all(|count| *count > 300), "too little happened: {counts:?}");
+}
+
+/// One rolling limit that is asked by several periods, so often that its cells are merged, and so much of it that no double
+/// holds it.
+fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) -> [u64; 3] {
+    let mut random = Random::new(seed);
+    let (mut machine, mut counts, mut wall) = (Ledger::default(), [0; 3], 1_700_000_000 * SECOND);
+    let large = seed % 3 == 0;
+    let mut rules: Vec<Rule> = Vec::new();
+    for step in 0..1_500 {
+        if step % 500 == 0 {
+            let periods =
+                [SECOND, 20 * MILLISECOND, 1 + random.below(3 * SECOND), 1 + random.below(SECOND / 30)];
+            let max =
+                |random: &mut Random| if large { 1_000_000_000_000_000 } else { 20 + random.below(4_000) };
+            let count = 2 + random.below(3) as usize;
+            rules = periods
+                .iter()
+                .take(count)
+                .map(|period| Rule::Rolling { max: max(&mut random), period: *period })
+                .collect();
+        }
+        let pass = match random.below(200) {
+            0 => random.below(3 * SECOND),
+            1..4 => random.below(SECOND / 4),
+            _ => random.below(MILLISECOND),
+        };
+        wall += pass;
+        if random.once_in(300) {
+            wall -= random.below(SECOND);
+        }
+        set_wall(wall);
+        let mut requests = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let rule = random.of(&rules);
+            let most = if large && random.once_in(3) { 1_000_000_000_000_000 } else { 12 };
+            let (limit, cost) = (Name::new("a").expect("a name"), random.below(most).into());
+            // Ends of reservations that were made a while ago, or never.
+            let id = u128::from(step / (1 + random.below(4)));
+            let act = match random.below(100) {
+                0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND },
+                10..16 => Act::GiveBack { id },
+                16..20 => Act::Refund,
+                20..26 => Act::Peek,
+                26 if random.once_in(6) => Act::Reset,
+                _ => Act::Take,
+            };
+            requests.push(Request { act, charges: vec![Charge { limit, rule, cost }] });
+        }
+        let envelope = Envelope { requests, ..Envelope::default() };
+        let theirs = perform(transport, &format!("windows:{seed}"), &envelope);
+        let ours = machine.apply(Moment { wall, incarnation: "" }, &envelope);
+        agree(&theirs, &ours, &envelope, step as u32, seed);
+        count(&ours, &mut counts);
+    }
+    counts
+}
+
+#[test]
+fn windows_of_several_periods_agree() {
+    let mut all = [0; 3];
+    for seed in seeds(6) {
+        let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+        let counts = windows(&transport, seed, |wall| transport.redis().set_time(wall));
+        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+    }
+    assert!(all.iter().all(|count| *count > 500), "too little happened: {all:?}");
+    let server = RedisServer::start(RedisOptions::default()).expect("started");
+    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    for seed in seeds(2) {
+        windows(&transport, seed, |wall| transport.set_wall(wall));
+    }
 }
 
 /// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.

@@ -9,3 +9,4 @@ mod model;
 mod properties;
 mod reservations;
 mod scene;
+mod windows;

@@ -135,6 +135,35 @@ impl Changing {
     }
 }
 
+/// A rolling limit, of which whoever asks says the window: all that was taken and not given back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Windows {
+    taken: Vec<(Micros, u64)>,
+}
+
+impl Windows {
+    /// What a window of so long holds that ends now.
+    pub fn hold(&self, now: Micros, period: Micros) -> u128 {
+        sum(&self.taken, (now + 1).saturating_sub(period), now)
+    }
+
+    pub fn take(&mut self, now: Micros, cost: u64) {
+        self.taken.push((now, cost));
+    }
+
+    /// Gives back what was taken at a time, by who counts so long a window.
+    pub fn give_back(&mut self, now: Micros, period: Micros, taken: (Micros, u64)) {
+        let found = self.taken.iter().position(|one| *one == taken);
+        if let Some(at) = found.filter(|_| taken.0 + period > now) {
+            self.taken.swap_remove(at);
+        }
+    }
+
+    pub fn reset(&mut self) {
+        self.taken.clear();
+    }
+}
+
 /// What was taken from one time to another, both included.
 pub(super) fn sum(taken: &[(Micros, u64)], from: Micros, to: Micros) -> u128 {
     taken.iter().filter(|(at, _)| (from..=to).contains(at)).map(|(_, cost)| u128::from(*cost)).sum()

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::model::{Changing, Model, sum};
+use super::model::{Changing, Model, Windows, sum};
 use super::scene::{START, Scene, charge};
 use crate::limits::{Act, Amount, CELLS, MAX_BACKLOG, Rule};
 use crate::{Micros, SECOND};
@@ -141,6 +141,107 @@ proptest! {
             for &(to, _) in model.taken.iter().filter(|(to, _)| *to >= from) {
                 let whole = u128::from(most) * u128::from(period + (to - from));
                 prop_assert!(sum(&model.taken, from, to) * u128::from(period) <= whole);
+            }
+        }
+    }
+
+    // Of two who ask by different periods, as often as those are long, each finds all that both were allowed in its window:
+    // never too much is taken, and too long counts what was at most a grain of its own window.
+    #[test]
+    fn windows_of_two_periods_hold_no_more_than_their_maxima(
+        (max, period) in rates(), steps in steps(), shares in prop::array::uniform2(1..=100u64),
+        whose in prop::collection::vec(any::<bool>(), 60), gives in any::<bool>(), acts in prop::collection::vec(0..6u8, 60),
+    ) {
+        let of = |max, period| Rule::Rolling { max, period };
+        let (brief, least) = (part(period, shares[0], 100, 1).max(1), part(max, shares[1], 100, 1).max(1));
+        let windows = [(max, period), (least, brief)];
+        let (mut scene, mut model, mut reserved) = (Scene::new(), Windows::default(), Vec::new());
+        let mut asked = [START; 2];
+        for (max, period) in windows {
+            prop_assert!(scene.take(of(max, period), u64::from(model.hold(START, 1) == 0)).allowed);
+            if model.hold(START, 1) == 0 {
+                model.take(START, 1);
+            }
+        }
+        for (id, (((pass, cost, odd), short), act)) in (1..).zip(steps.into_iter().zip(whose).zip(acts)) {
+            let pass = (part(period, pass, 1_000, 1) + u64::from(odd)).min(period.saturating_sub(1));
+            for (last, (max, period)) in asked.iter_mut().zip(windows) {
+                if *last + windows[0].1 <= scene.wall + pass {
+                    prop_assert!(scene.take(of(max, period), 0).allowed);
+                    *last = scene.wall;
+                }
+            }
+            scene.pass(pass);
+            let (now, (max, period)) = (scene.wall, windows[usize::from(short)]);
+            let (rule, cost) = (of(max, period), part(max, cost, 100, 1));
+            asked[usize::from(short)] = now;
+            match act {
+                0 if gives && !reserved.is_empty() => {
+                    let (id, at, cost) = reserved.swap_remove(cost as usize % reserved.len());
+                    scene.settle(Act::GiveBack { id }, &[charge("a", rule, cost)]);
+                    model.give_back(now, period, (at, cost));
+                }
+                1 if gives => {
+                    let act = Act::Reserve { id, ttl: 4 * windows[0].1 };
+                    if scene.judge(act, &[charge("a", rule, cost)]).allowed {
+                        reserved.push((id, now, cost));
+                        model.take(now, cost);
+                        prop_assert!(cost == 0 || model.hold(now, period) <= max.into());
+                    }
+                }
+                _ => {
+                    let verdict = scene.take(rule, cost);
+                    if verdict.allowed {
+                        model.take(now, cost);
+                        prop_assert!(cost == 0 || model.hold(now, period) <= max.into());
+                    } else if cost <= max {
+                        let longer = period + period.div_ceil(CELLS);
+                        prop_assert!(gives || model.hold(now, longer) + u128::from(cost) > max.into());
+                        let retry = verdict.retry_after.unwrap_or_default();
+                        prop_assert!(scene.clone().pass(retry).take(rule, cost).allowed);
+                        prop_assert!(!scene.clone().pass(retry - 1).take(rule, cost).allowed);
+                    }
+                }
+            }
+        }
+    }
+
+    // Whatever periods are asked with, however seldom: each finds what both were allowed in the shortest window at least, of
+    // which nothing is given back that is not in it.
+    #[test]
+    fn a_window_of_any_period_holds_what_the_shortest_does(
+        (max, period) in rates(), steps in steps(), shares in prop::collection::vec((1..=100u64, 1..=100u64), 1..5),
+        whose in prop::collection::vec(any::<prop::sample::Index>(), 60), acts in prop::collection::vec(0..40u8, 60),
+    ) {
+        let window = |(long, high): &(u64, u64)| (part(max, *high, 100, 1).max(1), part(period, *long, 100, 1).max(1));
+        let windows: Vec<(u64, Micros)> = shares.iter().map(window).collect();
+        let shortest = windows.iter().map(|(_, period)| *period).min().unwrap_or_default();
+        let (mut scene, mut model, mut reserved) = (Scene::new(), Windows::default(), Vec::new());
+        for (at, (((pass, cost, odd), whose), act)) in steps.into_iter().zip(whose).zip(acts).enumerate() {
+            scene.pass(part(period, pass, 1_000, 1) + u64::from(odd));
+            let (now, &(max, period)) = (scene.wall, whose.get(&windows));
+            let (rule, cost) = (Rule::Rolling { max, period }, part(max, cost, 100, 1));
+            let charges = [charge("a", rule, cost)];
+            let (id, ttl) = (at as u128 + 1, 100 * period);
+            match act {
+                0 => {
+                    scene.judge(Act::Reset, &charges);
+                    model.reset();
+                }
+                1..10 if !reserved.is_empty() => {
+                    let (id, at, cost) = reserved.swap_remove(cost as usize % reserved.len());
+                    scene.settle(Act::GiveBack { id }, &[charge("a", rule, cost)]);
+                    model.give_back(now, period, (at, cost));
+                }
+                _ => {
+                    let reserves = act < 20;
+                    let act = if reserves { Act::Reserve { id, ttl } } else { Act::Take };
+                    if scene.judge(act, &charges).allowed {
+                        model.take(now, cost);
+                        prop_assert!(cost == 0 || model.hold(now, shortest) <= max.into());
+                        reserved.extend(reserves.then_some((id, now, cost)));
+                    }
+                }
             }
         }
     }

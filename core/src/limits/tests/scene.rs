@@ -61,6 +61,11 @@ impl Scene {
         self.judge(Act::Peek, &[charge("a", rule, 0)]).remaining.saturating_u64()
     }
 
+    /// How many cells are kept of the rolling limit `a`.
+    pub fn cells(&self) -> usize {
+        self.ledger.cells(&Name::new("a").unwrap())
+    }
+
     /// What is kept, some time later, of limits of which nothing is used.
     pub fn size_when_forgotten(&mut self) -> (usize, usize) {
         let rule = Rule::Refill { max: 1, period: SECOND };

@@ -20,7 +20,7 @@ pub const LIMITS_SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.l
 /// The name that Redis gives it.
 pub(super) const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/limits.sha1"));
 /// The schema of keys and words; a script refuses any other.
-const SCHEMA: &str = "2";
+const SCHEMA: &str = "3";
 
 /// Limits of one scope in Redis.
 #[derive(Debug)]

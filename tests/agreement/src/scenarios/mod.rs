@@ -12,6 +12,7 @@ mod scenario;
 mod server;
 mod tally;
 mod tokens;
+mod windows;
 
 pub use purse::Purse;
 pub use scenario::Scenario;
@@ -53,6 +54,7 @@ pub fn of_limits() -> Vec<Tally> {
         limits::rates_below_a_millisecond(),
         limits::bursts(),
         limits::rolling(),
+        windows::windows(),
         limits::lifetime(),
         limits::budgets(),
         limits::each(),

@@ -15,17 +15,19 @@
 -- A lone take is what most envelopes are: all records are read by one command, what one kind needs stands in its own
 -- branch, and no function is made that is not called. See also the pool's script.
 
-local SCHEMA = '2'
+local SCHEMA = '3'
 local LANE_GRACE, EXACT, MAX_BACKLOG = 60000000, 9007199254740992, 1125899906842624
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
 -- is then needed, whether it is to be written, where its key stands, and the reservation that began its epoch, if there is
 -- one. What is needed for ever lasts `false`, and what is written for its clock only `kept`: as long as before. TURNS says
--- that another rule refills what is used from now on, even if nothing is allowed.
+-- that what is used is kept by another rule from now on, even if nothing is allowed.
 local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
 local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
 local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 17, 18, 19, 20, 21, 22
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
+-- Of a rolling window, each with its time.
+local MAX_CELLS = 256
 local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
@@ -149,7 +151,13 @@ while cursor <= words do
             if #value % 8 > 0 then value, epoch = string.sub(value, 1, -34), string.sub(value, -32) end
             c = { struct.unpack('<' .. string.rep('d', #value / 8), value) }
             a, b = c[1], c[2]
-            c = { unpack(c, 3, #c - 1) }
+            local behind = 3
+            if kind == 'w' then
+              -- The longest period; below zero if there are several: the shortest, and the round.
+              d, behind = c[3], 4
+              if d < 0 then d, e, behind = -d, { unpack(c, 4, 7) }, 8 end
+            end
+            c = { unpack(c, behind, #c - 1) }
           end
         end
         if r then

@@ -33,7 +33,7 @@
     end
   end
 
-  -- All are charged, or none; one that refuses is written if another rule refills it from now on.
+  -- All are charged, or none; one that refuses is written if it is kept by another rule from now on.
   if what ~= 'peek' then
     local whole = answer or bound_allowed
     for k = 1, changes do
@@ -100,8 +100,16 @@ for k = 1, #written do
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if r[EPOCH] or r[FIFTH] ~= '' then packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH] end
     else
-      local cells = r[FIRST]
-      packed = struct.pack('<dd' .. string.rep('d', #cells), r[LAST], r[SHIFT], unpack(cells))
+      local cells, round = r[FIRST], r[THIRD]
+      local tail = string.rep('d', #cells)
+      if kind == 'f' then
+        packed = struct.pack('<dd' .. tail, r[LAST], r[SHIFT], unpack(cells))
+      elseif round == 0 then
+        packed = struct.pack('<ddd' .. tail, r[LAST], r[SHIFT], r[SECOND], unpack(cells))
+      else
+        packed = struct.pack('<ddddddd', r[LAST], r[SHIFT], -r[SECOND], unpack(round))
+        packed = packed .. struct.pack('<' .. tail, unpack(cells))
+      end
       if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
     end
     if lasts == 'kept' then
