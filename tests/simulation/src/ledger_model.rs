@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::births::{Births, REMEMBERED};
+use crate::cells::Cells;
 use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Word};
 use crate::checker::Breach;
 
@@ -45,8 +46,8 @@ enum Used {
     /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, and by which it was
     /// refilled fastest.
     Parts { period: u64, max: u128, parts: u128, fastest: u128 },
-    /// What was taken within one grain of a window, and the last time at which it was.
-    Cells(Vec<(u64, u128)>),
+    /// Of a rolling window.
+    Cells(Cells),
     /// All that was ever taken, or in a period.
     Money(Births),
     /// What is in flight, until when.
@@ -72,6 +73,9 @@ type Part = ((Kind, String), Option<(u64, u128)>);
 struct Sight {
     now: u64,
     used: Used,
+    /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
+    turned: bool,
+    unknown: bool,
 }
 
 impl LedgerModel {
@@ -137,11 +141,11 @@ impl LedgerModel {
             Action::Settle { id, back } => self.settle(wall, id, *back, deed),
             Action::Reset => {
                 for cost in costs {
-                    if let Some(Sight { now, used: Used::Money(mut births) }) =
+                    if let Some(Sight { now, used: Used::Money(mut births), .. }) =
                         self.sights(wall, std::slice::from_ref(cost)).pop()
                     {
                         births.reset();
-                        let sight = Sight { now, used: Used::Money(births) };
+                        let sight = Sight { used: Used::Money(births), ..Sight::at(now) };
                         self.write(wall, std::slice::from_ref(cost), vec![sight]);
                     } else {
                         self.records.remove(&key(cost));
@@ -171,13 +175,14 @@ impl LedgerModel {
     fn take(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
         let costs = &deed.costs;
         let mut sights = self.sights(wall, costs);
-        let allowed = sights.iter().zip(costs).all(|(sight, cost)| sight.used.allows(cost, cost.cost));
+        let allowed =
+            sights.iter().zip(costs).all(|(sight, cost)| sight.used.allows(cost, sight.now, cost.cost));
         if !allowed || deed.act == Action::Peek {
             judged(costs, &sights, &deed.word)?;
-            // A take by another maximum is refilled by that from now on, also if that is why it is refused.
+            // A take by another rule is kept by that from now on, also if that is why it is refused.
             let all = sights.into_iter().zip(costs).filter(|_| deed.act != Action::Peek);
-            for (sight, cost) in all.filter(|(sight, cost)| !sight.used.allows(cost, cost.cost)) {
-                if self.records.get(&key(cost)).is_some_and(|record| record.used.is_of_another(cost)) {
+            for (sight, cost) in all.filter(|(sight, cost)| !sight.used.allows(cost, sight.now, cost.cost)) {
+                if sight.turned {
                     self.write(wall, std::slice::from_ref(cost), vec![sight]);
                 }
             }
@@ -232,7 +237,7 @@ impl LedgerModel {
                 let known = part.filter(|_| !self.elsewhere.contains(&key(cost)));
                 // What ended with its period, and what was found to be nothing, is forgotten by now.
                 let known = known.filter(|_| self.is_reserved(id, cost));
-                if let Some((mark, amount)) = known {
+                if let Some((mark, amount)) = known.filter(|_| sights.iter().all(|sight| !sight.unknown)) {
                     sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
                 }
                 self.write(wall, costs, sights);
@@ -263,9 +268,12 @@ impl LedgerModel {
                     record.shift = now - wall;
                 }
                 moved = record.server != self.server;
-                Sight { now, used: record.used.at(cost, now, now - record.last) }
+                let used = record.used.at(cost, now, now - record.last);
+                let unknown =
+                    matches!(&record.used, Used::Cells(cells) if cells.is_shorter_than(cost.period));
+                Sight { now, used, turned: record.used.is_of_another(cost, now), unknown }
             }
-            None => Sight { now: wall, used: Used::new(cost.kind).at(cost, wall, 0) },
+            None => Sight { used: Used::new(cost.kind).at(cost, wall, 0), ..Sight::at(wall) },
         };
         let Used::Money(births) = &mut sight.used else { return sight };
         if births.used() == 0 {
@@ -281,7 +289,7 @@ impl LedgerModel {
                 self.forget(&limit);
             }
             if changed {
-                let again = Sight { now: sight.now, used: sight.used.clone() };
+                let again = Sight { used: sight.used.clone(), ..Sight::at(sight.now) };
                 self.write(wall, std::slice::from_ref(cost), vec![again]);
             }
         }
@@ -294,7 +302,10 @@ impl LedgerModel {
     }
 
     fn write(&mut self, wall: u64, costs: &[Cost], sights: Vec<Sight>) {
-        for (Sight { now, used }, cost) in sights.into_iter().zip(costs) {
+        for (Sight { now, used, unknown, .. }, cost) in sights.into_iter().zip(costs) {
+            if unknown {
+                self.forget(&key(cost));
+            }
             let lasts = match &used {
                 Used::Money(births) if births.is_blank() => Some(0),
                 // That nothing is used of it.
@@ -308,6 +319,7 @@ impl LedgerModel {
                 {
                     Some(*period)
                 }
+                Used::Cells(cells) => Some(cells.lasts(now)),
                 used => used.empty_after(cost, now),
             };
             if lasts == Some(0) {
@@ -331,20 +343,17 @@ impl Record {
 }
 
 impl Sight {
+    /// Of a limit of which nothing is kept.
+    fn at(now: u64) -> Self {
+        Sight { now, used: Used::Nothing, turned: false, unknown: false }
+    }
+
     fn charge(&mut self, of: &Cost, ttl: u64) {
         let (now, cost) = (self.now, of.cost);
         match &mut self.used {
             Used::Parts { parts, period, .. } => *parts += cost * u128::from(*period),
             Used::Cells(_) | Used::Flights(_) if cost == 0 => {}
-            Used::Cells(cells) => {
-                let grain = of.period.div_ceil(32);
-                match cells.last_mut() {
-                    Some((last, amount)) if *last / grain == now / grain => {
-                        (*last, *amount) = (now, *amount + cost)
-                    }
-                    _ => cells.push((now, cost)),
-                }
-            }
+            Used::Cells(cells) => cells.charge(now, cost),
             Used::Money(births) => births.charge(cost),
             Used::Flights(flights) => flights.push((now + ttl, cost)),
             Used::Nothing => {}
@@ -361,15 +370,7 @@ impl Sight {
             Used::Parts { parts, fastest, .. } => {
                 *parts = parts.saturating_sub((amount * period).saturating_sub(since * *fastest));
             }
-            // From the oldest, which leave first.
-            Used::Cells(cells) if since < period => {
-                let mut left = amount;
-                for (_, amount) in cells.iter_mut() {
-                    let part = left.min(*amount);
-                    (left, *amount) = (left - part, *amount - part);
-                }
-                cells.retain(|(_, amount)| *amount > 0);
-            }
+            Used::Cells(cells) if since < period => cells.give_back(of.period, now, amount),
             Used::Money(births) => births.give_back(amount),
             Used::Flights(flights) => {
                 let landed = flights.iter().position(|&flight| Some(flight.0) == mark && flight.1 == amount);
@@ -384,7 +385,7 @@ impl Used {
     fn new(kind: Kind) -> Self {
         match kind {
             Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, fastest: 0 },
-            Kind::Rolling => Used::Cells(Vec::new()),
+            Kind::Rolling => Used::Cells(Cells::default()),
             Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
             Kind::InFlight => Used::Flights(Vec::new()),
             Kind::Each => Used::Nothing,
@@ -395,16 +396,13 @@ impl Used {
     fn at(&self, rule: &Cost, now: u64, elapsed: u64) -> Used {
         let (max, elapsed) = (rule.max, u128::from(elapsed));
         match self.clone() {
-            // The seed's equation: until a maximum is asked with by the one before. No period changes in a world.
+            // The seed's equation: until a maximum is asked with by the one before. No period of theirs changes in a world.
             Used::Parts { max: before, parts, fastest, .. } => {
                 let left = parts.saturating_sub(elapsed * before);
                 let fastest = if left == 0 { max } else { fastest.max(max) };
                 Used::Parts { period: rule.period, max, parts: left, fastest }
             }
-            Used::Cells(mut cells) => {
-                cells.retain(|(last, _)| last + rule.period > now);
-                Used::Cells(cells)
-            }
+            Used::Cells(cells) => Used::Cells(cells.at(rule.period, now)),
             Used::Money(births) if rule.kind == Kind::Budget && now >= births.ends => {
                 let ends = (now - rule.extra) / rule.period * rule.period + rule.period + rule.extra;
                 Used::Money(Births::of_period(ends))
@@ -418,34 +416,40 @@ impl Used {
     }
 
     /// The whole that is taken of what can be.
-    fn remaining(&self, rule: &Cost) -> u128 {
+    fn remaining(&self, rule: &Cost, now: u64) -> u128 {
         let period = u128::from(rule.period);
         let sum = |items: &[(u64, u128)]| items.iter().map(|(_, amount)| amount).sum::<u128>();
         match self {
             Used::Parts { parts, .. } => rule.most().saturating_sub(parts.div_ceil(period)),
-            Used::Cells(items) | Used::Flights(items) => rule.max.saturating_sub(sum(items)),
+            Used::Cells(cells) => rule.max.saturating_sub(cells.sum(rule.period, now)),
+            Used::Flights(items) => rule.max.saturating_sub(sum(items)),
             Used::Money(births) => rule.max.saturating_sub(births.used()),
             Used::Nothing => rule.max,
         }
     }
 
     /// Nothing always fits.
-    fn allows(&self, rule: &Cost, cost: u128) -> bool {
-        cost == 0 || cost <= self.remaining(rule)
+    fn allows(&self, rule: &Cost, now: u64, cost: u128) -> bool {
+        cost == 0 || cost <= self.remaining(rule, now)
     }
 
     fn is_empty(&self) -> bool {
         match self {
             Used::Parts { parts, .. } => *parts == 0,
-            Used::Cells(items) | Used::Flights(items) => items.is_empty(),
+            Used::Cells(cells) => cells.is_empty(),
+            Used::Flights(items) => items.is_empty(),
             Used::Money(births) => births.used() == 0,
             Used::Nothing => true,
         }
     }
 
-    /// Whether something is kept by another maximum.
-    fn is_of_another(&self, rule: &Cost) -> bool {
-        matches!(self, Used::Parts { max, parts, .. } if *max != rule.max && *parts > 0)
+    /// Whether something is kept by another rule.
+    fn is_of_another(&self, rule: &Cost, now: u64) -> bool {
+        match self {
+            Used::Parts { max, parts, .. } => *max != rule.max && *parts > 0,
+            Used::Cells(cells) => cells.turns(rule.period, now),
+            _ => false,
+        }
     }
 
     /// How long until nothing is used, if ever.
@@ -454,7 +458,7 @@ impl Used {
             _ if self.is_empty() => Some(0),
             Used::Money(Births { ends: 0, .. }) => None,
             Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
-            Used::Cells(cells) => cells.iter().map(|(last, _)| last + rule.period - now).max(),
+            Used::Cells(cells) => Some(cells.empty_after(rule.period, now)),
             Used::Flights(flights) => flights.iter().map(|(until, _)| until - now).max(),
             Used::Money(births) => Some(births.ends - now),
             Used::Nothing => Some(0),
@@ -468,7 +472,7 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
         return Err(Breach::new("M1", format!("{costs:?} was answered with {word:?}")));
     };
     let fits: Vec<bool> =
-        sights.iter().zip(costs).map(|(sight, cost)| sight.used.allows(cost, cost.cost)).collect();
+        sights.iter().zip(costs).map(|(sight, cost)| sight.used.allows(cost, sight.now, cost.cost)).collect();
     let due = fits.iter().all(|fits| *fits);
     let (Some(sight), Some(cost)) = (sights.get(*binding), costs.get(*binding)) else {
         return Err(Breach::new("M1", format!("no cost {binding} among {costs:?}")));
@@ -483,11 +487,11 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
             tell(if due { "refused what fits" } else { "allowed what does not fit" }),
         ));
     }
-    if *remaining != sight.used.remaining(cost) {
-        return Err(Breach::new("M1", tell(&format!("{} remains", sight.used.remaining(cost)))));
+    if *remaining != sight.used.remaining(cost, sight.now) {
+        return Err(Breach::new("M1", tell(&format!("{} remains", sight.used.remaining(cost, sight.now)))));
     }
     // Of those that allow the one of which least remains, of those that refuse the one that does so longest.
-    let least = || sights.iter().zip(costs).map(|(sight, cost)| sight.used.remaining(cost)).min();
+    let least = || sights.iter().zip(costs).map(|(sight, cost)| sight.used.remaining(cost, sight.now)).min();
     if due && least() != Some(*remaining) || !due && fits[*binding] {
         return Err(Breach::new("M1", tell("another binds")));
     }
@@ -508,7 +512,7 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
         match &used {
             // Of what is in flight, when the first ends that is not given back.
             Used::Flights(flights) => matches!(&sight.used, Used::Flights(all) if flights.len() < all.len()),
-            _ => used.allows(cost, cost.cost),
+            _ => used.allows(cost, sight.now + time, cost.cost),
         }
     };
     let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), retry - 1);

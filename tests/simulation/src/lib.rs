@@ -7,6 +7,7 @@
 pub mod ballots;
 pub mod births;
 pub mod bundles;
+pub mod cells;
 pub mod census;
 pub mod chain;
 pub mod charges;

@@ -225,7 +225,10 @@ impl<S: LimitStore> Member<S> {
 
     fn limit(&self, plan: &LimitPlan) -> (SimLimit, u128) {
         let max = plan.max(self.site.world.now());
-        (self.handle.limit(&plan.name, &plan.options(max)).expect("options that are right"), max)
+        (
+            self.handle.limit(&plan.name, &plan.options(max, self.process)).expect("options that are right"),
+            max,
+        )
     }
 
     /// These limits as one, with costs, and with the tag of a call behind or before them.
@@ -259,7 +262,8 @@ impl<S: LimitStore> Member<S> {
             LimitKind::InFlight => Kind::InFlight,
         };
         let max = plan.max(self.site.world.now());
-        Cost { limit: plan.name.clone(), kind, max, period: plan.period, extra: plan.extra, cost }
+        let period = plan.period(self.process);
+        Cost { limit: plan.name.clone(), kind, max, period, extra: plan.extra, cost }
     }
 
     /// So much as is often allowed, or exactly what is left, or one more.
@@ -331,7 +335,7 @@ pub fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
             let mut failure = None;
             for plan in &shared.plan.limits {
                 let max = plan.max(shared.world.now());
-                let peeked = match handle.limit(&plan.name, &plan.options(max)) {
+                let peeked = match handle.limit(&plan.name, &plan.options(max, process)) {
                     Ok(limit) => limit.peek(1u64).await,
                     Err(error) => Err(error),
                 };
@@ -349,7 +353,7 @@ pub fn audit<S: LimitStore>(site: &Arc<Site<S>>) {
     site.world.spawn(process, async move {
         let handle = open(&shared, process);
         for plan in &shared.plan.limits {
-            let failure = try_out(&shared, &handle, plan).await.err();
+            let failure = try_out(&shared, process, &handle, plan).await.err();
             audited(&shared, process, plan.name.clone(), failure);
         }
     });
@@ -357,12 +361,13 @@ pub fn audit<S: LimitStore>(site: &Arc<Site<S>>) {
 
 async fn try_out<S: LimitStore>(
     site: &Arc<Site<S>>,
+    process: ProcessId,
     handle: &SimHandle<S>,
     plan: &LimitPlan,
 ) -> Result<(), String> {
     let told = |error: Error| error.to_string();
     let max = plan.max(site.world.now());
-    let limit = handle.limit(&plan.name, &plan.options(max)).map_err(told)?;
+    let limit = handle.limit(&plan.name, &plan.options(max, process)).map_err(told)?;
     // What was used for good does not come back.
     let cost = match plan.kind {
         LimitKind::Lifetime => 0,

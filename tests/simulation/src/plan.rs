@@ -9,6 +9,7 @@ use crate::chain::{LONGEST_FLIGHT, LONGEST_LAG};
 use crate::network::Odds;
 use crate::rng::Rng;
 use crate::selections::LAG;
+use crate::world::ProcessId;
 
 const SECOND: u64 = 1_000_000;
 
@@ -99,8 +100,8 @@ pub struct LimitPlan {
     pub maxes: Vec<u128>,
     /// How long each of them is so.
     pub term: u64,
-    /// Its period; 0 if it has none.
-    pub period: u64,
+    /// Its period, as one process says after the other; 0 if it has none.
+    pub periods: Vec<u64>,
     /// The most at once, or when the periods begin.
     pub extra: u64,
     /// Whether an outage leaves it open.
@@ -135,12 +136,16 @@ impl LimitPlan {
             _ => 0,
         };
         let term = rng.between(3 * SECOND, 20 * SECOND);
+        let mut periods = vec![period];
+        while kind == Rolling && periods.len() < 3 && rng.in_thousand(500) {
+            periods.push(rng.spread(period / 30, period));
+        }
         LimitPlan {
             name: format!("limit-{at}"),
             kind,
             maxes,
             term,
-            period,
+            periods,
             extra,
             open: rng.in_thousand(300),
         }
@@ -151,9 +156,14 @@ impl LimitPlan {
         self.maxes[(now / self.term) as usize % self.maxes.len()]
     }
 
-    /// The options with which it is opened.
-    pub fn options(&self, max: u128) -> LimitOptions {
-        let options = LimitOptions::new(max, self.period).kind(self.kind);
+    /// The period that a process says.
+    pub fn period(&self, process: ProcessId) -> u64 {
+        self.periods[process % self.periods.len()]
+    }
+
+    /// The options with which a process opens it.
+    pub fn options(&self, max: u128, process: ProcessId) -> LimitOptions {
+        let options = LimitOptions::new(max, self.period(process)).kind(self.kind);
         let outage = if self.open { Outage::Open } else { Outage::Closed };
         let burst = (self.kind == LimitKind::Gcra).then_some(self.extra);
         let offset = if self.kind == LimitKind::Budget { self.extra } else { 0 };

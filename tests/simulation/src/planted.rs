@@ -291,7 +291,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 28] = [
+pub const OF_LIMITS: [Planted; 31] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -358,6 +358,18 @@ pub const OF_LIMITS: [Planted; 28] = [
     Planted {
         name: "window shorter by one cell",
         fault: Limits(&[("if time + span > now then", "if time + span - floor(span / 32) > now then")]),
+    },
+    Planted {
+        name: "shorter window drops what a longer one counts",
+        fault: Limits(&[("if time + span > now then", "if time + math.min(span, period) > now then")]),
+    },
+    Planted {
+        name: "given back from what another window counts",
+        fault: Limits(&[("elseif back > 0 and time > since then", "elseif back > 0 then")]),
+    },
+    Planted {
+        name: "given back what a shorter window has dropped",
+        fault: Limits(&[("if period > span then", "if false then")]),
     },
     Planted {
         name: "cell of a window counts from its first take",

@@ -66,10 +66,12 @@ impl Windows {
         self.losses.push(at);
     }
 
-    /// The limit was asked for by this rule: whoever asks by a lower one, no more is allowed than by the highest.
+    /// The limit was asked for by this rule: whoever asks by a lower one, no more is allowed than by the highest, and in the
+    /// shortest window no more than in any.
     pub fn asked(&mut self, cost: &Cost) {
         let rule = self.limit(cost).rule.get_or_insert_with(|| cost.clone());
         rule.max = rule.max.max(cost.max);
+        rule.period = rule.period.min(cost.period);
     }
 
     /// The limit was reset.
@@ -85,9 +87,8 @@ impl Windows {
     /// A caller was allowed this, at some time from `from` to `to`.
     pub fn allowed(&mut self, from: Instant, to: Instant, cost: &Cost) {
         if cost.kind != Kind::Each && cost.cost > 0 {
+            self.asked(cost);
             let limit = self.limit(cost);
-            let rule = limit.rule.get_or_insert_with(|| cost.clone());
-            rule.max = rule.max.max(cost.max);
             limit.spans.push(Span { from, to, cost: cost.cost });
         }
     }
