@@ -37,6 +37,12 @@ pub enum Rule {
     },
     /// At most `max` in any window of a period's length. A share of the window is its grain: what was used counts for
     /// that much longer at most.
+    ///
+    /// A change leaves what is used, and each who asks counts its own window of what all were allowed: what any of them still
+    /// counts is kept, for as long as somebody asks by its period at least once in its length, also if the take is refused. A
+    /// period that is longer than those before finds what was kept until then, and what was reserved before gives nothing back.
+    /// So does any period where only one was asked with until nothing was used any more: that is as if never asked.
+    /// Of two periods each counts by its own grain; of more, those between may by that of the longest.
     Rolling {
         /// The most in a window.
         max: u64,

@@ -159,7 +159,7 @@ fn limits_agree_on_a_real_server() {
 fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) -> [u64; 3] {
     let mut random = Random::new(seed);
     let (mut machine, mut counts, mut wall) = (Ledger::default(), [0; 3], 1_700_000_000 * SECOND);
-    let large = seed % 3 == 0;
+    let large = seed.is_multiple_of(3);
     let mut rules: Vec<Rule> = Vec::new();
     for step in 0..1_500 {
         if step % 500 == 0 {
