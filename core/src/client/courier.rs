@@ -245,9 +245,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();
-                let parcels = state.take_batch(now);
+                let halves = state.halves();
+                let parcels = if halves { state.take_half(now) } else { state.take_batch(now) };
                 state.lanes.set_out(lane, parcels.len(), now);
-                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
+                let another = match state.queue.is_empty() {
+                    true => None,
+                    false if halves => state.lanes.another(),
+                    false => state.lane_for_more(now),
+                };
                 (parcels, another)
             };
             if parcels.is_empty() {
@@ -432,6 +437,29 @@ impl State {
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
         self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
+    }
+
+    /// Whether what waits is to set out by halves. Only claims and releases, which may overtake each other.
+    fn halves(&self) -> bool {
+        let exchanges =
+            |parcel: &Parcel| matches!(parcel.request, Request::Claim(_) | Request::Release { .. });
+        self.lanes.halves(self.queue.len(), self.trouble.is_some()) && self.queue.iter().all(exchanges)
+    }
+
+    /// Every other claim and every other release: what one half gives back it can claim.
+    fn take_half(&mut self, now: Micros) -> Vec<Parcel> {
+        let (mut claims, mut releases) = (0, 0);
+        let (half, rest): (VecDeque<_>, _) =
+            std::mem::take(&mut self.queue).into_iter().partition(|parcel| {
+                let count =
+                    if matches!(parcel.request, Request::Claim(_)) { &mut claims } else { &mut releases };
+                *count += 1;
+                *count % 2 == 1
+            });
+        self.queue = half;
+        let batch = self.take_batch(now);
+        self.queue = rest;
+        batch
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {

@@ -1,5 +1,7 @@
 //! The lanes of one client to one store: which envelope sets out when.
 
+use std::ops::Range;
+
 use crate::Micros;
 
 /// The most envelopes under way at once.
@@ -8,6 +10,8 @@ const MOST: usize = 8;
 /// near server and this process work at the same time on few large ones, a far server on several. Both quadruple with
 /// every envelope that is under way.
 const PATIENCE: Micros = 300;
+/// Fewer are not worth two envelopes, and more fill them anyway.
+const FEW: Range<usize> = 8..32;
 
 /// Numbered lanes, in each of which one envelope at a time is under way. So many requests that wait are a crowd.
 #[derive(Debug, Default)]
@@ -52,6 +56,20 @@ impl<const CROWD: usize> Lanes<CROWD> {
                 return None;
             }
         }
+        self.another()
+    }
+
+    /// Whether of so many that wait a lane is to take half only, and the others to set out in [`Self::another`] at once. So
+    /// it is with a few where nothing is under way: then the server works on one half while this process does on the other.
+    /// Else both would wait for each other by turns.
+    pub fn halves(&self, waiting: usize, troubled: bool) -> bool {
+        let alone = || !self.lanes.iter().any(|lane| matches!(lane.course, Course::Away(_)));
+        // There is one thread in wasm, and no room for this.
+        !cfg!(target_family = "wasm") && !troubled && FEW.contains(&waiting) && alone()
+    }
+
+    /// A lane that rests, which is to load.
+    pub fn another(&mut self) -> Option<u16> {
         let at = match self.lanes.iter().position(|lane| lane.course == Course::Rests) {
             Some(at) => at,
             None if self.lanes.len() < MOST => {
@@ -122,6 +140,18 @@ mod tests {
         lanes.set_out(1, 32, 0);
         lanes.load(0);
         assert_eq!(lanes.for_more(100, 10 * PATIENCE, false), None, "its answer has come");
+    }
+
+    #[test]
+    fn a_few_that_wait_alone_set_out_by_halves() {
+        let mut lanes = Four::default();
+        assert_eq!(lanes.for_more(20, 0, false), Some(0));
+        assert!(lanes.halves(8, false) && lanes.halves(31, false));
+        assert!(!lanes.halves(7, false) && !lanes.halves(32, false));
+        assert!(!lanes.halves(20, true), "in times of trouble");
+        lanes.set_out(0, 10, 0);
+        assert_eq!(lanes.another(), Some(1));
+        assert!(!lanes.halves(10, false), "the other half");
     }
 
     #[test]
