@@ -255,10 +255,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 };
                 (parcels, another)
             };
+            self.start(another);
             if parcels.is_empty() {
                 return;
             }
-            self.start(another);
             self.deliver(lane, parcels).await;
         }
     }
@@ -543,4 +543,38 @@ pub(super) fn unavailable(cause: &str) -> Error {
             "the store cannot be used: {cause}; nothing is held by this call, try again when the store is back"
         ),
     )
+}
+
+#[cfg(all(test, feature = "tokio"))]
+mod tests {
+    use super::*;
+    use crate::client::TokioRuntime;
+    use crate::id::{Name, PoolName, SlotId};
+    use crate::slots::{Choice, Claim, SlotSpec, Strategy};
+    use crate::store::{MemoryStore, Store};
+
+    // One half was wanted by nobody any more, and the lane that was to take the other never set out: nor did anything else.
+    #[tokio::test]
+    async fn a_half_that_nobody_wants_holds_up_no_other() {
+        let name = |text| Name::new(text).unwrap();
+        let pool = PoolName { namespace: name("test"), pool: name("halves") };
+        let pool = MemoryStore::new(TokioRuntime::store_clock()).pool(&pool);
+        let slots =
+            (0..16).map(|number| SlotSpec { slot: SlotId::new(&format!("s{number}")).unwrap(), weight: 1 });
+        pool.perform_now(0, &Request::Define { slots: slots.collect(), longest: SECOND, doubt_rest: 0 });
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let courier = Courier::new(pool, runtime, SECOND, Vec::new(), Arc::default());
+        for gone in 0..2 {
+            let claim = |holder| {
+                let choice = Choice::Any { strategy: Strategy::Random, least: 1, most: 1 };
+                courier.submit(Request::Claim(Claim::new(choice, holder, SECOND)), 0)
+            };
+            let all: Vec<_> = (1..=16).map(claim).enumerate().collect();
+            let wanted = all.into_iter().filter(|(at, _)| at % 2 != gone).map(|(_, delivery)| delivery);
+            for delivery in wanted.collect::<Vec<_>>() {
+                let delivered = tokio::time::timeout(std::time::Duration::from_secs(10), delivery).await;
+                assert!(matches!(delivered.expect("in time").unwrap().take(), Reply::Granted(_)));
+            }
+        }
+    }
 }
