@@ -250,7 +250,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 state.lanes.set_out(lane, parcels.len(), now);
                 let another = match state.queue.is_empty() {
                     true => None,
-                    false if halves => state.lanes.another(),
+                    false if halves => state.lanes.another(now),
                     false => state.lane_for_more(now),
                 };
                 (parcels, another)
@@ -396,7 +396,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
-        self.lock().lanes.load(lane);
+        self.lock().lanes.load(lane, self.runtime.now());
         self.room.hear(Some(&performed.calls));
         for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
             let refund = Box::new(Arc::downgrade(self));

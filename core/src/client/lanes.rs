@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Micros;
+use crate::{Micros, SECOND};
 
 /// The most envelopes under way at once.
 const MOST: usize = 8;
@@ -10,6 +10,8 @@ const MOST: usize = 8;
 /// near server and this process work at the same time on few large ones, a far server on several. Both quadruple with
 /// every envelope that is under way.
 const PATIENCE: Micros = 300;
+/// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
+const LOADING: Micros = SECOND / 10;
 /// Fewer are not worth two envelopes, and more fill them anyway.
 const FEW: Range<usize> = 8..32;
 
@@ -30,8 +32,8 @@ struct Lane {
 enum Course {
     #[default]
     Rests,
-    /// It takes what waits as soon as those who are about to ask have done so.
-    Loads,
+    /// Since then it is to take what waits, as soon as those who are about to ask have done so.
+    Loads(Micros),
     /// Its envelope was sent then.
     Away(Micros),
 }
@@ -45,7 +47,8 @@ impl<const CROWD: usize> Lanes<CROWD> {
             match lane.course {
                 Course::Rests => {}
                 // Whose answer has just come, or who sets out now: another would leave with a part of what it takes.
-                Course::Loads => return None,
+                Course::Loads(since) if now < since + LOADING => return None,
+                Course::Loads(_) => {}
                 Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
             }
         }
@@ -56,7 +59,7 @@ impl<const CROWD: usize> Lanes<CROWD> {
                 return None;
             }
         }
-        self.another()
+        self.another(now)
     }
 
     /// Whether of so many that wait a lane is to take half only, and the others to set out in [`Self::another`] at once. So
@@ -69,7 +72,7 @@ impl<const CROWD: usize> Lanes<CROWD> {
     }
 
     /// A lane that rests, which is to load.
-    pub fn another(&mut self) -> Option<u16> {
+    pub fn another(&mut self, now: Micros) -> Option<u16> {
         let at = match self.lanes.iter().position(|lane| lane.course == Course::Rests) {
             Some(at) => at,
             None if self.lanes.len() < MOST => {
@@ -78,13 +81,13 @@ impl<const CROWD: usize> Lanes<CROWD> {
             }
             None => return None,
         };
-        self.load(at as u16);
+        self.load(at as u16, now);
         Some(at as u16)
     }
 
     /// Its answer has come: it takes what is asked for from here on.
-    pub fn load(&mut self, lane: u16) {
-        self.set(lane, Course::Loads);
+    pub fn load(&mut self, lane: u16, now: Micros) {
+        self.set(lane, Course::Loads(now));
     }
 
     /// It has taken what waited, and sets out with it; it rests if that was nothing.
@@ -138,8 +141,10 @@ mod tests {
         lanes.set_out(0, 32, 0);
         assert_eq!(lanes.for_more(68, 0, false), Some(1), "it left with what it could carry");
         lanes.set_out(1, 32, 0);
-        lanes.load(0);
+        lanes.load(0, 9 * PATIENCE);
         assert_eq!(lanes.for_more(100, 10 * PATIENCE, false), None, "its answer has come");
+        let late = 9 * PATIENCE + LOADING;
+        assert_eq!(lanes.for_more(100, late, false), Some(2), "nobody drives it");
     }
 
     #[test]
@@ -150,7 +155,7 @@ mod tests {
         assert!(!lanes.halves(7, false) && !lanes.halves(32, false));
         assert!(!lanes.halves(20, true), "in times of trouble");
         lanes.set_out(0, 10, 0);
-        assert_eq!(lanes.another(), Some(1));
+        assert_eq!(lanes.another(0), Some(1));
         assert!(!lanes.halves(10, false), "the other half");
     }
 

@@ -303,7 +303,7 @@ impl<R: Runtime> Carrier<R> {
     /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
     /// may have been allowed too much: then it is given back.
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
-        self.lock().lanes.load(lane);
+        self.lock().lanes.load(lane, self.runtime.now());
         let Performed { now, replies, .. } = performed;
         for (parcel, reply) in parcels.into_iter().zip(replies) {
             let correction = standings::correction(&parcel.request, reply, more, now);
