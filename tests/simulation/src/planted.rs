@@ -90,6 +90,8 @@ pub const OF_POOLS: [Planted; 28] = [
         fault: Script(&[
             ("if seen > 0 then", "if seen < 0 then"),
             ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+            // Else those who have seen the pool before would tell of it.
+            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
         ]),
     },
     Planted {
@@ -502,6 +504,8 @@ pub const OF_TOKENS: [Planted; 11] = [
         fault: Script(&[
             ("if seen > 0 then", "if seen < 0 then"),
             ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+            // Else those who have seen the pool before would tell of it.
+            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
         ]),
     },
     Planted {
@@ -522,6 +526,8 @@ pub const OF_QUORUMS: [Planted; 6] = [
         fault: Script(&[
             ("if seen > 0 then", "if seen < 0 then"),
             ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+            // Else those who have seen the pool before would tell of it.
+            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
         ]),
     },
     Planted {
