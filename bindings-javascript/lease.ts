@@ -115,12 +115,7 @@ export class Lease {
   async release(options?: ReleaseOptions): Promise<void> {
     if (!this.#owned) return;
     const core = toCore(options);
-    if (this.#releaseNow(core)) return;
-    await settled((call) => {
-      const begun = glue.release(this.#number, core, call);
-      this.#taken();
-      return begun;
-    });
+    if (!this.#releaseNow(core)) await this.#releaseElsewhere(core);
   }
 
   /** As `release`, at once: for stores in memory only. */
@@ -157,7 +152,15 @@ export class Lease {
     } catch {
       return;
     }
-    this.release().catch(() => {});
+    this.#releaseElsewhere(undefined).catch(() => {});
+  }
+
+  #releaseElsewhere(options: unknown): Promise<void> {
+    return settled((call) => {
+      const begun = glue.release(this.#number, options, call);
+      this.#taken();
+      return begun;
+    });
   }
 
   #releaseNow(options: unknown): boolean {
