@@ -40,6 +40,13 @@ pub enum PlantedFault {
 
 use PlantedFault::{Limits, Script};
 
+/// Nothing is noticed of a server that restarted empty: not by who defines the pool anew, nor by who has seen it before.
+const EMPTY_RESTART: PlantedFault = Script(&[
+    ("if seen > 0 then", "if seen < 0 then"),
+    ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
+    ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
+]);
+
 /// Those that are found in worlds in which accounts are leased.
 pub const OF_POOLS: [Planted; 28] = [
     Planted {
@@ -85,15 +92,7 @@ pub const OF_POOLS: [Planted; 28] = [
         name: "pool defined anew by a stranger believed to be new",
         fault: Script(&[("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then")]),
     },
-    Planted {
-        name: "no quiet time after an empty restart",
-        fault: Script(&[
-            ("if seen > 0 then", "if seen < 0 then"),
-            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
-            // Else those who have seen the pool before would tell of it.
-            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
-        ]),
-    },
+    Planted { name: "no quiet time after an empty restart", fault: EMPTY_RESTART },
     Planted {
         name: "expiry leaves the nonce trusted",
         fault: Script(&[("if s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])", "settle(s, s[10])")]),
@@ -499,15 +498,7 @@ pub const OF_TOKENS: [Planted; 11] = [
         name: "record of a token left behind",
         fault: Script(&[("if mode == 'r' or mode == 'p' then", "if mode == 'r' then")]),
     },
-    Planted {
-        name: "tokens granted after an empty restart",
-        fault: Script(&[
-            ("if seen > 0 then", "if seen < 0 then"),
-            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
-            // Else those who have seen the pool before would tell of it.
-            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
-        ]),
-    },
+    Planted { name: "tokens granted after an empty restart", fault: EMPTY_RESTART },
     Planted {
         name: "deadline of a selection counted from the reply",
         fault: PlantedFault::DeadlineFromReply,
@@ -521,15 +512,7 @@ pub const OF_QUORUMS: [Planted; 6] = [
     Planted { name: "release told to some servers only", fault: PlantedFault::ReleaseToSome },
     Planted { name: "extension told to some servers only", fault: PlantedFault::RenewalOfSome },
     Planted { name: "server that fails read as a vote", fault: PlantedFault::ErrorAsGrant },
-    Planted {
-        name: "server that restarted empty votes at once",
-        fault: Script(&[
-            ("if seen > 0 then", "if seen < 0 then"),
-            ("elseif up_since + wanted", "elseif seen < 0 and up_since + wanted"),
-            // Else those who have seen the pool before would tell of it.
-            ("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then"),
-        ]),
-    },
+    Planted { name: "server that restarted empty votes at once", fault: EMPTY_RESTART },
     Planted {
         name: "fences of servers are counters",
         fault: Script(&[("if top < now then top = now end", "")]),
