@@ -456,10 +456,8 @@ impl State {
                 *count += 1;
                 *count % 2 == 1
             });
-        self.queue = half;
-        let batch = self.take_batch(now);
         self.queue = rest;
-        batch
+        release_first(half.into_iter().filter(|parcel| parcel.is_wanted(now)).collect())
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {

@@ -428,7 +428,7 @@ impl<'a> Sight<'a> {
     /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
     /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
     fn is_elsewhere(&mut self, charge: &Charged<'_>) -> bool {
-        !self.seen.is_empty() && matches!(self.view(charge.term.key()), Some(View::Taken { elsewhere: true }))
+        matches!(self.view(charge.term.key()), Some(View::Taken { elsewhere: true }))
     }
 }
 

@@ -63,10 +63,11 @@ impl Standings {
                 self.known.insert((kind, limit.clone()), Known { standing, heard: sent, until });
                 continue;
             };
-            let past = known.until > sent && known.standing.is_past(told);
+            let mut past = false;
             if known.until <= sent {
                 known.standing.clone_from(told);
             } else {
+                past = known.standing.is_past(told);
                 known.standing.update(told);
             }
             (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
