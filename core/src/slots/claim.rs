@@ -150,7 +150,7 @@ impl Pool {
             return self.ready.get(DOUBT)?.at(0);
         }
         match strategy {
-            Strategy::Random => self.ranked(draw.below(certain)),
+            Strategy::Random => self.ranked(draw.rank(certain)),
             Strategy::LeastRecent => {
                 let oldest = self.ready.iter().take(DOUBT).filter_map(|queue| queue.at(0));
                 oldest.min_by_key(|&place| self.arrival(place))

@@ -90,8 +90,8 @@ impl Client {
         server.command(&["CONFIG", "RESETSTAT"])?;
         let (began, mut pairs) = (Instant::now(), 0);
         while began.elapsed() < TIME {
-            let mut requests = vec![claim(); half];
-            requests.extend(releases_of(held));
+            let mut requests = releases_of(held);
+            requests.extend(vec![claim(); half]);
             held = self.ask(requests).await?;
             pairs += half;
         }

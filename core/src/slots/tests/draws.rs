@@ -10,6 +10,11 @@ const ROUNDS: u32 = 40_000;
 
 /// How often each slot was drawn when a pool of these weights grants one slot at a time.
 fn drawn(weights: &[u8], strategy: Strategy) -> BTreeMap<String, u32> {
+    drawn_behind(0, weights, strategy)
+}
+
+/// The same of a claim that stands behind so many others in its envelope.
+fn drawn_behind(others: usize, weights: &[u8], strategy: Strategy) -> BTreeMap<String, u32> {
     let mut scene = Scene::bare();
     let spec = |(at, &weight): (usize, &u8)| SlotSpec { slot: id(&format!("s{at:02}")), weight };
     let slots = weights.iter().enumerate().map(spec).collect();
@@ -19,12 +24,16 @@ fn drawn(weights: &[u8], strategy: Strategy) -> BTreeMap<String, u32> {
     for _ in 0..ROUNDS {
         // Seeds as independent as a client's are.
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let requests = vec![claim(Choice::Any { strategy, least: 1, most: 1 })];
+        let requests = vec![claim(Choice::Any { strategy, least: 1, most: 1 }); others + 1];
         let envelope = Envelope { seed: (seed >> 32) as u32, requests, ..Envelope::default() };
         let crate::slots::Answer::Performed(performed) = scene.apply(&envelope) else { panic!("stale") };
-        let Reply::Granted(grants) = &performed.replies[0] else { panic!("{performed:?}") };
-        *counts.entry(grants[0].slot.to_string()).or_default() += 1;
-        scene.ask(release(&grants[0], Outcome::Unused));
+        for (turn, reply) in performed.replies.iter().enumerate() {
+            let Reply::Granted(grants) = reply else { panic!("{performed:?}") };
+            if turn == others {
+                *counts.entry(grants[0].slot.to_string()).or_default() += 1;
+            }
+            scene.ask(release(&grants[0], Outcome::Unused));
+        }
         scene.pass(1);
     }
     counts
@@ -54,6 +63,16 @@ fn random_is_uniform() {
         let weights = vec![1; slots];
         let statistic = chi_square(&weights, &drawn(&weights, Strategy::Random));
         assert!(statistic < bound(slots), "{slots} slots: {statistic}");
+    }
+}
+
+// Claims of one envelope take what stands in a row, and each of them all the same any slot as likely as another.
+#[test]
+fn random_is_uniform_behind_others_of_the_envelope() {
+    for (others, slots) in [(1, 2), (3, 7), (19, 50)] {
+        let weights = vec![1; slots];
+        let statistic = chi_square(&weights, &drawn_behind(others, &weights, Strategy::Random));
+        assert!(statistic < bound(slots), "{others} before it, {slots} slots: {statistic}");
     }
 }
 

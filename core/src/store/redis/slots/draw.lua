@@ -5,7 +5,7 @@ if drawing then return drawing[name] end
 drawing = {}
 
 -- Randomness that the machine repeats: products below 2^53.
-local seed = args[7]
+local seed, from, sorted, picked = args[7], nil, nil, nil
 local function random()
   local value = seed
   seed = (seed * 1664525 + 1013904223) % 4294967296
@@ -56,30 +56,40 @@ local function choose(strategy)
   end
   return id
 end
--- The ready slot that is next by a strategy.
-function drawing.pick(strategy)
+-- The ready slot that is next by a strategy, one of so many that a claim still wants. Those that the claims after it take
+-- are read with it.
+function drawing.pick(strategy, count)
   local certain, rank, id = pool[CERTAIN], 0, nil
   if strategy == 'random' and certain > 0 then
-    rank = random() * certain / 4294967296
-    rank = rank - rank % 1
+    -- One draw an envelope, and from there on in their order.
+    if not from then
+      from = random() * certain / 4294967296
+      from = from - from % 1
+    elseif from >= certain then
+      from = 0
+    end
+    rank = from
   elseif certain > 0 and (strategy ~= 'recent' or pool[HEAVIEST] > 0) then
     rank, id = nil, choose(strategy)
   end
   if rank then
-    if not taken then
+    local sort = certain == 0 and 'doubt' or strategy
+    id = row and sort == sorted and row[picked + 1]
+    if not id then
       arrange()
-      taken = {}
+      sorted, picked = sort, 0
+      local last, at = rank + count - 1, cursor
+      while args[at + 1] == 'more' do last, at = last + count, at + 3 end
+      if last >= rank + CHUNK then last = rank + CHUNK - 1 end
+      if certain > 0 and last >= certain then last = certain - 1 end
+      row = call('ZRANGE', PLACES, format('%d', rank), format('%d', last))
+      if row[2] then
+        local packed = call('HMGET', SLOTS, unpack(row))
+        for i = 1, #row do load(row[i], packed[i]) end
+      end
+      id = row[1]
     end
-    -- One more for each that was taken before.
-    local i, before = 1, taken[1]
-    while before and before <= rank do
-      rank, i = rank + 1, i + 1
-      before = taken[i]
-    end
-    table.insert(taken, i, rank)
-    rank = format('%d', rank)
-    id = call('ZRANGE', PLACES, rank, rank)[1]
-    ranked = id
+    picked, ranked = picked + 1, id
   end
   local s = id and load(id)
   if s and s[STATE] == 'r' then return s end
@@ -93,7 +103,7 @@ function drawing.pick(strategy)
   end
   drawing.count()
   -- Nothing was moved, perhaps, and ranks have changed all the same; nor is it sure how heavy slots are.
-  taken, ranked, pool[HEAVIEST] = nil, nil, DOUBT - 1
+  row, ranked, pool[HEAVIEST] = nil, nil, DOUBT - 1
 end
 
 return drawing[name]

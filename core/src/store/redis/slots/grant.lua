@@ -9,7 +9,7 @@ local function grant(holder, count, slots)
   local ends, lines = ask[LASTS], {}
   if not ask[PLACE] then ask[PLACE], ask[TOLD] = format('%d', WHEN_DUE + ends), format(' %d ', ends) end
   for i = 1, count do
-    local s = slots[i] or draw('pick')(ask[STRATEGY])
+    local s = slots[i] or draw('pick')(ask[STRATEGY], count - i + 1)
     if not s then
       -- Nobody hears of what was granted before.
       for at = 1, i - 1 do settle(slots[at]) end

@@ -267,7 +267,7 @@ function queue.serve()
     if not holder or pool[CERTAIN] + pool[DOUBTFUL] < card.count then return end
     local slots = {}
     for i = 1, card.count do
-      local s = draw('pick')(card.how)
+      local s = draw('pick')(card.how, card.count - i + 1)
       if not s then
         for at = 1, i - 1 do settle(slots[at]) end
         slots = nil
