@@ -2,6 +2,7 @@
 // ends, how a thing is owned, how leases are had and given back at once, how limits are
 // taken of at once, how a function of the user's is asked.
 import * as glue from "./glue/leasehold.js";
+import { heard } from "./host.js";
 import { guarded } from "./instance.js";
 import type { Facts } from "./shared/lease.js";
 
@@ -14,7 +15,8 @@ export type Granted = Facts | Facts[];
 
 /** Leases a slot at once, or not at all. To pass a value takes longer than many a pool takes to find a slot. */
 export function acquireNow(pool: number, options: unknown): Facts | undefined {
-  return guarded(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
+  const answer = told(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
+  return answer === NOTHING ? undefined : (heard() as Facts);
 }
 
 /**
@@ -22,8 +24,24 @@ export function acquireNow(pool: number, options: unknown): Facts | undefined {
  * lease as it was, as it is where this throws.
  */
 export function releaseNow(lease: number, options: unknown): unknown {
-  return guarded(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+  const answer = told(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+  return answer === ENDED ? heard() : answer === DONE;
 }
+
+/** What a call at once gives, of which the module says the rest. */
+function told(call: () => number): number {
+  return guarded(() => {
+    const answer = call();
+    if (answer === FAILED) throw heard();
+    return answer;
+  });
+}
+
+const NOTHING = 0;
+const DONE = 1;
+const FAILED = 2;
+/** A lease was given back, with an error. */
+const ENDED = 3;
 
 /** The names of what is charged as one, where it is taken of at once. */
 export function limitNames(_limit: number): readonly string[] {

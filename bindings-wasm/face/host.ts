@@ -127,6 +127,21 @@ export function lease(number: number, slot: string, fence: bigint, nonce: bigint
   return { number, slot, fence, nonce, inDoubt };
 }
 
+export function sayLease(number: number, slot: string, fence: bigint, nonce: bigint | undefined, inDoubt: boolean): void {
+  said = { number, slot, fence, nonce, inDoubt };
+}
+
+export function say(error: unknown): void {
+  said = error;
+}
+
+/** What the module said in the call that has just ended. */
+export function heard(): unknown {
+  const word = said;
+  said = undefined;
+  return word;
+}
+
 /** Resolves to whether the reply is an error of the server, and the reply; rejects with whether it was sent, and words. */
 export async function send(transport: Transport, command: string[]): Promise<[boolean, unknown]> {
   try {
@@ -193,6 +208,7 @@ const clock = performance;
 
 let ears: Ears;
 let panic: string | undefined;
+let said: unknown;
 let last = 0;
 let slept = 0;
 let lastDistance = Infinity;

@@ -11,9 +11,21 @@ pub enum Failure {
     Passed(JsValue),
 }
 
+/// Of calls at once, for which every value more between the module and JavaScript takes long: that it did nothing, that it
+/// did, that it failed.
+pub const NOTHING: u32 = 0;
+pub const DONE: u32 = 1;
+const FAILED: u32 = 2;
+
 impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Failure::Ours(Error::new(code, message))
+    }
+
+    /// What a call gives that failed: the face hears the error then.
+    pub fn said(self) -> u32 {
+        host::say(&self.into());
+        FAILED
     }
 
     /// What it says.

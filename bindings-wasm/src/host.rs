@@ -55,6 +55,13 @@ extern "C" {
     /// What a lease is, for the face.
     pub fn lease(number: u32, slot: &JsValue, fence: u64, nonce: Option<u64>, in_doubt: bool) -> JsValue;
 
+    /// Keeps the same for the face, which hears it after the call: sooner than it can be given back.
+    #[wasm_bindgen(js_name = sayLease)]
+    pub fn say_lease(number: u32, slot: &JsValue, fence: u64, nonce: Option<u64>, in_doubt: bool);
+
+    /// Keeps an error for the face in the same way.
+    pub fn say(error: &JsValue);
+
     /// Asks a transport. Resolves to [whether it is an error of the server, reply], or is rejected with
     /// [whether the command was sent, words].
     pub fn send(transport: &JsValue, command: &js_sys::Array) -> JsValue;

@@ -8,7 +8,7 @@ use leasehold::value::{Options, Value};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::failure::Failure;
+use crate::failure::{DONE, Failure, NOTHING};
 use crate::leasehold::UNIT;
 use crate::names::Names;
 use crate::tasks::{Answer, call};
@@ -26,15 +26,27 @@ impl Granted {
     pub fn new(lease: HostLease) -> Self {
         Granted(Some(lease))
     }
+
+    /// Tells the face what it is, in a call at once.
+    pub fn say(self) -> u32 {
+        self.arrive(NOTHING, |number, lease| {
+            tell(number, lease, host::say_lease);
+            DONE
+        })
+    }
+
+    fn arrive<T>(mut self, nothing: T, tell: impl FnOnce(u32, &HostLease) -> T) -> T {
+        self.0.take().map_or(nothing, |lease| {
+            let lease = Rc::new(lease);
+            let number = put(Thing::Lease(lease.clone()));
+            tell(number, &lease)
+        })
+    }
 }
 
 impl From<Granted> for JsValue {
-    fn from(mut granted: Granted) -> JsValue {
-        granted.0.take().map_or(JsValue::UNDEFINED, |lease| {
-            let lease = Rc::new(lease);
-            let number = put(Thing::Lease(lease.clone()));
-            facts(number, &lease)
-        })
+    fn from(granted: Granted) -> JsValue {
+        granted.arrive(JsValue::UNDEFINED, facts)
     }
 }
 
@@ -47,9 +59,12 @@ impl Drop for Granted {
 }
 
 fn facts(number: u32, lease: &HostLease) -> JsValue {
+    tell(number, lease, host::lease)
+}
+
+fn tell<T>(number: u32, lease: &HostLease, to: fn(u32, &JsValue, u64, Option<u64>, bool) -> T) -> T {
     NAMES.with_borrow_mut(|names| {
-        let slot = names.value(lease.slot());
-        host::lease(number, slot, lease.fence(), lease.nonce(), lease.in_doubt())
+        to(number, names.value(lease.slot()), lease.fence(), lease.nonce(), lease.in_doubt())
     })
 }
 
@@ -94,26 +109,39 @@ pub fn release(lease: u32, options: &JsValue, number: u32) -> Result<u32, JsValu
     Ok(call(number, Box::pin(work)))
 }
 
-/// The same at once, for a store in memory: true, or the error that came of it. False if the store is elsewhere,
-/// and the lease as it was.
+/// The same at once, for a store in memory; the face hears the error that came of it, if one did. Does nothing if the store is
+/// elsewhere.
 #[wasm_bindgen(js_name = releaseNow)]
-pub fn release_now(lease: u32) -> Result<JsValue, JsValue> {
+pub fn release_now(lease: u32) -> u32 {
     entered();
-    Ok(released_now(lease, ReleaseOptions::default())?)
+    released_now(lease, Ok(ReleaseOptions::default()))
 }
 
 /// The same with options.
 #[wasm_bindgen(js_name = releaseNowWith)]
-pub fn release_now_with(lease: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+pub fn release_now_with(lease: u32, options: &JsValue) -> u32 {
     entered();
-    Ok(released_now(lease, release_options(options)?)?)
+    released_now(lease, release_options(options))
 }
 
-fn released_now(number: u32, options: ReleaseOptions) -> Result<JsValue, Failure> {
-    let Some(result) = of(number)?.release_now(options) else { return Ok(JsValue::FALSE) };
-    taken(number)?;
-    Ok(result.map_or_else(|error| Failure::from(error).into(), |()| JsValue::TRUE))
+fn released_now(number: u32, options: Result<ReleaseOptions, Failure>) -> u32 {
+    let released = options.and_then(|options| Ok(of(number)?.release_now(options)));
+    released.map_or_else(Failure::said, |result| {
+        result.map_or(NOTHING, |result| {
+            take(number);
+            result.map_or_else(
+                |error| {
+                    Failure::from(error).said();
+                    ENDED
+                },
+                |()| DONE,
+            )
+        })
+    })
 }
+
+/// What giving back gives that ended the lease with an error.
+const ENDED: u32 = 3;
 
 /// Prolongs the lease.
 #[wasm_bindgen]

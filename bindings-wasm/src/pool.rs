@@ -5,7 +5,7 @@ use leasehold::value::Value;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, NOTHING};
 use crate::lease::Granted;
 use crate::leasehold::UNIT;
 use crate::tasks::{Answer, call};
@@ -33,23 +33,23 @@ pub fn acquire_many(pool: u32, options: &JsValue, number: u32) -> Result<u32, Js
     Ok(call(number, Box::pin(work)))
 }
 
-/// Leases one slot at once, or gives nothing.
+/// Leases one slot at once, which the face hears then, or does nothing.
 #[wasm_bindgen(js_name = tryAcquire)]
-pub fn try_acquire(pool: u32) -> Result<JsValue, JsValue> {
+pub fn try_acquire(pool: u32) -> u32 {
     entered();
-    Ok(acquired_now(pool, AcquireOptions::default())?)
+    acquired_now(pool, Ok(AcquireOptions::default()))
 }
 
 /// The same with options: to pass a value takes longer than many a pool takes to find a slot.
 #[wasm_bindgen(js_name = tryAcquireWith)]
-pub fn try_acquire_with(pool: u32, options: &JsValue) -> Result<JsValue, JsValue> {
+pub fn try_acquire_with(pool: u32, options: &JsValue) -> u32 {
     entered();
-    Ok(acquired_now(pool, acquire_options(options)?)?)
+    acquired_now(pool, acquire_options(options))
 }
 
-fn acquired_now(pool: u32, options: AcquireOptions) -> Result<JsValue, Failure> {
-    let lease = of(pool)?.try_acquire(options)?;
-    Ok(lease.map_or(JsValue::UNDEFINED, |lease| Granted::new(lease).into()))
+fn acquired_now(pool: u32, options: Result<AcquireOptions, Failure>) -> u32 {
+    let acquired = options.and_then(|options| Ok(of(pool)?.try_acquire(options)?));
+    acquired.map_or_else(Failure::said, |lease| lease.map_or(NOTHING, |lease| Granted::new(lease).say()))
 }
 
 /// Adds slots.
