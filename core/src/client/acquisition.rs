@@ -73,6 +73,8 @@ impl<S: Store, R: Runtime> Drop for Unseen<S, R> {
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Options applied over those of the pool.
+    // Else it is carried from place to place, for longer than it takes to make. A wasm module is judged by its size.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
@@ -126,6 +128,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// The lease of a grant whose deadline is that of this process.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn lease(self: &Arc<Self>, want: &Want, grant: Grant) -> Lease<S, R> {
         Lease::new(self.clone(), grant, want.ttl, want.interval)
     }
@@ -293,12 +296,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn claim_request(&self, want: &Want, wait: bool) -> (Request, u32) {
-        let mixed = mix(self.secret ^ self.counter.fetch_add(1, Relaxed));
+        let shared = self.mixed.load(Relaxed);
+        // Of its own slots among others' it names some, and other ones each time.
+        let number = if shared { self.counter.fetch_add(1, Relaxed) } else { want.name.load(Relaxed) };
+        let mixed = mix(self.secret ^ number);
         let choice = match &want.slots {
             Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
             Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
-            None if self.mixed.load(Relaxed) => self.own_choice(want.count, mixed),
+            None if shared => self.own_choice(want.count, mixed),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
         let claim = Claim {
@@ -316,6 +323,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Judges a reply of store time `now` to a request that was sent at `sent`.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn judge(&self, want: &Want, reply: Reply, now: Micros, sent: Micros) -> Result<Judged> {
         want.answered.store(true, Relaxed);
         let mut grants = match reply {

@@ -53,12 +53,14 @@ enum Life {
 
 impl<S: Store, R: Runtime> Lease<S, R> {
     /// The lease of a grant with this time to live, renewed every `interval` if that is not 0.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn new(core: Arc<PoolCore<S, R>>, grant: Grant, ttl: Micros, interval: Micros) -> Self {
         let now = if interval > 0 { core.lease_clock() } else { 0 };
         Self::since(core, grant, ttl, interval, now)
     }
 
     /// The same, for one of many that are granted together: who keeps it alive counts from this time on.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn since(
         core: Arc<PoolCore<S, R>>,
         grant: Grant,
