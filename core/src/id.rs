@@ -4,9 +4,13 @@
 //! no look-alike letters, no separators, nothing invisible. An id of hexadecimal digits (`0x…`, an
 //! account's address) is the same account in either case, so it is kept in lower case.
 
+mod text;
+
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(not(target_family = "wasm"))]
+use self::text::Text;
 use crate::error::{Error, Result};
 
 /// The longest name, in bytes.
@@ -16,9 +20,13 @@ pub const MAX_TOKEN_BYTES: usize = 256;
 /// The longest that a store knows: a token's, of which every byte may be written in three.
 const MAX_TOLD: usize = 3 * MAX_TOKEN_BYTES;
 
+/// A wasm module is judged by its size: there each text is by itself.
+#[cfg(target_family = "wasm")]
+type Text = Arc<str>;
+
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SlotId(Arc<str>);
+pub struct SlotId(Text);
 
 impl SlotId {
     /// Reads an id. Hexadecimal ids (`0x…`) are kept in lower case.
@@ -41,8 +49,9 @@ impl SlotId {
 
     /// The slot of a token, written so that it holds no separator.
     #[cfg(feature = "tokens")]
+    #[cfg_attr(target_family = "wasm", allow(clippy::useless_conversion, reason = "there it is the text"))]
     pub(crate) fn of_token(written: Arc<str>) -> Self {
-        SlotId(written)
+        SlotId(written.into())
     }
 
     /// Reads what a store says: the slots of tokens are longer than what users name.
@@ -53,6 +62,14 @@ impl SlotId {
         check(text, b"{}%", MAX_TOLD).map(|()| SlotId(text.into()))
     }
 
+    /// The same ids, their texts in one piece of memory.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn together<'a>(
+        ids: impl Iterator<Item = &'a SlotId> + Clone,
+    ) -> impl Iterator<Item = SlotId> {
+        Text::together(ids.map(|id| &id.0)).map(SlotId)
+    }
+
     /// The id's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -60,7 +77,7 @@ impl SlotId {
 
     /// Equality, for ids that mostly are the same piece of memory: then the text need not be fetched.
     pub(crate) fn is(&self, other: &SlotId) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self == other
+        Text::ptr_eq(&self.0, &other.0) || self == other
     }
 
     /// What two spellings of one account have in common: a hexadecimal id without its leading zeros.
@@ -111,6 +128,7 @@ impl Name {
 
     /// The pool of a wallet's tokens, the wallet's name written without separators: a name that no user can give.
     #[cfg(feature = "tokens")]
+    #[cfg_attr(target_family = "wasm", allow(clippy::useless_conversion, reason = "there it is the text"))]
     pub(crate) fn of_tokens(wallet: &str) -> Self {
         Name(format!("%tokens-{wallet}").into())
     }

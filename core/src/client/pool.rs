@@ -365,7 +365,7 @@ fn in_time(sent: Micros, left: Micros) -> Micros {
 /// The requests that make a pool of these options and slots.
 pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) -> Vec<Request> {
     let define = |slots: &[(String, SlotSpec)]| Request::Define {
-        slots: slots.iter().map(|(_, spec)| spec.clone()).collect(),
+        slots: SlotSpec::together(slots.iter().map(|(_, spec)| spec)),
         longest: options.ttl,
         doubt_rest: options.doubt_rest,
     };

@@ -183,6 +183,21 @@ pub struct SlotSpec {
     pub weight: u8,
 }
 
+impl SlotSpec {
+    /// The same slots, their ids in one piece of memory: very many of them are sooner found so.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn together<'a>(slots: impl Iterator<Item = &'a SlotSpec> + Clone) -> Vec<Self> {
+        let ids = SlotId::together(slots.clone().map(|spec| &spec.slot));
+        slots.zip(ids).map(|(spec, slot)| SlotSpec { slot, weight: spec.weight }).collect()
+    }
+
+    /// The same slots. A wasm module is judged by its size.
+    #[cfg(target_family = "wasm")]
+    pub fn together<'a>(slots: impl Iterator<Item = &'a SlotSpec>) -> Vec<Self> {
+        slots.cloned().collect()
+    }
+}
+
 /// A change of one slot, seen by all processes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotChange {

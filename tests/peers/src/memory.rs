@@ -64,7 +64,8 @@ fn store(slots: usize) -> Anyhow<std::sync::Arc<MemoryPool>> {
     let pool = MemoryStore::new(TokioRuntime::store_clock()).pool(&name);
     let spec = |id: &String| Ok(SlotSpec { slot: SlotId::new(id)?, weight: 1 });
     for chunk in accounts(slots).chunks(MAX_PER_REQUEST) {
-        let slots = chunk.iter().map(spec).collect::<Anyhow<Vec<_>>>()?;
+        // As a client gives them.
+        let slots = SlotSpec::together(chunk.iter().map(spec).collect::<Anyhow<Vec<_>>>()?.iter());
         pool.perform_now(0, &Request::Define { slots, longest: leased::TTL, doubt_rest: 0 });
     }
     Ok(pool)
