@@ -15,7 +15,7 @@ export type Granted = Facts | Facts[];
 
 /** Leases a slot at once, or not at all. To pass a value takes longer than many a pool takes to find a slot. */
 export function acquireNow(pool: number, options: unknown): Facts | undefined {
-  const answer = told(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
+  const answer = answered(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
   return answer === NOTHING ? undefined : (heard() as Facts);
 }
 
@@ -24,12 +24,12 @@ export function acquireNow(pool: number, options: unknown): Facts | undefined {
  * lease as it was, as it is where this throws.
  */
 export function releaseNow(lease: number, options: unknown): unknown {
-  const answer = told(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+  const answer = answered(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
   return answer === ENDED ? heard() : answer === DONE;
 }
 
 /** What a call at once gives, of which the module says the rest. */
-function told(call: () => number): number {
+function answered(call: () => number): number {
   return guarded(() => {
     const answer = call();
     if (answer === FAILED) throw heard();
@@ -37,10 +37,10 @@ function told(call: () => number): number {
   });
 }
 
+// As `failure.rs` has them.
 const NOTHING = 0;
 const DONE = 1;
 const FAILED = 2;
-/** A lease was given back, with an error. */
 const ENDED = 3;
 
 /** The names of what is charged as one, where it is taken of at once. */

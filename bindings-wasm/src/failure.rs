@@ -11,11 +11,12 @@ pub enum Failure {
     Passed(JsValue),
 }
 
-/// Of calls at once, for which every value more between the module and JavaScript takes long: that it did nothing, that it
-/// did, that it failed.
+/// What a call at once gives, for which every value more between the module and JavaScript takes long: that it did nothing, that
+/// it did, that it failed, that it gave something back and that failed. The face has the same numbers.
 pub const NOTHING: u32 = 0;
 pub const DONE: u32 = 1;
 const FAILED: u32 = 2;
+pub const ENDED: u32 = 3;
 
 impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Self {

@@ -8,7 +8,7 @@ use leasehold::value::{Options, Value};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::failure::{DONE, Failure, NOTHING};
+use crate::failure::{DONE, ENDED, Failure, NOTHING};
 use crate::leasehold::UNIT;
 use crate::names::Names;
 use crate::tasks::{Answer, call};
@@ -125,23 +125,17 @@ pub fn release_now_with(lease: u32, options: &JsValue) -> u32 {
 }
 
 fn released_now(number: u32, options: Result<ReleaseOptions, Failure>) -> u32 {
-    let released = options.and_then(|options| Ok(of(number)?.release_now(options)));
-    released.map_or_else(Failure::said, |result| {
-        result.map_or(NOTHING, |result| {
+    match options.and_then(|options| Ok(of(number)?.release_now(options))) {
+        Err(failure) => failure.said(),
+        Ok(None) => NOTHING,
+        Ok(Some(result)) => {
             take(number);
-            result.map_or_else(
-                |error| {
-                    Failure::from(error).said();
-                    ENDED
-                },
-                |()| DONE,
-            )
-        })
-    })
+            let Err(error) = result else { return DONE };
+            Failure::from(error).said();
+            ENDED
+        }
+    }
 }
-
-/// What giving back gives that ended the lease with an error.
-const ENDED: u32 = 3;
 
 /// Prolongs the lease.
 #[wasm_bindgen]
