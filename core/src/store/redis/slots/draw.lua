@@ -5,7 +5,7 @@ if drawing then return drawing[name] end
 drawing = {}
 
 -- Randomness that the machine repeats: products below 2^53.
-local seed, from, sorted, picked = args[7], nil, nil, nil
+local seed, from, row_of = args[7], nil, nil
 local function random()
   local value = seed
   seed = (seed * 1664525 + 1013904223) % 4294967296
@@ -73,11 +73,11 @@ function drawing.pick(strategy, count)
     rank, id = nil, choose(strategy)
   end
   if rank then
-    local sort = certain == 0 and 'doubt' or strategy
-    id = row and sort == sorted and row[picked + 1]
+    -- Those in doubt follow when all others of the row are taken.
+    id = row and row_of == strategy and row[picked + 1]
     if not id then
       arrange()
-      sorted, picked = sort, 0
+      row_of, picked = strategy, 0
       local last, at = rank + count - 1, cursor
       while args[at + 1] == 'more' do last, at = last + count, at + 3 end
       if last >= rank + CHUNK then last = rank + CHUNK - 1 end
@@ -89,7 +89,7 @@ function drawing.pick(strategy, count)
       end
       id = row[1]
     end
-    picked, ranked = picked + 1, id
+    picked = picked + 1
   end
   local s = id and load(id)
   if s and s[STATE] == 'r' then return s end
@@ -103,7 +103,7 @@ function drawing.pick(strategy, count)
   end
   drawing.count()
   -- Nothing was moved, perhaps, and ranks have changed all the same; nor is it sure how heavy slots are.
-  row, ranked, pool[HEAVIEST] = nil, nil, DOUBT - 1
+  row, pool[HEAVIEST] = nil, DOUBT - 1
 end
 
 return drawing[name]

@@ -1,7 +1,7 @@
 -- The order of places: the queues by arrival, then what comes due. The server is told of moves when something asks
--- for the order, and of records, or at the end. The row that claims take from, one after the other, is nil once anything
--- else has changed the order: so a row of claims is one read and one write.
-local moves, changed, row, ranked = {}, {}, nil, nil
+-- for the order, and of records, or at the end. The row that claims take from, of which so many are picked, is nil once
+-- anything else has changed the order: so a row of claims is one read and one write.
+local moves, changed, row, picked = {}, {}, nil, nil
 -- Stands behind all. A member so long (of more than 64 bytes) keeps the server from packing a small set into one list,
 -- which it would search from one end.
 local GUARD = '%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%% no slot and no ticket %%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%'
@@ -9,7 +9,7 @@ local function arrange(records_too)
   -- The places first: a slot that has its place and no record is made again, one that has no place is never found.
   if moves[1] then
     for i = 1, #moves, CHUNK do call('ZADD', PLACES, unpack(moves, i, math.min(i + CHUNK - 1, #moves))) end
-    moves, row, ranked = {}, nil, nil
+    moves, row = {}, nil
   end
   if not records_too or not changed[1] then return end
   local written, at = {}, 0
@@ -34,7 +34,7 @@ end
 -- The record of a slot is to be written, which leaves its queue if it is in one, and goes to a place if it has one.
 local function put(s, state, place)
   if s[STATE] == 'r' then
-    if s[ID] ~= ranked then row = nil end
+    if row and s[ID] ~= row[picked] then row = nil end
     local count = s[KIND] == 'd' and DOUBTFUL or CERTAIN
     pool[count] = pool[count] - 1
   end
