@@ -128,7 +128,7 @@ export function lease(number: number, slot: string, fence: bigint, nonce: bigint
 }
 
 export function sayLease(number: number, slot: string, fence: bigint, nonce: bigint | undefined, inDoubt: boolean): void {
-  said = { number, slot, fence, nonce, inDoubt };
+  say(lease(number, slot, fence, nonce, inDoubt));
 }
 
 export function say(error: unknown): void {

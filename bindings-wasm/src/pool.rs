@@ -48,8 +48,11 @@ pub fn try_acquire_with(pool: u32, options: &JsValue) -> u32 {
 }
 
 fn acquired_now(pool: u32, options: Result<AcquireOptions, Failure>) -> u32 {
-    let acquired = options.and_then(|options| Ok(of(pool)?.try_acquire(options)?));
-    acquired.map_or_else(Failure::said, |lease| lease.map_or(NOTHING, |lease| Granted::new(lease).say()))
+    match options.and_then(|options| Ok(of(pool)?.try_acquire(options)?)) {
+        Err(failure) => failure.said(),
+        Ok(None) => NOTHING,
+        Ok(Some(lease)) => Granted::new(lease).say(),
+    }
 }
 
 /// Adds slots.
