@@ -45,10 +45,9 @@ impl<const CROWD: usize> Lanes<CROWD> {
         let (mut away, mut youngest) = (0, 0);
         for lane in &self.lanes {
             match lane.course {
-                Course::Rests => {}
                 // Whose answer has just come, or who sets out now: another would leave with a part of what it takes.
                 Course::Loads(since) if now < since + LOADING => return None,
-                Course::Loads(_) => {}
+                Course::Rests | Course::Loads(_) => {}
                 Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
             }
         }
