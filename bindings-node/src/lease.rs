@@ -81,7 +81,7 @@ pub fn release(env: &Env, lease: Numbered<NativeLease>, options: Arg) -> Result<
     let options = options.options().and_then(|options| ReleaseOptions::read(&options, UNIT));
     lease.forget();
     let call = Box::pin(async move {
-        lease.get()?.release(options?).await?;
+        lease.get()?.release_with(options?).await?;
         Ok(None)
     });
     begin(env, call)

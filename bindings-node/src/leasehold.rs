@@ -47,7 +47,7 @@ pub async fn pool(
         let name = name.text("name")?;
         let options: Value = options.options()?;
         let options = leasehold.pool_defaults().read(&options, UNIT)?;
-        leasehold.pool(&name, options, source).await
+        leasehold.pool_with(&name, options, source).await
     };
     Answer(open.await.map(Fresh))
 }
@@ -66,7 +66,7 @@ pub fn limit(leasehold: Numbered<NativeLeasehold>, name: Arg, options: Arg) -> A
     hit("limit");
     let limit = || {
         let (name, options) = (name.text("name")?, options.options()?);
-        leasehold.get()?.limit(&name, &LimitOptions::read(&options, UNIT)?).map(Fresh)
+        leasehold.get()?.limit_with(&name, &LimitOptions::read(&options, UNIT)?).map(Fresh)
     };
     Answer(limit())
 }
@@ -90,7 +90,7 @@ pub fn tokens(
             (None, Some(page)) => Arc::new(HostTokens::new(page, spent)),
             (None, None) => return Err(misused("a wallet without a source of tokens")),
         };
-        leasehold.get()?.tokens(&wallet, source, options).map(Fresh)
+        leasehold.get()?.tokens_with(&wallet, source, options).map(Fresh)
     };
     Answer(tokens())
 }

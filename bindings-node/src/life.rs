@@ -16,9 +16,9 @@ use crate::table::{Thing, get};
 pub fn remaining(thing: u32) -> f64 {
     hit("remaining");
     match get(thing) {
-        Some(Thing::Lease(lease)) => UNIT.count(lease.remaining()),
-        Some(Thing::Locked(locked)) => UNIT.count(locked.remaining()),
-        Some(Thing::Selection(selection)) => UNIT.count(selection.remaining()),
+        Some(Thing::Lease(lease)) => UNIT.count(lease.remaining_micros()),
+        Some(Thing::Locked(locked)) => UNIT.count(locked.remaining_micros()),
+        Some(Thing::Selection(selection)) => UNIT.count(selection.remaining_micros()),
         _ => 0.0,
     }
 }

@@ -24,7 +24,7 @@ pub fn acquire(env: &Env, pool: Numbered<NativePool>, options: Arg) -> Result<So
     // In a box: the core's future is large, and would be moved more often than it is polled.
     let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        Ok(Some(Granted::Leases(vec![pool.get()?.acquire(options).await?])))
+        Ok(Some(Granted::Leases(vec![pool.get()?.acquire_with(options).await?])))
     });
     begin(env, call)
 }
@@ -35,7 +35,7 @@ pub fn acquire_many(env: &Env, pool: Numbered<NativePool>, options: Arg) -> Resu
     hit("acquire_many");
     let call = Box::pin(async move {
         let options = AcquireOptions::read(&options.options()?, UNIT)?;
-        Ok(Some(Granted::Leases(pool.get()?.acquire_many(options).await?)))
+        Ok(Some(Granted::Leases(pool.get()?.acquire_many_with(options).await?)))
     });
     begin(env, call)
 }
@@ -69,7 +69,7 @@ pub fn try_acquire(pool: Numbered<NativePool>, options: Arg) -> Answer<Taken> {
 }
 
 fn taken(pool: &NativePool, options: AcquireOptions) -> CoreResult<Taken> {
-    Ok(Taken(pool.try_acquire(options)?.map(shared)))
+    Ok(Taken(pool.try_acquire_with(options)?.map(shared)))
 }
 
 /// Numbers the lease, and writes what it is into the registers.

@@ -26,7 +26,7 @@ pub fn tokens_select(
     let call = Box::pin(async move {
         let target = Amount::read(&target.named("target")?).map_err(|error| error.within("target"))?;
         let options = SelectOptions::read(&options.options()?, UNIT)?;
-        Ok(Some(Granted::Selection(tokens.get()?.select(target, options).await?)))
+        Ok(Some(Granted::Selection(tokens.get()?.select_with(target, options).await?)))
     });
     begin(env, call)
 }

@@ -35,7 +35,7 @@ impl Lease {
             return Ok(done.map(|()| py.None())?);
         }
         let core = core.clone();
-        self.face.value(py, async move { core.release(options).await })
+        self.face.value(py, async move { core.release_with(options).await })
     }
 }
 
@@ -68,7 +68,7 @@ impl Lease {
     /// For how many seconds the lease can still be relied on; 0.0 when it cannot.
     #[getter]
     fn remaining(&self) -> PyResult<f64> {
-        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining())))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining_micros())))
     }
 
     /// Whether the lease can still be relied on.

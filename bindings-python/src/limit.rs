@@ -43,7 +43,7 @@ impl Limit {
             Some(max) => joined(options, "max", max.0)?,
             None => options.unwrap_or_default().options()?,
         };
-        Ok(Self::new(handle.limit(name, &LimitOptions::read(&options, Unit::Seconds)?)?, face))
+        Ok(Self::new(handle.limit_with(name, &LimitOptions::read(&options, Unit::Seconds)?)?, face))
     }
 
     /// Limits of a handle as one.
@@ -55,7 +55,7 @@ impl Limit {
             let unfit = |_| Error::invalid(format!("limits[{at}]"), "must be a limit or None");
             members.push(Some(limit.cast::<Self>().map_err(unfit)?.get().core.get()?));
         }
-        Ok(Self::new(handle.limits(members)?, face))
+        Ok(Self::new(handle.group(members)?, face))
     }
 
     fn call<F, T>(

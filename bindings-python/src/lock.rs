@@ -107,7 +107,7 @@ impl Locked {
     /// For how many seconds the lock can still be relied on; 0.0 when it cannot.
     #[getter]
     fn remaining(&self) -> PyResult<f64> {
-        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining())))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining_micros())))
     }
 
     /// Whether the lock can still be relied on.

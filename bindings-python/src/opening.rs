@@ -83,7 +83,7 @@ impl Leasehold {
             let read_nonce = read_nonce.map(|function| nonce_source(function, face)).transpose()?;
             let options = options.unwrap_or_default().options()?;
             let options = core.pool_defaults().read(&options, Unit::Seconds)?;
-            let pool = async move { Ok(Pool::new(core.pool(&name, options, read_nonce).await?, face)) };
+            let pool = async move { Ok(Pool::new(core.pool_with(&name, options, read_nonce).await?, face)) };
             face.run(py, pool, Ok)
         })
     }

@@ -65,7 +65,7 @@ impl Pool {
     #[pyo3(signature = (**options))]
     fn acquire(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let one = |pool: CorePool, options| async move { Ok(vec![pool.acquire(options).await?]) };
+            let one = |pool: CorePool, options| async move { Ok(vec![pool.acquire_with(options).await?]) };
             self.grant(py, options, one, |granted| granted.take_one())
         })
     }
@@ -74,7 +74,7 @@ impl Pool {
     #[pyo3(signature = (**options))]
     fn acquire_many(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let many = |pool: CorePool, options| async move { pool.acquire_many(options).await };
+            let many = |pool: CorePool, options| async move { pool.acquire_many_with(options).await };
             self.grant(py, options, many, |granted| granted.take_all())
         })
     }
@@ -84,7 +84,7 @@ impl Pool {
     fn try_acquire(&self, options: Option<Arg>) -> PyResult<Option<Lease>> {
         guard(|| {
             let options = acquire_options(options)?;
-            let lease = self.core.get()?.try_acquire(options)?;
+            let lease = self.core.get()?.try_acquire_with(options)?;
             Ok(lease.map(|lease| Lease::new(lease, self.face)))
         })
     }

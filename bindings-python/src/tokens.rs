@@ -38,7 +38,7 @@ impl Tokens {
         let source = token_source(source, face)?;
         let options =
             TokensOptions::default().read(&options.unwrap_or_default().options()?, Unit::Seconds)?;
-        let core = handle.tokens(&wallet, source, options)?;
+        let core = handle.tokens_with(&wallet, source, options)?;
         Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "wallet"), wallet, face })
     }
 }
@@ -59,7 +59,7 @@ impl Tokens {
             let target = target.amount("target")?;
             let options = SelectOptions::read(&options.unwrap_or_default().options()?, Unit::Seconds)?;
             // In a box: the core's future is large.
-            let call = Box::pin(async move { core.select(target, options).await });
+            let call = Box::pin(async move { core.select_with(target, options).await });
             face.run(py, async move { Ok(Selection::new(call.await?, face)) }, Ok)
         })
     }
@@ -161,7 +161,7 @@ impl Selection {
     /// For how many seconds all of them can still be relied on; 0.0 when one cannot, infinite if there is no token.
     #[getter]
     fn remaining(&self) -> PyResult<f64> {
-        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining())))
+        guard(|| Ok(Unit::Seconds.count(self.core.get()?.remaining_micros())))
     }
 
     /// Whether all of them can still be relied on.

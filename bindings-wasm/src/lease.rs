@@ -103,7 +103,7 @@ pub fn release(lease: u32, options: &JsValue, number: u32) -> Result<u32, JsValu
     let options = release_options(options)?;
     let lease = taken(lease)?;
     let work = async move {
-        lease.release(options).await?;
+        lease.release_with(options).await?;
         Ok(Answer::Nothing)
     };
     Ok(call(number, Box::pin(work)))

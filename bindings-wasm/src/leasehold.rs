@@ -66,7 +66,7 @@ pub fn pool(
     let read_nonce = read_nonce.map(|function| Arc::new(HostNonces(function)) as ReadNonce);
     prepare()?;
     let work = async move {
-        let pool = leasehold.pool(&name, options, read_nonce).await?;
+        let pool = leasehold.pool_with(&name, options, read_nonce).await?;
         Ok(Answer::Number(put(Thing::Pool(pool))))
     };
     Ok(call(number, Box::pin(work)))

@@ -20,10 +20,10 @@ use crate::things::{Held, held};
 pub fn remaining(thing: u32) -> Result<f64, JsValue> {
     entered();
     let remaining = match held(thing)? {
-        Held::Lease(lease) => lease.remaining(),
-        Held::Lock(lock) => lock.remaining(),
+        Held::Lease(lease) => lease.remaining_micros(),
+        Held::Lock(lock) => lock.remaining_micros(),
         #[cfg(feature = "full")]
-        Held::Selection(selection) => return Ok(UNIT.count(selection.remaining())),
+        Held::Selection(selection) => return Ok(UNIT.count(selection.remaining_micros())),
     };
     Ok(remaining as f64 / MILLISECOND as f64)
 }

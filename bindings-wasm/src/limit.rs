@@ -41,7 +41,7 @@ pub fn limit(leasehold: u32, name: &JsValue, options: &JsValue) -> Result<u32, J
     prepare()?;
     let (handle, name) = (things::leasehold(leasehold)?, value::text(name, "name")?);
     let options = LimitOptions::read(&value::options(options)?, UNIT).map_err(Failure::from)?;
-    Ok(put(Thing::Limit(handle.limit(&name, &options).map_err(Failure::from)?)))
+    Ok(put(Thing::Limit(handle.limit_with(&name, &options).map_err(Failure::from)?)))
 }
 
 /// Several limits as one.

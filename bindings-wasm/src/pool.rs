@@ -17,7 +17,7 @@ use crate::{entered, value};
 pub fn acquire(pool: u32, options: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (pool, options) = (of(pool)?, acquire_options(options)?);
-    let work = async move { Ok(Answer::Lease(Granted::new(pool.acquire(options).await?))) };
+    let work = async move { Ok(Answer::Lease(Granted::new(pool.acquire_with(options).await?))) };
     Ok(call(number, Box::pin(work)))
 }
 
@@ -27,7 +27,7 @@ pub fn acquire_many(pool: u32, options: &JsValue, number: u32) -> Result<u32, Js
     entered();
     let (pool, options) = (of(pool)?, acquire_options(options)?);
     let work = async move {
-        let leases = pool.acquire_many(options).await?;
+        let leases = pool.acquire_many_with(options).await?;
         Ok(Answer::Leases(leases.into_iter().map(Granted::new).collect()))
     };
     Ok(call(number, Box::pin(work)))
@@ -48,7 +48,7 @@ pub fn try_acquire_with(pool: u32, options: &JsValue) -> u32 {
 }
 
 fn acquired_now(pool: u32, options: Result<AcquireOptions, Failure>) -> u32 {
-    match options.and_then(|options| Ok(of(pool)?.try_acquire(options)?)) {
+    match options.and_then(|options| Ok(of(pool)?.try_acquire_with(options)?)) {
         Err(failure) => failure.said(),
         Ok(None) => NOTHING,
         Ok(Some(lease)) => Granted::new(lease).say(),

@@ -60,7 +60,8 @@ pub fn tokens(
             );
         }
     };
-    let tokens = things::leasehold(leasehold)?.tokens(&wallet, source, options).map_err(Failure::from)?;
+    let tokens =
+        things::leasehold(leasehold)?.tokens_with(&wallet, source, options).map_err(Failure::from)?;
     Ok(put(Thing::Tokens(Rc::new(tokens))))
 }
 
@@ -71,7 +72,7 @@ pub fn tokens_select(tokens: u32, target: &JsValue, options: &JsValue, number: u
     let (tokens, target) = (of(tokens)?, value::named(target, "target")?);
     let target = Amount::read(&target).map_err(|error| Failure::from(error.within("target")))?;
     let options = SelectOptions::read(&value::options(options)?, UNIT).map_err(Failure::from)?;
-    let work = async move { Ok(Answer::Selection(tokens.select(target, options).await?)) };
+    let work = async move { Ok(Answer::Selection(tokens.select_with(target, options).await?)) };
     Ok(call(number, Box::pin(work)))
 }
 

@@ -199,6 +199,8 @@ mod tests {
             assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("fence")));
         }
         assert_eq!(guard.highest(), 9);
+        // The highest whole number that JavaScript, Lua and every database tell from the next one.
+        assert_eq!(MAX_FENCE, 9_007_199_254_740_991);
         assert!(guard.admit(MAX_FENCE).is_ok());
     }
 }

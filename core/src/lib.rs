@@ -29,7 +29,7 @@ pub use client::{Lease, Leasehold, Pool};
 pub use error::{Code, Error};
 
 #[cfg(feature = "redis")]
-pub use client::native::connect;
+pub use client::native::{connect, quorum};
 
 /// The examples of the README run as tests.
 #[cfg(all(doctest, feature = "redis"))]

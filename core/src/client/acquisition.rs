@@ -78,6 +78,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
+        if cfg!(not(target_family = "wasm")) {
+            options.check()?;
+        }
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         if options.steal.is_some() && options.slots.is_some() && !self.makes_names {
@@ -215,20 +218,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     async fn complete(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
         let now = self.runtime.now();
         let patience = if want.patient { want.deadline } else { now + self.response_timeout };
-        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining())).await?;
+        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await?;
         match lease.resync(chain, false).await {
             Ok(_) => {}
             Err(error) if error.code() == Code::Stalled => {
                 lease.unused();
                 let rest = STALL_REST.min(self.options.settle);
                 // Whether or not the store heard of the rest: the slot is not this caller's any more.
-                let _ = lease.release(ReleaseOptions { cooldown: Some(rest) }).await;
+                let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).await;
                 return Ok(Some(self.runtime.now() + rest));
             }
             Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
             Err(error) => return Err(error),
         }
-        if lease.remaining() < want.ttl / 2 {
+        if lease.remaining_micros() < want.ttl / 2 {
             match lease.renew(Some(want.ttl)).await {
                 Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
                 Err(error) if error.code() != Code::Claimed => return Err(error),

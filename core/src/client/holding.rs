@@ -37,7 +37,7 @@ pub(super) fn fence<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> u64 {
 
 /// How long all of them can be relied on.
 pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros {
-    leases.iter().map(Lease::remaining).min().unwrap_or_default()
+    leases.iter().map(Lease::remaining_micros).min().unwrap_or_default()
 }
 
 /// Of several names the first that is lost ends it.
@@ -63,7 +63,7 @@ pub(super) async fn release<'a, S: Store, R: Runtime>(
     leases: impl IntoIterator<Item = &'a Lease<S, R>>,
     cooldown: Option<Micros>,
 ) -> Result<()> {
-    let release = |lease| Box::pin(Lease::release(lease, ReleaseOptions { cooldown }));
+    let release = |lease| Box::pin(Lease::release_with(lease, ReleaseOptions { cooldown }));
     let mut releases: Vec<_> = leases.into_iter().map(release).collect();
     let mut outcome = Ok(());
     poll_fn(|context| {

@@ -6,6 +6,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 
@@ -107,8 +108,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         matches!(self.record(), NonceRecord::InDoubt { .. })
     }
 
-    /// How long the lease can still be relied on; 0 when it cannot.
-    pub fn remaining(&self) -> Micros {
+    /// How long the lease can still be relied on; nothing when it cannot.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_micros(self.remaining_micros())
+    }
+
+    /// The same in microseconds.
+    pub fn remaining_micros(&self) -> Micros {
         let held = self.lock();
         if !held.open {
             return 0;
@@ -118,7 +124,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Whether the lease can still be relied on.
     pub fn is_held(&self) -> bool {
-        self.remaining() > 0
+        self.remaining_micros() > 0
     }
 
     /// Says that the nonce was used: signed with and accepted. `next` is the next free nonce, the lease's
@@ -174,9 +180,16 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
-    /// `store_unavailable` if the store did not answer in time; it goes on trying. `invalid_argument` if `cooldown` is
-    /// above a year; then it is still held.
-    pub async fn release(&self, options: ReleaseOptions) -> Result<()> {
+    /// `store_unavailable` if the store did not answer in time; it goes on trying.
+    pub async fn release(&self) -> Result<()> {
+        self.release_with(ReleaseOptions::default()).await
+    }
+
+    /// The same by options.
+    ///
+    /// # Errors
+    /// As [`Self::release`]; `invalid_argument` if `cooldown` is above a year; then it is still held.
+    pub async fn release_with(&self, options: ReleaseOptions) -> Result<()> {
         check_rest("cooldown", options.cooldown.unwrap_or(0))?;
         let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
         match self.core.release(&self.at, outcome, cooldown).await {
@@ -188,7 +201,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
     }
 
-    /// As [`Self::release`] for a store that answers at once; `None` if it does not.
+    /// As [`Self::release_with`] for a store that answers at once; `None` if it does not.
     pub fn release_now(&self, options: ReleaseOptions) -> Option<Result<()>> {
         if !self.core.answers_at_once() {
             return None;
@@ -322,7 +335,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `nonce_unavailable` if there is no `read_nonce`, or it failed or took too long; and those of
     /// [`Self::resync`].
     pub async fn read_nonce(&self) -> Result<Nonce> {
-        let deadline = self.core.runtime.now() + self.remaining();
+        let deadline = self.core.runtime.now() + self.remaining_micros();
         let chain = self.core.read_nonce(self.slot(), deadline).await?;
         self.resync(chain, false).await
     }
@@ -522,16 +535,16 @@ pub(super) fn unexpected(reply: &Reply) -> Error {
 
 #[cfg(all(test, feature = "redis"))]
 mod tests {
+    use crate::client::PoolOptions;
     use crate::client::native::connect;
-    use crate::client::{AcquireOptions, PoolOptions, ReleaseOptions};
     use crate::error::Code;
 
     #[tokio::test]
     async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
         for watched in [false, true] {
-            let handle = connect(&format!("memory:lost-once-{watched}"), "test").unwrap();
-            let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-            let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+            let handle = connect(format!("memory:lost-once-{watched}")).namespace("test").open().unwrap();
+            let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+            let lease = pool.acquire().await.unwrap();
             let early = watched.then(|| lease.lost());
             pool.break_lease("a").await.unwrap();
             for _ in 0..2 {
@@ -542,7 +555,7 @@ mod tests {
                 let why = lost.await.expect("lost");
                 assert!(why.message().contains("it was ended before"), "{why}");
             }
-            assert_eq!(lease.release(ReleaseOptions::default()).await.unwrap_err().code(), Code::Lost);
+            assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
             let counts = pool.statistics();
             assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
         }
@@ -551,27 +564,27 @@ mod tests {
     // It ends here a moment before it does in the store, which would have renewed it: the holder was told both.
     #[tokio::test]
     async fn what_was_told_to_be_lost_is_not_renewed() {
-        let handle = connect("memory:lost-told", "test").unwrap();
+        let handle = connect("memory:lost-told").namespace("test").open().unwrap();
         let brief = PoolOptions { ttl: crate::SECOND, ..PoolOptions::slots(["a"]).unwrap() };
-        let pool = handle.pool("p", brief, None).await.unwrap();
-        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let pool = handle.pool_with("p", brief, None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
         assert_eq!(lease.lost().await.expect("lost").code(), Code::Lost);
         assert_eq!(lease.renew(None).await.unwrap_err().code(), Code::Lost);
         assert_eq!(lease.resync(7, false).await.unwrap_err().code(), Code::Lost);
         assert_eq!(pool.statistics().expired, 1);
         // Its outcome is recorded all the same, as long as the store lets it be.
         drop(lease);
-        assert!(pool.try_acquire(AcquireOptions::default()).unwrap().is_some());
+        assert!(pool.try_acquire().unwrap().is_some());
     }
 
     #[tokio::test]
     async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
-        let handle = connect("memory:lost-late", "test").unwrap();
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let handle = connect("memory:lost-late").namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
         let _lost = lease.lost();
         pool.break_lease("a").await.unwrap();
-        assert_eq!(lease.release(ReleaseOptions::default()).await.unwrap_err().code(), Code::Lost);
+        assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
         let counts = pool.statistics();
         assert_eq!((counts.lost, counts.expired), (1, 0));
     }

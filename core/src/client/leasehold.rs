@@ -4,20 +4,30 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 #[cfg(feature = "limits")]
+use super::builders::LimitBuilder;
+use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
+#[cfg(feature = "limits")]
 use super::limits::{self, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
+#[cfg(feature = "redis")]
+use super::options::check_ttl;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 #[cfg(feature = "tokens")]
-use super::{SharedSource, Tokens, TokensOptions};
+use super::{SharedSource, TokenSource, Tokens, TokensBuilder, TokensOptions};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
+#[cfg(feature = "limits")]
+use crate::limits::Amount;
 #[cfg(feature = "limits")]
 use crate::store::LimitStore;
 use crate::store::Store;
 use crate::value::{Options, Value};
-use crate::{Micros, SECOND};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The longest that one reply of the store may take.
+const MOST_RESPONSE_TIMEOUT: Micros = 60 * SECOND;
 
 /// Opens pools in a store.
 pub struct Leasehold<S: Store, R: Runtime> {
@@ -67,6 +77,16 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
+    /// Whether its times are in their ranges: a program in Rust fills them in by itself.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    #[cfg(feature = "redis")]
+    pub(super) fn check(&self) -> Result<()> {
+        check_response_timeout(self.response_timeout).map_err(|error| error.within("response_timeout"))?;
+        check_ttl(self.lock_ttl).map(drop).map_err(|error| error.within("lock_ttl"))
+    }
+
     /// Reads options over `self`, the defaults.
     ///
     /// # Errors
@@ -88,8 +108,12 @@ impl OpenOptions {
 }
 
 fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
-    match rest(value, unit)? {
-        time if (crate::MILLISECOND..=60 * SECOND).contains(&time) => Ok(time),
+    check_response_timeout(rest(value, unit)?)
+}
+
+fn check_response_timeout(time: Micros) -> Result<Micros> {
+    match time {
+        MILLISECOND..=MOST_RESPONSE_TIMEOUT => Ok(time),
         _ => Err(Error::invalid("", "is out of range; 1 ms to 60 s are allowed")),
     }
 }
@@ -114,11 +138,20 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         self.options.pool.clone()
     }
 
-    /// Opens a pool; makes it if it is not there, and adds the slots that it does not have.
+    /// Opens a pool; makes it if it is not there, and adds the slots that it does not have. `await` it, perhaps after more
+    /// words.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `store_unavailable`.
-    pub async fn pool(
+    pub fn pool(&self, name: &str) -> PoolBuilder<'_, S, R> {
+        PoolBuilder::new(self, name)
+    }
+
+    /// The same of options and what reads nonces.
+    ///
+    /// # Errors
+    /// As [`Self::pool`].
+    pub async fn pool_with(
         &self,
         name: &str,
         options: PoolOptions,
@@ -133,31 +166,46 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         Ok(pool)
     }
 
-    /// A lock of one name, or of several that are held together. Asks nothing of the store yet.
+    /// A lock of one name, or of several that are held together: to be opened, acquired or run under, perhaps after more
+    /// words.
+    pub fn lock(&self, names: impl LockNames) -> LockBuilder<'_, S, R> {
+        LockBuilder::new(self, names, self.lock_defaults())
+    }
+
+    /// The same of options. Asks nothing of the store yet.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
-    pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
-        let names = Value::List(names.iter().map(|&name| name.into()).collect());
-        Lock::new(self.locks()?, None, lock_names(&names)?, options)
+    pub fn lock_with(&self, names: impl LockNames, options: LockOptions) -> Result<Lock<S, R>> {
+        self.lock_of(&names.to_value(), options)
     }
 
     /// The same of what a language gives: one name or a list of them, and options over the defaults.
     ///
     /// # Errors
-    /// As [`Self::lock`].
+    /// As [`Self::lock_with`].
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
-        let (names, options) = (lock_names(names)?, self.lock_defaults().read(options, unit)?);
-        Lock::new(self.locks()?, None, names, options)
+        self.lock_of(names, self.lock_defaults().read(options, unit)?)
     }
 
-    /// The tokens of a wallet, which `source` lists. Asks nothing of the store nor of the source yet. Any number of
-    /// processes select from one wallet; a token is in one wallet, under one name.
+    /// The tokens of a wallet, which `source` lists: to be opened, perhaps after more words. Any number of processes select
+    /// from one wallet; a token is in one wallet, under one name.
+    #[cfg(feature = "tokens")]
+    pub fn tokens(&self, wallet: &str, source: impl TokenSource + 'static) -> TokensBuilder<'_, S, R> {
+        TokensBuilder::new(self, wallet, source)
+    }
+
+    /// The same of options. Asks nothing of the store nor of the source yet.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
     #[cfg(feature = "tokens")]
-    pub fn tokens(&self, wallet: &str, source: SharedSource, options: TokensOptions) -> Result<Tokens<S, R>> {
+    pub fn tokens_with(
+        &self,
+        wallet: &str,
+        source: SharedSource,
+        options: TokensOptions,
+    ) -> Result<Tokens<S, R>> {
         let place = (self.options.namespace.clone(), self.options.response_timeout);
         let (tokens, core) = Tokens::new(&self.store, self.runtime.clone(), place, wallet, source, options)?;
         self.enroll(&core)?;
@@ -234,12 +282,17 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
 
 #[cfg(feature = "limits")]
 impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
-    /// A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one
-    /// name and kind share what was used, whatever their options are.
+    /// A limit of this name: a rate, a budget, or what may be in flight, of which there is `max` at the most; to be opened,
+    /// perhaps after more words. Limits of one name and kind share what was used, whatever their options are.
+    pub fn limit(&self, name: &str, max: impl Into<Amount>) -> LimitBuilder<'_, S, R> {
+        LimitBuilder::new(self, name, max.into())
+    }
+
+    /// The same of options. Asks nothing of the store yet.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
-    pub fn limit(&self, name: &str, options: &LimitOptions) -> Result<Limit<R>> {
+    pub fn limit_with(&self, name: &str, options: &LimitOptions) -> Result<Limit<R>> {
         limits::open(self, name, options)
     }
 
@@ -247,8 +300,15 @@ impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
     ///
     /// # Errors
     /// As [`Limit::group`].
-    pub fn limits<'a>(&self, members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Limit<R>> {
+    pub fn group<'a>(&self, members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Limit<R>> {
         Limit::group(members)
+    }
+}
+
+impl<S: Store, R: Runtime> LockOwner<S, R> for Leasehold<S, R> {
+    fn lock_of(&self, names: &Value, options: LockOptions) -> Result<Lock<S, R>> {
+        let names = lock_names(names)?;
+        Lock::new(self.locks()?, None, names, options)
     }
 }
 
@@ -375,20 +435,20 @@ mod tests {
     #[cfg(feature = "redis")]
     #[tokio::test]
     async fn closing_ends_what_waits_and_no_more() {
-        use crate::client::{AcquireOptions, ReleaseOptions, native::connect};
+        use crate::client::{AcquireOptions, native::connect};
 
-        let handle = connect("memory:closed", "test").unwrap();
-        let other = connect("memory:closed", "test").unwrap();
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-        let another = other.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let handle = connect("memory:closed").namespace("test").open().unwrap();
+        let other = connect("memory:closed").namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let another = other.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
         let named =
             AcquireOptions { slots: Some(vec![crate::id::SlotId::new("a").unwrap()]), ..Default::default() };
         let waiting = [AcquireOptions::default(), named].map(|options| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(options).await })
+            tokio::spawn(async move { pool.acquire_with(options).await })
         });
-        let elsewhere = tokio::spawn(async move { another.acquire(AcquireOptions::default()).await });
+        let elsewhere = tokio::spawn(async move { another.acquire().await });
         while pool.statistics().waiting < 2 {
             tokio::task::yield_now().await;
         }
@@ -399,12 +459,12 @@ mod tests {
         }
         assert_eq!(pool.statistics().waiting, 0);
         // Nothing more waits, no more pools are opened, and what is held stays so.
-        let late = pool.acquire(AcquireOptions::default()).await.unwrap_err();
+        let late = pool.acquire().await.unwrap_err();
         assert_eq!(late.code(), Code::Cancelled);
-        let opened = handle.pool("q", PoolOptions::slots(["a"]).unwrap(), None).await;
+        let opened = handle.pool_with("q", PoolOptions::slots(["a"]).unwrap(), None).await;
         assert_eq!(opened.unwrap_err().code(), Code::Cancelled);
         assert!(lease.is_held());
-        lease.release(ReleaseOptions::default()).await.unwrap();
+        lease.release().await.unwrap();
         // Other handles go on.
         elsewhere.await.unwrap().unwrap();
         handle.close();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use super::holding::{Electorate, Several, claimed, fence, is_lost, lost, release, remaining};
 use super::options::check_rest;
@@ -173,14 +174,19 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         self.fence
     }
 
-    /// How long the lock can still be relied on; 0 when it cannot.
-    pub fn remaining(&self) -> Micros {
+    /// How long the lock can still be relied on; nothing when it cannot.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_micros(self.remaining_micros())
+    }
+
+    /// The same in microseconds.
+    pub fn remaining_micros(&self) -> Micros {
         self.holding().as_ref().map_or(0, |holding| holding.remaining())
     }
 
     /// Whether the lock can still be relied on.
     pub fn is_held(&self) -> bool {
-        self.remaining() > 0
+        self.remaining_micros() > 0
     }
 
     /// Ends when one of its names can no longer be relied on, with the reason; with nothing if it was given back in
@@ -342,7 +348,7 @@ mod tests {
     use crate::client::native::{NativeLeasehold, connect};
 
     fn opened(store: &str) -> Result<NativeLeasehold> {
-        connect(&format!("memory:{store}"), "test")
+        connect(format!("memory:{store}")).namespace("test").open()
     }
 
     fn at_once() -> LockOptions {
@@ -363,12 +369,12 @@ mod tests {
     #[tokio::test]
     async fn waiters_for_one_name_are_not_in_the_way_of_those_for_another() {
         let (handle, other) = (Arc::new(opened("names").unwrap()), opened("names").unwrap());
-        let _red = other.lock(&["red"], at_once()).unwrap().acquire().await.unwrap();
-        let blue = other.lock(&["blue"], at_once()).unwrap().acquire().await.unwrap();
+        let _red = other.lock_with(["red"], at_once()).unwrap().acquire().await.unwrap();
+        let blue = other.lock_with(["blue"], at_once()).unwrap().acquire().await.unwrap();
         let wait = |name: &'static str| {
             let handle = handle.clone();
             let options = LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() };
-            tokio::spawn(async move { handle.lock(&[name], options)?.acquire().await.map(drop) })
+            tokio::spawn(async move { handle.lock_with([name], options)?.acquire().await.map(drop) })
         };
         let behind: Vec<_> = (0..50).map(|_| wait("red")).collect();
         tokio::task::yield_now().await;
@@ -388,25 +394,25 @@ mod tests {
     #[tokio::test]
     async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
         let handle = opened("factor").unwrap();
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
         for factor in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            let lock = handle.lock(&["a"], LockOptions { steal: Some(factor), ..at_once() }).unwrap();
+            let lock = handle.lock_with(["a"], LockOptions { steal: Some(factor), ..at_once() }).unwrap();
             let steal = AcquireOptions { steal: Some(factor), ..AcquireOptions::default() };
-            for error in [lock.acquire().await.unwrap_err(), pool.acquire(steal).await.unwrap_err()] {
+            for error in [lock.acquire().await.unwrap_err(), pool.acquire_with(steal).await.unwrap_err()] {
                 assert_eq!(error.field(), Some("stolen_consistency_factor"), "{factor}");
             }
         }
         let named = Some(vec![SlotId::new("a").unwrap()]);
         let steal = AcquireOptions { steal: Some(1.0), slots: named, ..AcquireOptions::default() };
-        assert_eq!(pool.acquire(steal).await.unwrap_err().field(), Some("steal"));
+        assert_eq!(pool.acquire_with(steal).await.unwrap_err().field(), Some("steal"));
     }
 
     // In priority-redlock the first of two releases freed the lock.
     #[tokio::test]
     async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {
         let (handle, other) = (opened("reentrant").unwrap(), opened("reentrant").unwrap());
-        let lock = handle.lock(&["a", "b"], shared()).unwrap();
-        let another = other.lock(&["b"], shared()).unwrap();
+        let lock = handle.lock_with(["a", "b"], shared()).unwrap();
+        let another = other.lock_with(["b"], shared()).unwrap();
         let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
         assert_eq!(inner.fence(), outer.fence());
         outer.release().await.unwrap();
@@ -428,7 +434,7 @@ mod tests {
     #[tokio::test]
     async fn only_who_asked_to_share_does() {
         let handle = opened("asked").unwrap();
-        let lock = handle.lock(&["a"], at_once()).unwrap();
+        let lock = handle.lock_with(["a"], at_once()).unwrap();
         let held = lock.acquire().await.unwrap();
         for options in [at_once(), shared()] {
             assert_eq!(lock.acquire_with(options).await.unwrap_err().code(), Code::Exhausted);
@@ -437,7 +443,7 @@ mod tests {
         let held = lock.acquire_with(shared()).await.unwrap();
         assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
         // The owner is the lock, not its names.
-        let twin = handle.lock(&["a"], shared()).unwrap();
+        let twin = handle.lock_with(["a"], shared()).unwrap();
         assert_eq!(twin.acquire().await.unwrap_err().code(), Code::Exhausted);
         assert_eq!(lock.acquire_with(shared()).await.unwrap().fence(), held.fence());
     }
@@ -446,7 +452,7 @@ mod tests {
     async fn what_was_lost_is_not_joined() {
         let handle = opened("lost").unwrap();
         let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
-        let lock = handle.lock(&["a"], brief).unwrap();
+        let lock = handle.lock_with(["a"], brief).unwrap();
         let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
         ended(&lock).await;
         let anew = lock.acquire_with(shared()).await.unwrap();
@@ -462,7 +468,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_told_that_it_outlived_its_lock() {
         let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
-        let lock = opened("outlived").unwrap().lock(&["a"], brief).unwrap();
+        let lock = opened("outlived").unwrap().lock_with(["a"], brief).unwrap();
         let body = async |_: &_| {
             ended(&lock).await;
             "what it gave"
@@ -507,7 +513,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_is_not_to_be_locked_is_not() {
-        let lock = opened("unlocked").unwrap().lock(&["a"], at_once()).unwrap();
+        let lock = opened("unlocked").unwrap().lock_with(["a"], at_once()).unwrap();
         let enter = |options: Value, unit| {
             let lock = &lock;
             async move { lock.enter(&options, unit).await }

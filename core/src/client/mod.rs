@@ -5,6 +5,7 @@
 
 mod acquisition;
 mod admin;
+mod builders;
 #[cfg(feature = "tokio")]
 mod calls;
 mod courier;
@@ -36,6 +37,13 @@ mod waiting;
 mod yields;
 
 pub use admin::{Census, SlotState};
+#[cfg(feature = "redis")]
+pub use builders::Connect;
+pub use builders::{Acquire, LockBuilder, LockNames, PoolBuilder};
+#[cfg(feature = "limits")]
+pub use builders::{LimitBuilder, Wait};
+#[cfg(feature = "tokens")]
+pub use builders::{Select, TokensBuilder};
 #[cfg(feature = "tokio")]
 pub use calls::{Begun, Calls, holding, let_go};
 #[cfg(feature = "tokio")]

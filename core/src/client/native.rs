@@ -1,9 +1,12 @@
 //! Opening a store by its URL, in a program that has sockets: Rust programs, and the bindings of Node and
 //! Python.
 
+use tokio::runtime::Handle;
+
+use super::builders::Connect;
 use super::leasehold::Target;
 use super::{Leasehold, OpenOptions, Quorum, TokioRuntime, Unit};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
 use crate::value::Value;
@@ -15,16 +18,14 @@ pub type NativeLeasehold = Leasehold<NativeStore, TokioRuntime>;
 /// A quorum of such a program.
 pub type NativeQuorum = Quorum<NativeStore, TokioRuntime>;
 
-/// Opens the store at `url` on the current Tokio runtime. Does not connect yet.
-///
-/// # Errors
-/// `invalid_argument` if the URL or the namespace is wrong.
-///
-/// # Panics
-/// Outside of a Tokio runtime.
-pub fn connect(url: &str, namespace: &str) -> Result<NativeLeasehold> {
-    let options = Value::map([("namespace", namespace.into())]);
-    open(&url.into(), &options, Unit::Milliseconds, tokio::runtime::Handle::current())
+/// The store at this URL: `memory:`, `memory:name`, `redis://…` or `rediss://…`. To be opened, perhaps after more words.
+pub fn connect(url: impl Into<String>) -> Connect<String> {
+    Connect::new(url.into())
+}
+
+/// The servers at these URLs, each of which has one vote on a lock. To be opened, perhaps after more words.
+pub fn quorum<I: Into<String>>(urls: impl IntoIterator<Item = I>) -> Connect<Vec<String>> {
+    Connect::new(urls.into_iter().map(Into::into).collect())
 }
 
 /// Opens a store. `target` is a URL (`memory:`, the default; `memory:name`; `redis://…`) or the lock block
@@ -32,13 +33,8 @@ pub fn connect(url: &str, namespace: &str) -> Result<NativeLeasehold> {
 ///
 /// # Errors
 /// `invalid_argument` naming what is wrong.
-pub fn open(
-    target: &Value,
-    options: &Value,
-    unit: Unit,
-    handle: tokio::runtime::Handle,
-) -> Result<NativeLeasehold> {
-    opened(Target::read(target)?, options, unit, handle)
+pub fn open(target: &Value, options: &Value, unit: Unit, handle: Handle) -> Result<NativeLeasehold> {
+    opened(Target::read(target)?, OpenOptions::default().read(options, unit)?, handle)
 }
 
 /// Opens the stores of a quorum: a list of what [`open`] takes. Does not connect yet.
@@ -46,19 +42,22 @@ pub fn open(
 /// # Errors
 /// `invalid_argument` naming what is wrong: the server that is there twice among others, whether or not it is spelled
 /// with a login or a database.
-pub fn open_quorum(
-    targets: &Value,
-    options: &Value,
-    unit: Unit,
-    handle: tokio::runtime::Handle,
-) -> Result<NativeQuorum> {
+pub fn open_quorum(targets: &Value, options: &Value, unit: Unit, handle: Handle) -> Result<NativeQuorum> {
     let targets = targets.as_list().map_err(|error| error.within("servers"))?;
+    opened_quorum(targets, &OpenOptions::default().read(options, unit)?, &handle)
+}
+
+/// Opens the stores of a quorum, by options that have been checked.
+pub(super) fn opened_quorum(
+    targets: &[Value],
+    options: &OpenOptions,
+    handle: &Handle,
+) -> Result<NativeQuorum> {
     Quorum::opened(targets, |target, field| {
         let target = Target::read(target).map_err(|error| error.within(field))?;
         let address = address(&target.url).to_owned();
-        // The options are the same for all.
-        let within = |error: Error| if error.field() == Some("url") { error.within(field) } else { error };
-        Ok((address, opened(target, options, unit, handle.clone()).map_err(within)?))
+        let handle = opened(target, options.clone(), handle.clone()).map_err(|error| error.within(field))?;
+        Ok((address, handle))
     })
 }
 
@@ -71,13 +70,9 @@ fn address(url: &str) -> &str {
     if place.is_empty() { rest } else { place.strip_suffix(":6379").unwrap_or(place) }
 }
 
-fn opened(
-    target: Target,
-    options: &Value,
-    unit: Unit,
-    handle: tokio::runtime::Handle,
-) -> Result<NativeLeasehold> {
-    let options = OpenOptions { pool: target.pool, ..OpenOptions::default() }.read(options, unit)?;
+/// Opens a store, by options that have been checked.
+pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Result<NativeLeasehold> {
+    let options = OpenOptions { pool: target.pool, ..options };
     let store = match target.memory {
         Some(name) => {
             // A forked child starts with a store of its own: it holds none of its parent's leases.
@@ -101,7 +96,7 @@ mod tests {
     async fn a_server_votes_once() {
         let open = |servers: &[&str]| {
             let servers = Value::List(servers.iter().map(|&server| server.into()).collect());
-            open_quorum(&servers, &Value::Null, Unit::Milliseconds, tokio::runtime::Handle::current())
+            open_quorum(&servers, &Value::Null, Unit::Milliseconds, Handle::current())
         };
         let field = |servers: &[&str]| open(servers).unwrap_err().field().map(str::to_owned);
         open(&["redis://a", "redis://b:7000", "redis://b:7001", "memory:x", "memory:y"]).unwrap();
@@ -116,8 +111,7 @@ mod tests {
         }
         assert_eq!(field(&[]).as_deref(), Some("servers"));
         assert_eq!(field(&["redis://a", "http://b"]).as_deref(), Some("servers[1].url"));
-        let error =
-            open_quorum(&"redis://a".into(), &Value::Null, Unit::Seconds, tokio::runtime::Handle::current());
+        let error = open_quorum(&"redis://a".into(), &Value::Null, Unit::Seconds, Handle::current());
         assert_eq!(error.unwrap_err().field(), Some("servers"));
     }
 }

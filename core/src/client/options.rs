@@ -129,9 +129,7 @@ impl PoolOptions {
         if cfg!(target_family = "wasm") {
             return Ok(());
         }
-        if !TTL_RANGE.contains(&self.ttl) {
-            return Err(Error::invalid("ttl", "is out of range; 1 ms to 7 days are allowed"));
-        }
+        check_ttl(self.ttl).map_err(|error| error.within("ttl"))?;
         for (field, time) in [
             ("cooldown", self.cooldown),
             ("max_hold", self.max_hold),
@@ -210,15 +208,31 @@ impl AcquireOptions {
             steal: steal(&mut options)?.flatten(),
         };
         options.end()?;
-        if let (Some(count), Some(slots)) = (read.count, &read.slots)
-            && count as usize > slots.len()
-        {
-            return Err(Error::invalid(
-                "count",
-                format_args!("{count} of {} slots cannot be had", slots.len()),
-            ));
-        }
+        read.check_slots()?;
         Ok(read)
+    }
+
+    /// Whether what is wanted can be had at all: a program in Rust fills it in by itself.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(count) = self.count {
+            check_count(u64::from(count)).map_err(|error| error.within("count"))?;
+        }
+        self.check_slots()
+    }
+
+    // Here and below: a wasm module, which is judged by its size, has one use of it.
+    #[inline(always)]
+    fn check_slots(&self) -> Result<()> {
+        match (self.count, &self.slots) {
+            (Some(count), Some(slots)) if count as usize > slots.len() => {
+                let message = format_args!("{count} of {} slots cannot be had", slots.len());
+                Err(Error::invalid("count", message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -318,11 +332,18 @@ pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
 /// # Errors
 /// `invalid_argument` if it is not one from 1 ms to 7 days.
 pub(super) fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
-    let micros = rest(value, unit)?;
-    if !TTL_RANGE.contains(&micros) {
+    check_ttl(rest(value, unit)?)
+}
+
+/// A time to live, if it is in its range.
+///
+/// # Errors
+/// `invalid_argument` if it is not.
+pub(super) fn check_ttl(time: Micros) -> Result<Micros> {
+    if !TTL_RANGE.contains(&time) {
         return Err(Error::invalid("", "is out of range; 1 ms to 7 days are allowed"));
     }
-    Ok(micros)
+    Ok(time)
 }
 
 pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
@@ -337,7 +358,12 @@ pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
 }
 
 fn count(value: &Value) -> Result<u32> {
-    match value.as_u64()? {
+    check_count(value.as_u64()?)
+}
+
+#[inline(always)]
+fn check_count(count: u64) -> Result<u32> {
+    match count {
         count @ 1.. if count <= MAX_PER_REQUEST as u64 => Ok(count as u32),
         count => Err(Error::invalid(
             "",
@@ -406,13 +432,13 @@ fn strategy(value: &Value) -> Result<Strategy> {
 }
 
 /// A list of ids without duplicates, at most so many as one request may name.
-pub(crate) fn slot_ids(value: &Value) -> Result<Vec<SlotId>> {
+pub(super) fn slot_ids(value: &Value) -> Result<Vec<SlotId>> {
     let specs = specs(value, MAX_PER_REQUEST)?;
     Ok(specs.into_iter().map(|(_, spec)| spec.slot).collect())
 }
 
 /// A list of ids, or of maps with an id and a weight.
-pub(crate) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
+pub(super) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
     specs(value, MAX_SLOTS)
 }
 

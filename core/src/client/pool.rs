@@ -15,7 +15,7 @@ use super::statistics::Counters;
 use super::stock::Stock;
 use super::waiting::WaitingRoom;
 use super::yields::Yields;
-use super::{AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
+use super::{Acquire, AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName, SlotId};
 use crate::nonce::{Nonce, Outcome};
@@ -150,24 +150,40 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.core.name.pool.as_str()
     }
 
-    /// Leases one slot, waiting until the acquisition's or the pool's timeout.
+    /// Leases one slot, waiting until the acquisition's or the pool's timeout. `await` it, perhaps after more words.
     ///
     /// # Errors
     /// `timed_out`, or `exhausted` with a timeout of 0; `store_unavailable` with the cause;
     /// `nonce_unavailable` if `read_nonce` failed; `invalid_argument`.
-    pub async fn acquire(&self, options: AcquireOptions) -> Result<Lease<S, R>> {
-        if options.count.is_some_and(|count| count != 1) {
-            return Err(Error::invalid("count", "acquire leases one slot; use acquire_many for more"));
-        }
-        let mut leases = self.acquire_many(options).await?;
-        leases.pop().ok_or_else(|| unexpected(&Reply::Granted(Vec::new())))
+    pub fn acquire(&self) -> Acquire<'_, S, R> {
+        Acquire::new(self, None)
     }
 
     /// Leases `count` slots at once: all of them or none.
     ///
     /// # Errors
     /// As [`Self::acquire`].
-    pub async fn acquire_many(&self, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
+    pub fn acquire_many(&self, count: u32) -> Acquire<'_, S, R, true> {
+        Acquire::new(self, Some(count))
+    }
+
+    /// Leases one slot by options.
+    ///
+    /// # Errors
+    /// As [`Self::acquire`].
+    pub async fn acquire_with(&self, options: AcquireOptions) -> Result<Lease<S, R>> {
+        if options.count.is_some_and(|count| count != 1) {
+            return Err(Error::invalid("count", "acquire leases one slot; use acquire_many for more"));
+        }
+        let mut leases = self.acquire_many_with(options).await?;
+        leases.pop().ok_or_else(|| unexpected(&Reply::Granted(Vec::new())))
+    }
+
+    /// Leases `count` slots at once by options.
+    ///
+    /// # Errors
+    /// As [`Self::acquire`].
+    pub async fn acquire_many_with(&self, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
         self.core.acquire_counted(options).await
     }
 
@@ -176,7 +192,15 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     ///
     /// # Errors
     /// `invalid_argument` if the store is not in memory.
-    pub fn try_acquire(&self, options: AcquireOptions) -> Result<Option<Lease<S, R>>> {
+    pub fn try_acquire(&self) -> Result<Option<Lease<S, R>>> {
+        self.try_acquire_with(AcquireOptions::default())
+    }
+
+    /// The same by options.
+    ///
+    /// # Errors
+    /// As [`Self::try_acquire`]; `invalid_argument` naming what is wrong.
+    pub fn try_acquire_with(&self, options: AcquireOptions) -> Result<Option<Lease<S, R>>> {
         let core = &self.core;
         let want = core.want(options, 0)?;
         match core.try_attempt(&want) {
@@ -388,28 +412,29 @@ mod tests {
     #[tokio::test]
     async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {
         let options = |slots: &[&str]| PoolOptions::slots(slots.iter().copied()).unwrap();
-        let open =
-            async |handle: &NativeLeasehold, slots| handle.pool("p", options(slots), None).await.unwrap();
-        let handle = connect("memory:named", "test").unwrap();
+        let open = async |handle: &NativeLeasehold, slots| {
+            handle.pool_with("p", options(slots), None).await.unwrap()
+        };
+        let handle = connect("memory:named").namespace("test").open().unwrap();
         let ours = open(&handle, &["a", "b"]).await;
         let at_once = || AcquireOptions { timeout: Some(0), ..AcquireOptions::default() };
-        let lease = ours.acquire(at_once()).await.unwrap();
+        let lease = ours.acquire_with(at_once()).await.unwrap();
         assert!(["a", "b"].contains(&lease.slot()));
         drop(lease);
         // As many as before, but one of them is another's.
         ours.remove("a").await.unwrap();
         let theirs = open(&handle, &["c"]).await;
-        let lease = ours.acquire(at_once()).await.unwrap();
+        let lease = ours.acquire_with(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "b");
-        let error = ours.acquire(at_once()).await.unwrap_err();
+        let error = ours.acquire_with(at_once()).await.unwrap_err();
         assert_eq!(error.code(), Code::Exhausted);
         assert!(error.retry_after().is_some_and(|time| time <= ours.core.options.ttl), "{error:?}");
         drop(lease);
         // Without a future too.
-        let lease = ours.try_acquire(AcquireOptions::default()).unwrap().expect("what is left of its own");
+        let lease = ours.try_acquire().unwrap().expect("what is left of its own");
         assert_eq!(lease.slot(), "b");
-        assert!(ours.try_acquire(AcquireOptions::default()).unwrap().is_none());
-        let lease = theirs.acquire(at_once()).await.unwrap();
+        assert!(ours.try_acquire().unwrap().is_none());
+        let lease = theirs.acquire_with(at_once()).await.unwrap();
         assert_eq!(lease.slot(), "c");
     }
 
@@ -432,8 +457,8 @@ mod tests {
             std::future::ready(Ok::<_, String>(5))
         };
         let options = PoolOptions { ttl: 1_050 * MILLISECOND, ..PoolOptions::slots(["a"]).unwrap() };
-        let pool = handle.pool("p", options, Some(Arc::new(read))).await.unwrap();
-        let lease = pool.acquire(AcquireOptions::default()).await.unwrap();
+        let pool = handle.pool_with("p", options, Some(Arc::new(read))).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
         assert_eq!((lease.nonce(), asked.load(Relaxed)), (Some(5), 2));
         assert!(lease.is_held());
     }
@@ -441,21 +466,21 @@ mod tests {
     // A program in Rust fills in the options itself. What is far out of range made sums that wrapped around.
     #[tokio::test]
     async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
-        let handle = connect("memory:ranges", "test").unwrap();
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let handle = connect("memory:ranges").namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
         let of = AcquireOptions::default;
         for (options, field) in [
             (AcquireOptions { timeout: Some(u64::MAX), ..of() }, "timeout"),
             (AcquireOptions { ttl: Some(0), ..of() }, "ttl"),
             (AcquireOptions { keepalive: Some(Keepalive::Every(u64::MAX)), ..of() }, "keepalive"),
         ] {
-            assert_eq!(pool.acquire(options).await.unwrap_err().field(), Some(field));
+            assert_eq!(pool.acquire_with(options).await.unwrap_err().field(), Some(field));
         }
         let forever = LockOptions { timeout: u64::MAX, ..LockOptions::default() };
-        assert_eq!(handle.lock(&["a"], forever).unwrap_err().field(), Some("timeout"));
-        let lease = pool.acquire(of()).await.unwrap();
+        assert_eq!(handle.lock_with(["a"], forever).unwrap_err().field(), Some("timeout"));
+        let lease = pool.acquire_with(of()).await.unwrap();
         let rest = crate::client::ReleaseOptions { cooldown: Some(u64::MAX) };
-        assert_eq!(lease.release(rest).await.unwrap_err().field(), Some("cooldown"));
+        assert_eq!(lease.release_with(rest).await.unwrap_err().field(), Some("cooldown"));
         assert!(lease.is_held());
         let of = || PoolOptions::slots(["a"]).unwrap();
         for (options, field) in [
@@ -464,7 +489,7 @@ mod tests {
             (PoolOptions { doubt_rest: u64::MAX, ..of() }, "doubt_rest"),
             (PoolOptions { ageing: u64::MAX, ..of() }, "ageing"),
         ] {
-            assert_eq!(handle.pool("q", options, None).await.unwrap_err().field(), Some(field));
+            assert_eq!(handle.pool_with("q", options, None).await.unwrap_err().field(), Some(field));
         }
     }
 }

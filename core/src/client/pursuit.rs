@@ -203,11 +203,11 @@ mod tests {
     // Each left a task behind that slept until the holder's deadline: with a ttl of days, for days.
     #[tokio::test]
     async fn who_waited_leaves_no_alarm_behind() {
-        let handle = connect("memory:alarms", "test").unwrap();
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-        let _lease = pool.acquire(within(0)).await.unwrap();
+        let handle = connect("memory:alarms").namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let _lease = pool.acquire_with(within(0)).await.unwrap();
         for _ in 0..50 {
-            assert_eq!(pool.acquire(within(MILLISECOND)).await.unwrap_err().code(), Code::TimedOut);
+            assert_eq!(pool.acquire_with(within(MILLISECOND)).await.unwrap_err().code(), Code::TimedOut);
         }
         for _ in 0..10 {
             tokio::task::yield_now().await;
@@ -248,19 +248,19 @@ mod tests {
             Late { runtime: TokioRuntime::new(tokio::runtime::Handle::current()), timers: Arc::default() };
         let store = MemoryStore::new(TokioRuntime::store_clock());
         let handle = Leasehold::new(store, runtime, OpenOptions::default());
-        let pool = handle.pool("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
         // As over a network, where those behind others have no tickets.
         pool.core.mixed.store(true, Relaxed);
-        let _lease = pool.acquire(within(0)).await.unwrap();
+        let _lease = pool.acquire_with(within(0)).await.unwrap();
         let first = tokio::spawn({
             let pool = pool.clone();
-            async move { pool.acquire(within(10 * SECOND)).await }
+            async move { pool.acquire_with(within(10 * SECOND)).await }
         });
         while !pool.core.room.has_waiters() {
             tokio::task::yield_now().await;
         }
         // Before it moves up.
-        let error = pool.acquire(within(MILLISECOND)).await.unwrap_err();
+        let error = pool.acquire_with(within(MILLISECOND)).await.unwrap_err();
         assert_eq!(error.code(), Code::TimedOut, "{error}");
         first.abort();
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use self::ballot::{Ballot, Vote, granted};
 use self::hold::{Hold, Joining};
+use super::builders::{LockBuilder, LockNames, LockOwner};
 use super::courier::unavailable;
 use super::holding::{Electorate, Several};
 use super::lock::{check_on, wanted};
@@ -140,21 +141,26 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
         Ok(Quorum::new(handles)?)
     }
 
-    /// A lock of one name, or of several that are held together. Asks nothing of the servers yet.
+    /// A lock of one name, or of several that are held together: to be opened, acquired or run under, perhaps after more
+    /// words, of which `priority` and what steals have no meaning here.
+    pub fn lock(&self, names: impl LockNames) -> LockBuilder<'_, S, R> {
+        LockBuilder::new(self, names, self.lock_defaults())
+    }
+
+    /// The same of options. Asks nothing of the servers yet.
     ///
     /// # Errors
-    /// `invalid_argument` naming what is wrong: as [`Leasehold::lock`], and `priority`, which has no meaning here.
-    pub fn lock(&self, names: &[&str], options: LockOptions) -> Result<Lock<S, R>> {
-        let names = Value::List(names.iter().map(|&name| name.into()).collect());
-        self.voted(lock_names(&names)?, options)
+    /// `invalid_argument` naming what is wrong: as [`Leasehold::lock_with`], and `priority`, which has no meaning here.
+    pub fn lock_with(&self, names: impl LockNames, options: LockOptions) -> Result<Lock<S, R>> {
+        self.lock_of(&names.to_value(), options)
     }
 
     /// The same of what a language gives: one name or a list of them, and options over the defaults.
     ///
     /// # Errors
-    /// As [`Self::lock`].
+    /// As [`Self::lock_with`].
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
-        self.voted(lock_names(names)?, self.lock_defaults().read(options, unit)?)
+        self.lock_of(names, self.lock_defaults().read(options, unit)?)
     }
 
     /// The defaults of its locks, as its handles have them.
@@ -167,8 +173,11 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
     pub fn close(&self) {
         self.handles.iter().for_each(Leasehold::close);
     }
+}
 
-    fn voted(&self, names: Vec<SlotId>, options: LockOptions) -> Result<Lock<S, R>> {
+impl<S: Store, R: Runtime> LockOwner<S, R> for Quorum<S, R> {
+    fn lock_of(&self, names: &Value, options: LockOptions) -> Result<Lock<S, R>> {
+        let names = lock_names(names)?;
         match &*self.servers.all {
             [one] => Lock::new(one.core.clone(), None, names, options),
             [first, ..] => {

@@ -27,9 +27,10 @@ pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, rea
 use self::claim::Claiming;
 use self::turns::Turn;
 use super::acquisition::mix;
+use super::options::check_rest;
 use super::pool::PoolCore;
 use super::waiting::closed;
-use super::{Keepalive, Lease, Pool, PoolOptions, Runtime, Unit, runtime};
+use super::{Keepalive, Lease, Pool, PoolOptions, Runtime, Select, Unit, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, PoolName};
 use crate::slots::SlotView;
@@ -147,14 +148,27 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         Ok((Tokens { wallet: Arc::new(wallet) }, core))
     }
 
-    /// Selects tokens that are worth at least `target`, and locks them. A target of 0 selects none.
+    /// Selects tokens that are worth at least `target`, and locks them. A target of 0 selects none. `await` it, perhaps after
+    /// more words.
     ///
     /// # Errors
     /// `insufficient` if the wallet holds less, whoever has it; `locked_until` if others have too much of it;
     /// `contended`, `no_fit`, `timed_out`; `source_unavailable` and `store_unavailable` with their causes; `cancelled` if
     /// the handle was closed; `invalid_argument`. Nothing is locked then, and nothing stays locked if the future is
     /// dropped.
-    pub async fn select(&self, target: impl Into<Amount>, options: SelectOptions) -> Result<Selection<S, R>> {
+    pub fn select(&self, target: impl Into<Amount>) -> Select<'_, S, R> {
+        Select::new(self, target.into())
+    }
+
+    /// The same by options.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub async fn select_with(
+        &self,
+        target: impl Into<Amount>,
+        options: SelectOptions,
+    ) -> Result<Selection<S, R>> {
         let (wallet, target) = (&self.wallet, target.into());
         let began = wallet.core.runtime.now();
         let purse = wallet.purse(options.currency.as_ref())?;
@@ -293,6 +307,10 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let own = || (u128::from(core.secret) << 64) | u128::from(number);
         let holder = options.spender.map_or_else(own, |spender| spender.0);
         let timeout = options.timeout.unwrap_or(wallet.options.timeout);
+        check_rest("timeout", timeout)?;
+        if options.max_inputs == Some(0) {
+            return Err(Error::invalid("max_inputs", "must be 1 or more"));
+        }
         let strategy = options.strategy.unwrap_or_else(|| wallet.options.strategy.clone());
         let mut bounds = wallet.options.bounds;
         bounds.inputs = options.max_inputs.unwrap_or(bounds.inputs);

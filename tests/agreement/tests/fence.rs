@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leasehold::client::{AcquireOptions, PoolOptions};
+use leasehold::client::PoolOptions;
 use leasehold::fence::{FenceGuard, MAX_FENCE, SCRIPT};
 use leasehold::store::redis::{Resp, Transport};
 use leasehold::{Code, MILLISECOND, SECOND};
@@ -106,14 +106,14 @@ impl<T: Transport> Resource for InRedis<T> {
 /// A holder is paused, its lease ends, another one has the lease and writes; then the first goes on and writes, knowing
 /// nothing of all that.
 async fn paused_beyond_its_lease(resource: &mut dyn Resource) -> (bool, String) {
-    let handle = leasehold::connect("memory:", "fences").expect("a good address");
+    let handle = leasehold::connect("memory:").namespace("fences").open().expect("a good address");
     let options =
         PoolOptions { ttl: 50 * MILLISECOND, ..PoolOptions::slots(["account"]).expect("a good slot") };
-    let pool = handle.pool("relayers", options, None).await.expect("the pool opens");
-    let paused = pool.acquire(AcquireOptions::default()).await.expect("granted");
+    let pool = handle.pool_with("relayers", options, None).await.expect("the pool opens");
+    let paused = pool.acquire().await.expect("granted");
     assert!(resource.write(paused.fence(), "the first"));
     tokio::time::sleep(Duration::from_millis(60)).await;
-    let other = pool.acquire(AcquireOptions::default()).await.expect("granted after the end");
+    let other = pool.acquire().await.expect("granted after the end");
     assert!(resource.write(other.fence(), "the other"));
     assert!(resource.write(other.fence(), "the other again"), "a holder may write more than once");
     let admitted = resource.write(paused.fence(), "the first, late");

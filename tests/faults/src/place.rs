@@ -72,7 +72,7 @@ impl Place {
 
     /// Opens the pool of this place in a handle of its own.
     pub async fn pool(&self, options: PoolOptions, read_nonce: Option<ReadNonce>) -> Pool {
-        self.handle().pool("relayers", options, read_nonce).await.expect("the pool opens")
+        self.handle().pool_with("relayers", options, read_nonce).await.expect("the pool opens")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leasehold::client::native::NativeStore;
-use leasehold::client::{AcquireOptions, LockOptions, Locked, PoolOptions, ReleaseOptions, TokioRuntime};
+use leasehold::client::{AcquireOptions, LockOptions, Locked, PoolOptions, TokioRuntime};
 use leasehold::error::Result;
 use leasehold::{Micros, SECOND};
 
@@ -43,7 +43,7 @@ impl Prize {
     /// If the pool does not open.
     pub async fn ageing(handle: &Handle, ageing: Micros) -> Self {
         let options = PoolOptions { ttl: 2 * SECOND, timeout: PATIENCE, ageing, ..options(&["a"]) };
-        Prize::Slot(handle.pool("relayers", options, None).await.expect("the pool opens"))
+        Prize::Slot(handle.pool_with("relayers", options, None).await.expect("the pool opens"))
     }
 
     /// A name.
@@ -52,7 +52,7 @@ impl Prize {
     /// If it is none.
     pub fn name(handle: &Handle, name: &str) -> Self {
         let options = LockOptions { ttl: 2 * SECOND, timeout: PATIENCE, ..LockOptions::default() };
-        Prize::Name(Arc::new(handle.lock(&[name], options).expect("a good name")))
+        Prize::Name(Arc::new(handle.lock_with([name], options).expect("a good name")))
     }
 
     /// What a word means: `slot`, or a name.
@@ -66,7 +66,7 @@ impl Prize {
     /// If it is none, or an address is wrong.
     pub fn voted(urls: &[&str], name: &str) -> Self {
         let options = LockOptions { ttl: 2 * SECOND, timeout: PATIENCE, ..LockOptions::default() };
-        Prize::Name(Arc::new(quorum_with(urls, 300.0).lock(&[name], options).expect("a good name")))
+        Prize::Name(Arc::new(quorum_with(urls, 300.0).lock_with([name], options).expect("a good name")))
     }
 
     /// Waits until it is won.
@@ -85,7 +85,7 @@ impl Prize {
         match self {
             Prize::Slot(pool) => {
                 let options = AcquireOptions { priority: Some(priority), ..AcquireOptions::default() };
-                Ok(Won::Slot(pool.acquire(options).await?))
+                Ok(Won::Slot(pool.acquire_with(options).await?))
             }
             Prize::Name(lock) => Ok(Won::Name(lock.acquire().await?)),
         }
@@ -117,7 +117,7 @@ impl Won {
         match self {
             Won::Slot(lease) => {
                 lease.unused();
-                lease.release(ReleaseOptions::default()).await
+                lease.release().await
             }
             Won::Name(locked) => locked.release().await,
         }

@@ -19,7 +19,7 @@ pub async fn cannot_be_used(pool: &Pool, cause: &str, response: u64) {
         let callers: Vec<_> = (0..8)
             .map(|_| {
                 let pool = pool.clone();
-                tokio::spawn(async move { pool.acquire(within(timeout)).await })
+                tokio::spawn(async move { pool.acquire_with(within(timeout)).await })
             })
             .collect();
         let bound = Duration::from_millis(timeout) + SLACK;
@@ -34,7 +34,7 @@ pub async fn cannot_be_used(pool: &Pool, cause: &str, response: u64) {
         }
     }
     let bound = Duration::from_millis(response) + SLACK;
-    let (outcome, _) = soon(bound, "an attempt", pool.acquire(within(0))).await;
+    let (outcome, _) = soon(bound, "an attempt", pool.acquire_with(within(0))).await;
     let error = outcome.expect_err("the store cannot be used");
     assert_eq!(error.code(), Code::StoreUnavailable, "an attempt: {error}");
     let (outcome, _) = soon(bound + Duration::from_millis(response), "a count", pool.inspect(&[])).await;
@@ -46,14 +46,14 @@ pub async fn cannot_be_used(pool: &Pool, cause: &str, response: u64) {
 /// # Panics
 /// If it does not.
 pub async fn goes_on(pool: &Pool) {
-    let lease = pool.acquire(within(15_000)).await.expect("it goes on");
-    assert!(lease.remaining() > 50 * MILLISECOND);
+    let lease = pool.acquire_with(within(15_000)).await.expect("it goes on");
+    assert!(lease.remaining_micros() > 50 * MILLISECOND);
     lease.unused();
-    lease.release(Default::default()).await.expect("its own");
+    lease.release_with(Default::default()).await.expect("its own");
     eventually("nothing is held", async || {
         let census = pool.inspect(&[]).await.expect("a count");
         census.busy == 0
     })
     .await;
-    drop(pool.acquire(patient()).await.expect("it goes on"));
+    drop(pool.acquire_with(patient()).await.expect("it goes on"));
 }

@@ -33,5 +33,5 @@ pub fn tokens_from(handle: &Handle, source: &TokensInMemory, ttl: Micros) -> Tok
         timeout: PATIENCE,
         ..TokensOptions::default()
     };
-    handle.tokens("hot", Arc::new(source.clone()), options).expect("a wallet")
+    handle.tokens_with("hot", Arc::new(source.clone()), options).expect("a wallet")
 }

@@ -47,7 +47,7 @@ pub async fn hot(url: &str, turns: usize) -> Anyhow<Hot> {
             for ask in asks {
                 let asked = Instant::now();
                 let patient = SelectOptions { timeout: Some(60 * SECOND), ..SelectOptions::default() };
-                let selection = tokens.select(ask, patient).await;
+                let selection = tokens.select_with(ask, patient).await;
                 times.push(asked.elapsed());
                 let Ok(selection) = selection else {
                     refused += 1;
@@ -111,7 +111,7 @@ pub async fn wasted(url: &str, wallet: &str) -> Anyhow<f64> {
         workers.push(tokio::spawn(async move {
             let mut kept = Vec::new();
             for _ in 0..KEPT {
-                kept.push(tokens.select(ASK, SelectOptions::default()).await?);
+                kept.push(tokens.select(ASK).await?);
             }
             Anyhow::Ok(kept)
         }));
@@ -148,7 +148,7 @@ async fn replicas(url: &str, wallet: &str, count: u64) -> Anyhow<Vec<Tokens>> {
         let tokens = tokens_of(url, wallet, source.clone())?;
         // A fresh server grants nothing at first.
         tokens
-            .select(1u64, SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() })
+            .select_with(1u64, SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() })
             .await?
             .release()
             .await?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leasehold::client::native::{NativeStore, open};
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions, TokioRuntime, Unit};
+use leasehold::client::{PoolOptions, TokioRuntime, Unit};
 use leasehold::slots::SlotSpec;
 use leasehold::value::Value;
 use leasehold::{Lease, SECOND};
@@ -33,8 +33,8 @@ pub fn options(count: usize) -> Anyhow<PoolOptions> {
 /// Opens a pool of `count` accounts, with a connection and a courier of its own, and waits until it grants.
 pub async fn pool(url: &str, name: &str, count: usize) -> Anyhow<Pool> {
     let store = open(&url.into(), &Value::Null, Unit::Milliseconds, Handle::current())?;
-    let pool = store.pool(name, options(count)?, None).await?;
-    give_back(pool.acquire(AcquireOptions::default()).await?).await?;
+    let pool = store.pool_with(name, options(count)?, None).await?;
+    give_back(pool.acquire().await?).await?;
     Ok(pool)
 }
 
@@ -48,7 +48,7 @@ pub async fn pairs(handles: &[Pool], time: Duration) -> Anyhow<f64> {
             tokio::spawn(async move {
                 let mut count = 0u64;
                 while began.elapsed() < time {
-                    give_back(pool.acquire(AcquireOptions::default()).await?).await?;
+                    give_back(pool.acquire().await?).await?;
                     count += 1;
                 }
                 Anyhow::Ok(count)
@@ -61,7 +61,7 @@ pub async fn pairs(handles: &[Pool], time: Duration) -> Anyhow<f64> {
 /// As after a transaction that was sent: its nonce was used.
 async fn give_back(lease: Lease<NativeStore, TokioRuntime>) -> Anyhow<()> {
     use_nonce(&lease)?;
-    Ok(lease.release(ReleaseOptions::default()).await?)
+    Ok(lease.release().await?)
 }
 
 /// Uses the lease's nonce, or the first one.

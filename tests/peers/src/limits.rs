@@ -33,8 +33,8 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     let shared = runtime.block_on(async { limit(&url, "shared", 1) })?;
     let four = runtime.block_on(async { limit(&url, "shared", 4) })?;
     let memory = runtime.block_on(async {
-        let handle = connect("memory:", "peers")?;
-        let limits = (0..KEYS).map(|at| handle.limit(&format!("memory-{at}"), &options()));
+        let handle = connect("memory:").namespace("peers").open()?;
+        let limits = (0..KEYS).map(|at| handle.limit_with(&format!("memory-{at}"), &options()));
         Anyhow::Ok(limits.collect::<Result<Vec<_>, _>>()?)
     })?;
     let redis = |what: &str| format!("limits, {what}, {CALLERS} callers");
@@ -67,10 +67,10 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
 
 /// A limit of a handle of its own, or so many charged as one.
 fn limit(url: &str, name: &str, count: usize) -> Anyhow<Limit<TokioRuntime>> {
-    let handle = connect(url, "peers")?;
-    let limit = |at| handle.limit(&format!("{name}-{at}"), &options());
+    let handle = connect(url).namespace("peers").open()?;
+    let limit = |at| handle.limit_with(&format!("{name}-{at}"), &options());
     let limits = (0..count).map(limit).collect::<Result<Vec<_>, _>>()?;
-    Ok(handle.limits(limits.iter().map(Some))?)
+    Ok(handle.group(limits.iter().map(Some))?)
 }
 
 fn options() -> LimitOptions {

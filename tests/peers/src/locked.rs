@@ -32,13 +32,13 @@ pub async fn quorum(urls: &[String]) -> Anyhow<NativeQuorum> {
     let options = Value::map([("lock_ttl", Value::Number((TTL * 1_000) as f64))]);
     let quorum = open_quorum(&servers, &options, Unit::Milliseconds, Handle::current())?;
     let options = LockOptions { timeout: 60 * SECOND, ..quorum.lock_defaults() };
-    quorum.lock(&["first"], options)?.acquire().await?.release().await?;
+    quorum.lock_with(["first"], options)?.acquire().await?.release().await?;
     Ok(quorum)
 }
 
 /// Pairs a second of one caller whose lock is granted by a majority.
 pub async fn pairs_by_majority(quorum: &NativeQuorum, time: Duration) -> Anyhow<f64> {
-    let lock = quorum.lock(&["account:0"], quorum.lock_defaults())?;
+    let lock = quorum.lock_with(["account:0"], quorum.lock_defaults())?;
     let (began, mut count) = (Instant::now(), 0u64);
     while began.elapsed() < time {
         lock.acquire().await?.release().await?;
@@ -50,7 +50,7 @@ pub async fn pairs_by_majority(quorum: &NativeQuorum, time: Duration) -> Anyhow<
 /// A lock of this name, with renewals, which callers wait for long.
 pub fn lock(store: &NativeLeasehold, name: &str) -> Anyhow<Lock> {
     let options = LockOptions { ttl: TTL * SECOND, timeout: 60 * SECOND, ..LockOptions::default() };
-    Ok(store.lock(&[name], options)?)
+    Ok(store.lock_with([name], options)?)
 }
 
 /// Pairs a second of so many callers, each with a name of its own.

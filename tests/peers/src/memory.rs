@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use leasehold::client::native::open;
-use leasehold::client::{AcquireOptions, ReleaseOptions, TokioRuntime, Unit};
+use leasehold::client::{ReleaseOptions, TokioRuntime, Unit};
 use leasehold::id::{Name, PoolName, SlotId};
 use leasehold::nonce::{NonceRecord, Outcome};
 use leasehold::slots::{Choice, Claim, LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec, Strategy};
@@ -32,7 +32,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
             Unit::Milliseconds,
             runtime.handle().clone(),
         )?;
-        let pool = runtime.block_on(handle.pool("relayers", leased::options(slots)?, None))?;
+        let pool = runtime.block_on(handle.pool_with("relayers", leased::options(slots)?, None))?;
         clients.push((pool, series("client")));
     }
     for round in 0..pace.rounds {
@@ -93,7 +93,7 @@ fn store_pair(pool: &std::sync::Arc<MemoryPool>) -> Anyhow<()> {
 }
 
 fn client_pair(pool: &Pool) -> Anyhow<()> {
-    let lease = pool.try_acquire(AcquireOptions::default())?.ok_or("nothing granted")?;
+    let lease = pool.try_acquire()?.ok_or("nothing granted")?;
     use_nonce(&lease)?;
     Ok(lease.release_now(ReleaseOptions::default()).ok_or("not in memory")??)
 }

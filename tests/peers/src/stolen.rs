@@ -54,5 +54,5 @@ pub async fn steal(
 fn thief(store: &NativeLeasehold, priority: i16) -> Anyhow<Lock> {
     let (ttl, timeout) = (TTL * SECOND, 60 * SECOND);
     let options = LockOptions { ttl, timeout, priority, steal: Some(1.0), ..LockOptions::default() };
-    Ok(store.lock(&["stolen"], options)?)
+    Ok(store.lock_with(["stolen"], options)?)
 }

@@ -71,11 +71,11 @@ async fn tokens(url: &str, count: u64) -> Anyhow<Tokens> {
     (0..count).for_each(|number| source.add("w", "", Token::new(format!("{number:064x}"), 1u64)));
     let tokens = tokens_of(url, "w", source)?;
     // Whoever asks for more than there is has seen all of it; and a fresh server grants nothing at first.
-    let more = tokens.select(count + 1, SelectOptions::default()).await;
+    let more = tokens.select(count + 1).await;
     assert!(more.is_err(), "more than there is");
     tokens.hear(Change::Listening, None)?;
     let first = SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() };
-    tokens.select(1u64, first).await?.release().await?;
+    tokens.select_with(1u64, first).await?.release().await?;
     Ok(tokens)
 }
 
@@ -83,7 +83,7 @@ async fn tokens(url: &str, count: u64) -> Anyhow<Tokens> {
 pub fn tokens_of(url: &str, wallet: &str, source: TokensInMemory) -> Anyhow<Tokens> {
     let options =
         TokensOptions { ttl: 5 * SECOND, settle: 5 * SECOND, max_age: SECOND, ..TokensOptions::default() };
-    Ok(connect(url, "peers")?.tokens(wallet, Arc::new(source), options)?)
+    Ok(connect(url).namespace("peers").open()?.tokens_with(wallet, Arc::new(source), options)?)
 }
 
 /// The microseconds of a selection; what it selected is given back outside of that.
@@ -91,7 +91,7 @@ async fn selections(tokens: &Tokens, ask: u64, time: Duration) -> Anyhow<f64> {
     let (began, mut spent, mut count) = (Instant::now(), Duration::ZERO, 0u32);
     while began.elapsed() < time {
         let asked = Instant::now();
-        let selection = tokens.select(ask, SelectOptions::default()).await?;
+        let selection = tokens.select(ask).await?;
         spent += asked.elapsed();
         count += 1;
         selection.release().await?;

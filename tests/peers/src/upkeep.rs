@@ -47,13 +47,13 @@ pub async fn of_leases(server: &RedisServer, store: &NativeLeasehold, leases: us
         keepalive: Keepalive::Every(INTERVAL),
         ..options(leases)?
     };
-    let pool = store.pool("renewed", options, None).await?;
+    let pool = store.pool_with("renewed", options, None).await?;
     let mut held = Vec::new();
     while held.len() < leases {
         let count = (leases - held.len()).min(1_000) as u32;
         let many =
             AcquireOptions { count: Some(count), timeout: Some(20 * SECOND), ..AcquireOptions::default() };
-        held.extend(pool.acquire_many(many).await?);
+        held.extend(pool.acquire_many_with(many).await?);
     }
     let (before, began) = (scripts(server)?, Instant::now());
     tokio::time::sleep(Duration::from_micros(INTERVAL + MILLISECOND) * INTERVALS).await;

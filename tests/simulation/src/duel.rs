@@ -61,12 +61,12 @@ fn play<S: LimitStore>(
             ..TokensOptions::default()
         };
         let tokens =
-            handle.tokens("wallet", Arc::new(source.clone()), options).expect("options that are right");
+            handle.tokens_with("wallet", Arc::new(source.clone()), options).expect("options that are right");
         let (clock, ends, delay) = (world.clone(), ends.clone(), rng.below(2_000));
         world.spawn(process, async move {
             clock.sleep(delay).await;
             let options = SelectOptions { timeout: Some(PATIENCE), ..SelectOptions::default() };
-            let selection = tokens.select(4u64, options).await;
+            let selection = tokens.select_with(4u64, options).await;
             let end = match &selection {
                 Ok(selection) => Ok(selection.sum().saturating_u64()),
                 Err(error) => Err(error.code().as_str().to_owned()),

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use leasehold::client::{Limit, LimitAnswer, LimitKind, LimitOptions, Reservation, Said, WaitOptions};
@@ -91,12 +92,19 @@ impl<S: LimitStore> Member<S> {
         let options = WaitOptions { timeout, priority: *rng.pick(&[0, 0, 0, 1, -1]) };
         let call = async {
             match want {
-                Want::Wait => limit.wait(cost, options).await.map(Outcome::Judged),
-                Want::Reserve => limit.reserve(cost, ttl).await.map(|reserved| match reserved {
-                    Ok(reservation) => Outcome::Reserved(reservation),
-                    Err(refused) => Outcome::Judged(refused),
-                }),
-                Want::WaitToReserve => limit.wait_to_reserve(cost, ttl, options).await.map(Outcome::Reserved),
+                Want::Wait => limit.wait_with(cost, options).await.map(Outcome::Judged),
+                Want::Reserve => {
+                    limit.reserve(cost, Duration::from_micros(ttl)).await.map(|reserved| match reserved {
+                        Ok(reservation) => Outcome::Reserved(reservation),
+                        Err(refused) => Outcome::Judged(refused),
+                    })
+                }
+                Want::WaitToReserve => {
+                    let wait = limit.wait_to_reserve(cost, Duration::from_micros(ttl));
+                    let wait =
+                        wait.timeout(Duration::from_micros(options.timeout)).priority(options.priority);
+                    wait.await.map(Outcome::Reserved)
+                }
                 _ => limit.take(cost).await.map(Outcome::Judged),
             }
         };
@@ -226,7 +234,9 @@ impl<S: LimitStore> Member<S> {
     fn limit(&self, plan: &LimitPlan) -> (SimLimit, u128) {
         let max = plan.max(self.site.world.now());
         (
-            self.handle.limit(&plan.name, &plan.options(max, self.process)).expect("options that are right"),
+            self.handle
+                .limit_with(&plan.name, &plan.options(max, self.process))
+                .expect("options that are right"),
             max,
         )
     }
@@ -243,12 +253,12 @@ impl<S: LimitStore> Member<S> {
         }
         if let Some((number, behind)) = tag {
             let options = LimitOptions::new(TAG + u128::from(number), 0).kind(LimitKind::Budget);
-            let tag = self.handle.limit("tag", &options).expect("options that are right").at_cost(0u64);
+            let tag = self.handle.limit_with("tag", &options).expect("options that are right").at_cost(0u64);
             members.insert(if behind { members.len() } else { 0 }, tag);
         }
         match members.as_slice() {
             [one] => (one.clone(), costs),
-            _ => (self.handle.limits(members.iter().map(Some)).expect("limits of one scope"), costs),
+            _ => (self.handle.group(members.iter().map(Some)).expect("limits of one scope"), costs),
         }
     }
 
@@ -335,7 +345,7 @@ pub fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
             let mut failure = None;
             for plan in &shared.plan.limits {
                 let max = plan.max(shared.world.now());
-                let peeked = match handle.limit(&plan.name, &plan.options(max, process)) {
+                let peeked = match handle.limit_with(&plan.name, &plan.options(max, process)) {
                     Ok(limit) => limit.peek(1u64).await,
                     Err(error) => Err(error),
                 };
@@ -367,14 +377,14 @@ async fn try_out<S: LimitStore>(
 ) -> Result<(), String> {
     let told = |error: Error| error.to_string();
     let max = plan.max(site.world.now());
-    let limit = handle.limit(&plan.name, &plan.options(max, process)).map_err(told)?;
+    let limit = handle.limit_with(&plan.name, &plan.options(max, process)).map_err(told)?;
     // What was used for good does not come back.
     let cost = match plan.kind {
         LimitKind::Lifetime => 0,
         LimitKind::Gcra => plan.extra.into(),
         _ => max,
     };
-    match limit.reserve(cost, SECOND).await.map_err(told)? {
+    match limit.reserve(cost, Duration::from_secs(1)).await.map_err(told)? {
         Ok(reservation) => reservation.refund().await.map_err(told),
         Err(refused) => Err(format!("{cost} is refused: {refused:?}")),
     }

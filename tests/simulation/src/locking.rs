@@ -63,7 +63,7 @@ pub fn lock<S: LimitStore>(handle: &SimHandle<S>, names: &[String]) -> Result<Si
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // Renewed by who asks for that: the default of a handle may be too short for its response timeout.
     let options = LockOptions { keepalive: Keepalive::Off, ..handle.lock_defaults() };
-    handle.lock(&names, options).map(Arc::new)
+    handle.lock_with(&names, options).map(Arc::new)
 }
 
 impl<S: LimitStore> Member<S> {
@@ -158,7 +158,7 @@ impl<S: LimitStore> Member<S> {
     /// Records until when this process relies on each of the names.
     fn believe(&self, locked: &SimLocked<S>) {
         let (world, fence) = (&self.site.world, locked.fence());
-        let until = world.when(self.process, world.local(self.process) + locked.remaining());
+        let until = world.when(self.process, world.local(self.process) + locked.remaining_micros());
         for name in locked.names() {
             let believes = What::Believes { slot: name.to_owned(), fence, until };
             self.site.history.record(world.now(), self.process, believes);
@@ -195,7 +195,9 @@ impl<S: LimitStore> Member<S> {
             self.write(&locked, rng);
             match rng.below(10) {
                 // To the brink, and sometimes past the end.
-                0 => site.world.sleep(locked.remaining().saturating_sub(rng.spread(100, 400_000))).await,
+                0 => {
+                    site.world.sleep(locked.remaining_micros().saturating_sub(rng.spread(100, 400_000))).await
+                }
                 1 => site.world.sleep(rng.between(ttl / 2, ttl * 5 / 4)).await,
                 // Who holds one and waits for another may stand in the way of who does so the other way round.
                 2 => {

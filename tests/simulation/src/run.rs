@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::id::SlotId;
 use leasehold::store::LimitStore;
 use leasehold::store::redis::RedisStore;
@@ -225,10 +225,10 @@ fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
                 let _ = pool.enable(slot).await;
             }
             let options = AcquireOptions { timeout: Some(20_000_000), ..AcquireOptions::default() };
-            let failure = match pool.acquire(options).await {
+            let failure = match pool.acquire_with(options).await {
                 Ok(lease) => {
                     lease.unused();
-                    lease.release(ReleaseOptions::default()).await.err()
+                    lease.release().await.err()
                 }
                 Err(error) => Some(error),
             };
@@ -266,7 +266,7 @@ async fn inspect<S: LimitStore>(
     pool.enable(slot).await.map_err(|error| error.to_string())?;
     let slots = SlotId::new(slot).ok().map(|id| vec![id]);
     let options = AcquireOptions { slots, timeout: Some(20_000_000), ..AcquireOptions::default() };
-    let lease = pool.acquire(options).await.map_err(|error| error.to_string())?;
+    let lease = pool.acquire_with(options).await.map_err(|error| error.to_string())?;
     let (nonce, next) = (lease.nonce(), site.chain.next(slot));
     if nonce != Some(next) {
         return Err(format!("the lease has nonce {nonce:?}, the chain expects {next}"));
@@ -276,5 +276,5 @@ async fn inspect<S: LimitStore>(
         return Err(format!("the chain says {told:?} to {next}"));
     }
     lease.used(None).map_err(|error| error.to_string())?;
-    lease.release(ReleaseOptions::default()).await.map_err(|error| error.to_string())
+    lease.release().await.map_err(|error| error.to_string())
 }

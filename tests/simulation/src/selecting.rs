@@ -211,7 +211,7 @@ fn wallet<S: LimitStore>(site: &Arc<Site<S>>, handle: &SimHandle<S>) -> (SimToke
         page: plan.tokens.page,
         ..TokensOptions::default()
     };
-    let tokens = handle.tokens("wallet", Arc::new(site.source.clone()), options);
+    let tokens = handle.tokens_with("wallet", Arc::new(site.source.clone()), options);
     (tokens.expect("options that are right"), kept_alive)
 }
 
@@ -255,10 +255,10 @@ impl<S: LimitStore> Member<S> {
         record(What::SelectBegan { call, target, timeout, grace });
         let patience = rng.in_thousand(plan.cancels).then(|| rng.spread(100, 3_000_000));
         let selection = match patience {
-            None => Some(self.tokens.select(target, options).await),
+            None => Some(self.tokens.select_with(target, options).await),
             Some(patience) => {
                 let sleep = pin!(site.world.sleep(patience));
-                match select(pin!(self.tokens.select(target, options)), sleep).await {
+                match select(pin!(self.tokens.select_with(target, options)), sleep).await {
                     Either::Left((selection, _)) => Some(selection),
                     Either::Right(_) => None,
                 }
@@ -297,7 +297,7 @@ impl<S: LimitStore> Member<S> {
             return;
         }
         let world = &self.site.world;
-        let until = world.when(self.process, world.local(self.process) + selection.remaining());
+        let until = world.when(self.process, world.local(self.process) + selection.remaining_micros());
         for (token, &fence) in selection.tokens().iter().zip(selection.fences()) {
             let believes = What::Believes { slot: token.id.to_string(), fence, until };
             self.site.history.record(world.now(), self.process, believes);
@@ -328,7 +328,7 @@ impl<S: LimitStore> Member<S> {
             match rng.below(10) {
                 // To the brink, and sometimes past the end.
                 0 => {
-                    let left = selection.remaining().min(ttl);
+                    let left = selection.remaining_micros().min(ttl);
                     site.world.sleep(left.saturating_sub(rng.spread(100, 400_000))).await;
                 }
                 1 => site.world.sleep(rng.between(ttl / 2, ttl * 5 / 4)).await,
@@ -434,7 +434,7 @@ async fn try_out<S: LimitStore>(
     let told = |error: Error| error.to_string();
     let (tokens, _) = wallet(site, handle);
     let options = SelectOptions { timeout: Some(20 * SECOND), ..SelectOptions::default() };
-    tokens.select(target, options).await.map_err(told)?.release().await.map_err(told)
+    tokens.select_with(target, options).await.map_err(told)?.release().await.map_err(told)
 }
 
 fn audited<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId, slot: String, failure: Option<String>) {

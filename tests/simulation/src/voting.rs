@@ -95,7 +95,7 @@ impl Voter {
             true => plan.names.iter().map(String::as_str).collect(),
             false => vec![rng.pick(&plan.names).as_str()],
         };
-        let lock = match self.quorum.lock(&names, options.clone()) {
+        let lock = match self.quorum.lock_with(&names, options.clone()) {
             Ok(lock) => lock,
             Err(error) => return Some(Err(error)),
         };
@@ -138,7 +138,7 @@ impl Voter {
     /// Records until when this process relies on each of the names.
     fn believe(&self, locked: &SimLocked) {
         let (world, fence) = (&self.hall.world, locked.fence());
-        let until = world.when(self.process, world.local(self.process) + locked.remaining());
+        let until = world.when(self.process, world.local(self.process) + locked.remaining_micros());
         for name in locked.names() {
             let believes = What::Believes { slot: name.to_owned(), fence, until };
             self.hall.history.record(world.now(), self.process, believes);
@@ -166,7 +166,7 @@ impl Voter {
         for _ in 0..rng.between(0, 4) {
             match rng.below(10) {
                 // To the brink, and sometimes past the end.
-                0 => world.sleep(locked.remaining().saturating_sub(rng.spread(100, 400_000))).await,
+                0 => world.sleep(locked.remaining_micros().saturating_sub(rng.spread(100, 400_000))).await,
                 1 | 2 => world.sleep(rng.between(ttl / 2, ttl * 5 / 4)).await,
                 _ => world.sleep(rng.spread(500, ttl / 3)).await,
             }

@@ -141,7 +141,7 @@ pub async fn open<S: LimitStore>(
     let leasehold = Leasehold::new((site.store)(process), runtime, defaults);
     for _ in 0..100 {
         let source = reads.then(|| Arc::new(site.chain.clone()) as ReadNonce);
-        match leasehold.pool("relayers", options.clone(), source).await {
+        match leasehold.pool_with("relayers", options.clone(), source).await {
             Ok(pool) => return Some(pool),
             Err(_) => site.world.sleep(500_000).await,
         }
@@ -197,10 +197,10 @@ impl<S: LimitStore> Member<S> {
         record(What::AcquireBegan { acquire, timeout, grace });
         let patience = rng.in_thousand(plan.cancels).then(|| rng.spread(100, 3_000_000));
         let leases = match patience {
-            None => Some(self.pool.acquire_many(options).await),
+            None => Some(self.pool.acquire_many_with(options).await),
             Some(patience) => {
                 let sleep = pin!(site.world.sleep(patience));
-                match select(pin!(self.pool.acquire_many(options)), sleep).await {
+                match select(pin!(self.pool.acquire_many_with(options)), sleep).await {
                     Either::Left((leases, _)) => Some(leases),
                     Either::Right(_) => None,
                 }
@@ -226,7 +226,7 @@ impl<S: LimitStore> Member<S> {
     /// Records until when this process relies on the lease.
     fn believe(&self, lease: &SimLease<S>) {
         let world = &self.site.world;
-        let until = world.when(self.process, world.local(self.process) + lease.remaining());
+        let until = world.when(self.process, world.local(self.process) + lease.remaining_micros());
         let believes = What::Believes { slot: lease.slot().to_owned(), fence: lease.fence(), until };
         self.site.history.record(world.now(), self.process, believes);
     }
@@ -263,10 +263,10 @@ impl<S: LimitStore> Member<S> {
         let steps = if rng.in_thousand(30) { 16 } else { rng.between(0, 3) };
         for _ in 0..steps {
             match rng.below(if steps > 3 { 4 } else { 11 }) {
-                _ if steps > 3 && lease.remaining() < ttl / 2 => self.renew(&lease).await,
+                _ if steps > 3 && lease.remaining_micros() < ttl / 2 => self.renew(&lease).await,
                 // To the brink, where a transaction is under way as the lease ends.
                 10 => {
-                    let left = lease.remaining().saturating_sub(rng.spread(100, 400_000));
+                    let left = lease.remaining_micros().saturating_sub(rng.spread(100, 400_000));
                     site.world.sleep(left).await;
                 }
                 // Sometimes past its end.
@@ -370,7 +370,7 @@ impl<S: LimitStore> Member<S> {
             _ => {
                 record(What::Closed { fence });
                 let cooldown = rng.in_thousand(200).then(|| rng.spread(10_000, 3_000_000));
-                let error = lease.release(ReleaseOptions { cooldown }).await.err();
+                let error = lease.release_with(ReleaseOptions { cooldown }).await.err();
                 let error = error.map(|error| error.code().as_str().to_owned());
                 record(What::Answered { fence, call: "release", error });
             }

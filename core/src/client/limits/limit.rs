@@ -3,13 +3,16 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::select;
 
 use super::answer::{LimitAnswer, Said};
 use super::scope::Scope;
 use super::{Outage, Reservation, WaitOptions};
-use crate::client::{Runtime, runtime};
+use crate::client::builders::micros;
+use crate::client::options::check_rest;
+use crate::client::{Runtime, Wait, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict};
@@ -231,6 +234,15 @@ impl<R: Runtime> Limit<R> {
     pub async fn reserve(
         &self,
         cost: impl Into<Amount>,
+        ttl: Duration,
+    ) -> Result<Result<Reservation<R>, LimitAnswer>> {
+        self.reserve_for(cost, micros(ttl)).await
+    }
+
+    /// The same for so many microseconds.
+    pub(super) async fn reserve_for(
+        &self,
+        cost: impl Into<Amount>,
         ttl: Micros,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if ttl == 0 || ttl > MAX_RESERVATION {
@@ -255,20 +267,33 @@ impl<R: Runtime> Limit<R> {
 
     /// Waits until a cost is allowed, and charges it; asks once where the timeout is 0. Who asks as the time runs out is
     /// told what came of that, which may take as long as a reply may. Dropping the future gives it up, but for what has
-    /// been asked for already: reserve what must not be charged then.
+    /// been asked for already: reserve what must not be charged then. `await` it, perhaps after more words.
     ///
     /// # Errors
     /// `timed_out`; `limited` if it will never be allowed; `cancelled` if the handle is closed; as [`Self::take`].
-    pub async fn wait(&self, cost: impl Into<Amount>, options: WaitOptions) -> Result<LimitAnswer> {
+    pub fn wait(&self, cost: impl Into<Amount>) -> Wait<'_, R> {
+        Wait::new(self, cost.into(), 0)
+    }
+
+    /// The same by options.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub async fn wait_with(&self, cost: impl Into<Amount>, options: WaitOptions) -> Result<LimitAnswer> {
         self.check_takes()?;
         Ok(self.pursue(cost.into(), None, options).await?.answer().clone())
     }
 
-    /// Waits until a cost can be reserved.
+    /// Waits until a cost can be reserved. `await` it, perhaps after more words.
     ///
     /// # Errors
     /// As [`Self::wait`] and [`Self::reserve`].
-    pub async fn wait_to_reserve(
+    pub fn wait_to_reserve(&self, cost: impl Into<Amount>, ttl: Duration) -> Wait<'_, R, true> {
+        Wait::new(self, cost.into(), micros(ttl))
+    }
+
+    /// The same by options, for so many microseconds.
+    pub(in crate::client) async fn wait_to_reserve_for(
         &self,
         cost: impl Into<Amount>,
         ttl: Micros,
@@ -284,6 +309,7 @@ impl<R: Runtime> Limit<R> {
         ttl: Option<Micros>,
         options: WaitOptions,
     ) -> Result<Reservation<R>> {
+        check_rest("timeout", options.timeout)?;
         let Some(scope) = &self.scope else {
             return self.attempt(cost, ttl).await?.map_err(|answer| answer.error());
         };
@@ -321,7 +347,7 @@ impl<R: Runtime> Limit<R> {
         ttl: Option<Micros>,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if let Some(ttl) = ttl {
-            return self.reserve(cost, ttl).await;
+            return self.reserve_for(cost, ttl).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
         Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer)) } else { Err(answer) })

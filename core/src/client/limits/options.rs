@@ -56,6 +56,17 @@ pub enum LimitKind {
     InFlight,
 }
 
+impl LimitKind {
+    /// The length of a period, if one is given or none is needed.
+    pub(in crate::client) fn period(self, given: Option<Micros>) -> Result<Micros> {
+        match given {
+            Some(period) => Ok(period),
+            None if matches!(self, LimitKind::Lifetime | LimitKind::InFlight) => Ok(0),
+            None => Err(Error::invalid("period", "is missing")),
+        }
+    }
+}
+
 /// What is allowed while the store cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outage {
@@ -108,12 +119,7 @@ impl LimitOptions {
         let outage = options.take("outage", outage)?.unwrap_or_default();
         let scope = options.take("scope", |value| Name::new(value.as_text()?))?;
         options.end()?;
-        let timeless = matches!(kind, LimitKind::Lifetime | LimitKind::InFlight);
-        let period = match length {
-            Some(period) => period,
-            None if timeless => 0,
-            None => return Err(Error::invalid("period", "is missing")),
-        };
+        let period = kind.period(length)?;
         let options = LimitOptions { kind, max, period, burst, offset, outage, scope };
         options.rule().map(|_| options)
     }

@@ -60,7 +60,7 @@ impl<R: Runtime> Limit<R> {
     /// As [`Limit::wait`]; `invalid_argument` naming what is wrong.
     pub async fn wait_by(&self, cost: &Value, options: &Value, unit: Unit) -> Result<LimitAnswer> {
         let (cost, options) = (read_cost(cost)?, WaitOptions::default().read(options, unit)?);
-        self.wait(cost, options).await
+        self.wait_with(cost, options).await
     }
 
     /// [`Limit::reserve`], or [`Limit::wait_to_reserve`] if it `waits`, by the options of a language, of which `ttl` is one. A
@@ -77,8 +77,8 @@ impl<R: Runtime> Limit<R> {
     ) -> Result<Reservation<R>> {
         let (cost, (ttl, waiting)) = (read_cost(cost)?, read_reserving(waits, options, unit)?);
         match waiting {
-            Some(waiting) => self.wait_to_reserve(cost, ttl, waiting).await,
-            None => self.reserve(cost, ttl).await?.map_err(|refused| refused.error()),
+            Some(waiting) => self.wait_to_reserve_for(cost, ttl, waiting).await,
+            None => self.reserve_for(cost, ttl).await?.map_err(|refused| refused.error()),
         }
     }
 }

@@ -134,14 +134,14 @@ fn at_once() -> LockOptions {
 }
 
 async fn locked(quorum: &FaultyQuorum, options: LockOptions) -> Result<FaultyLocked> {
-    quorum.lock(&["a", "b"], options)?.acquire().await
+    quorum.lock_with(["a", "b"], options)?.acquire().await
 }
 
 /// At how many servers both names can be had by another.
 async fn free(servers: &[Faulty]) -> usize {
     let mut count = 0;
     for server in servers {
-        let lock = server.opened(TTL).lock(&["a", "b"], at_once()).unwrap();
+        let lock = server.opened(TTL).lock_with(["a", "b"], at_once()).unwrap();
         count += usize::from(lock.acquire().await.is_ok());
     }
     count
@@ -198,7 +198,7 @@ async fn a_split_vote_settles() {
         // Half is another's, who never gives it back.
         let mut others = Vec::new();
         for server in left {
-            let lock = server.opened(TTL).lock(&["a", "b"], at_once()).unwrap();
+            let lock = server.opened(TTL).lock_with(["a", "b"], at_once()).unwrap();
             others.push(lock.acquire().await.unwrap());
         }
         // A third server too many, so that both halves are too few.
@@ -266,7 +266,7 @@ async fn a_server_that_hangs_holds_nobody_up() {
 #[tokio::test]
 async fn who_gave_no_answer_is_not_waited_for_again_at_once() {
     let servers = servers(3);
-    let held = servers[0].opened(TTL).lock(&["a", "b"], at_once()).unwrap().acquire().await.unwrap();
+    let held = servers[0].opened(TTL).lock_with(["a", "b"], at_once()).unwrap().acquire().await.unwrap();
     servers[1].is(HUNG);
     let voters = quorum(&servers);
     for is_waited_for in [true, false, false] {
@@ -332,10 +332,10 @@ async fn it_lasts_while_a_majority_keeps_it_and_is_lost_with_that() {
     servers[1].is(HUNG);
     tokio::time::sleep(Duration::from_micros(TTL * 3 / 2)).await;
     assert!(held.is_held() && !lost.is_finished(), "three of five have renewed it");
-    assert!(held.remaining() <= TTL);
+    assert!(held.remaining_micros() <= TTL);
     servers[2].is(DEAD);
     let error = bounded(2 * SECOND, lost).await.unwrap().unwrap();
-    assert_eq!((error.code(), held.is_held(), held.remaining()), (Code::Lost, false, 0));
+    assert_eq!((error.code(), held.is_held(), held.remaining_micros()), (Code::Lost, false, 0));
     // Releasing what is known to be lost took as many attempts as acquiring, in node-redlock.
     let began = Stopwatch::start();
     assert_eq!(held.release().await.unwrap_err().code(), Code::Lost);
@@ -388,7 +388,7 @@ async fn who_grants_late_does_not_bring_back_what_is_lost() {
 async fn what_the_body_gave_is_not_thrown_away() {
     let servers = servers(3);
     let here = quorum(&servers);
-    let lock = here.lock(&["a", "b"], LockOptions { keepalive: Keepalive::Off, ..at_once() }).unwrap();
+    let lock = here.lock_with(["a", "b"], LockOptions { keepalive: Keepalive::Off, ..at_once() }).unwrap();
     let kept = lock.run(async |locked| (locked.is_held(), "what it gave")).await.unwrap();
     assert_eq!(kept, (true, "what it gave"));
     let body = async |locked: &FaultyLocked| {
@@ -415,7 +415,7 @@ async fn a_lock_that_has_run_out_as_it_comes_is_not_handed_out() {
     let quorum = Quorum::new((0..3).map(|_| opened()).collect()).unwrap();
     for (timeout, code) in [(0, Code::Exhausted), (SECOND / 10, Code::TimedOut)] {
         let options = LockOptions { keepalive: Keepalive::Off, ..waiting(timeout) };
-        let error = quorum.lock(&["a"], options).unwrap().acquire().await.unwrap_err();
+        let error = quorum.lock_with(["a"], options).unwrap().acquire().await.unwrap_err();
         assert_eq!(error.code(), code);
         assert!(error.message().contains("too late to leave a quarter of its ttl"), "{error}");
     }
@@ -439,7 +439,7 @@ async fn a_server_that_forgets_lets_nobody_else_in() {
 async fn who_acquires_again_shares_and_the_last_gives_back_everywhere() {
     let servers = servers(3);
     let (here, there) = (quorum(&servers), quorum(&servers));
-    let lock = here.lock(&["a", "b"], LockOptions { reentrant: true, ..at_once() }).unwrap();
+    let lock = here.lock_with(["a", "b"], LockOptions { reentrant: true, ..at_once() }).unwrap();
     let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
     assert_eq!(inner.fence(), outer.fence());
     outer.release().await.unwrap();
@@ -522,7 +522,10 @@ async fn closing_ends_those_who_wait() {
     here.close();
     let error = bounded(5 * SECOND, waits).await.unwrap().unwrap_err();
     assert_eq!(error.code(), Code::Cancelled);
-    assert_eq!(here.lock(&["a"], at_once()).unwrap().acquire().await.unwrap_err().code(), Code::Cancelled);
+    assert_eq!(
+        here.lock_with(["a"], at_once()).unwrap().acquire().await.unwrap_err().code(),
+        Code::Cancelled
+    );
     held.release().await.unwrap();
 }
 
@@ -537,15 +540,15 @@ async fn what_cannot_be_is_refused() {
     let other = vec![ten[0].opened(TTL), ten[1].opened(TTL), ten[2].opened(2 * TTL)];
     assert_eq!(Quorum::new(other).unwrap_err().field(), Some("servers[2]"));
     let quorum = quorum(&ten[..3]);
-    let field = |options| quorum.lock(&["a"], options).unwrap_err().field().map(str::to_owned);
+    let field = |options| quorum.lock_with(["a"], options).unwrap_err().field().map(str::to_owned);
     assert_eq!(field(LockOptions { priority: 1, ..at_once() }).as_deref(), Some("priority"));
     assert_eq!(field(LockOptions { ttl: 2 * TTL, ..at_once() }).as_deref(), Some("ttl"));
     let slow = LockOptions { keepalive: Keepalive::Every(TTL), ..at_once() };
     assert_eq!(field(slow).as_deref(), Some("keepalive"));
-    let lock = quorum.lock(&["a"], at_once()).unwrap();
+    let lock = quorum.lock_with(["a"], at_once()).unwrap();
     let options = LockOptions { priority: -1, ..at_once() };
     assert_eq!(lock.acquire_with(options).await.unwrap_err().field(), Some("priority"));
     // One server has a line.
     let one = Quorum::new(vec![ten[0].opened(TTL)]).unwrap();
-    assert!(one.lock(&["a"], LockOptions { priority: 1, ..at_once() }).is_ok());
+    assert!(one.lock_with(["a"], LockOptions { priority: 1, ..at_once() }).is_ok());
 }

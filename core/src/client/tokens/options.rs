@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::client::options::{keepalive, rest, set, time, ttl};
+use crate::client::options::{check_rest, check_ttl, keepalive, rest, set, time, ttl};
 use crate::client::{Keepalive, Unit};
 use crate::error::{Error, Result};
 use crate::tokens::{Bounds, FirstFitRandom, Spender, Strategy, named};
 use crate::value::{Options, Value};
-use crate::{MILLISECOND, Micros, SECOND};
+use crate::{Micros, SECOND};
 
 /// How a wallet's tokens are selected. The same in every process that selects from the wallet.
 ///
@@ -97,9 +97,10 @@ impl TokensOptions {
                 "is shorter than max_age: a process may know a spent token so long",
             ));
         }
-        if self.ttl < MILLISECOND {
-            return Err(Error::invalid("ttl", "is out of range; 1 ms to 7 days are allowed"));
+        for (field, time) in [("ttl", self.ttl), ("settle", self.settle)] {
+            check_ttl(time).map_err(|error| error.within(field))?;
         }
+        check_rest("timeout", self.timeout)?;
         let zero =
             [("max_inputs", self.bounds.inputs), ("max_attempts", self.bounds.attempts), ("page", self.page)];
         match zero.into_iter().find(|(_, count)| *count == 0) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
@@ -72,19 +73,24 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         self.change
     }
 
-    /// How long all of them can still be relied on; 0 when one cannot. For ever if there is none.
-    pub fn remaining(&self) -> Micros {
+    /// How long all of them can still be relied on; nothing when one cannot. For ever if there is none.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_micros(self.remaining_micros())
+    }
+
+    /// The same in microseconds.
+    pub fn remaining_micros(&self) -> Micros {
         if self.tokens.is_empty() {
             return Micros::MAX;
         }
         let held = self.held();
-        let left = held.iter().flat_map(|held| held.iter()).map(|(_, lease)| lease.remaining());
+        let left = held.iter().flat_map(|held| held.iter()).map(|(_, lease)| lease.remaining_micros());
         left.min().unwrap_or_default()
     }
 
     /// Whether all of them can still be relied on.
     pub fn is_held(&self) -> bool {
-        self.remaining() > 0
+        self.remaining_micros() > 0
     }
 
     /// Ends when one of the tokens can no longer be relied on, with the reason; with nothing if they were given back or

@@ -11,7 +11,7 @@ use crate::tokens::{FewestInputs, Page, Spender, Token};
 type NativeTokens = Tokens<crate::client::native::NativeStore, crate::client::TokioRuntime>;
 
 fn opened(store: &str) -> NativeLeasehold {
-    connect(&format!("memory:tokens-{store}"), "test").unwrap()
+    connect(format!("memory:tokens-{store}")).namespace("test").open().unwrap()
 }
 
 fn wallet_of(tokens: &[(&str, u64)]) -> TokensInMemory {
@@ -21,7 +21,7 @@ fn wallet_of(tokens: &[(&str, u64)]) -> TokensInMemory {
 }
 
 fn tokens(handle: &NativeLeasehold, source: &TokensInMemory) -> NativeTokens {
-    handle.tokens("w", Arc::new(source.clone()), TokensOptions::default()).unwrap()
+    handle.tokens_with("w", Arc::new(source.clone()), TokensOptions::default()).unwrap()
 }
 
 fn euros() -> SelectOptions {
@@ -37,16 +37,16 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
     let (handle, other) = (opened("one"), opened("one"));
     let source = wallet_of(&[("a", 5), ("b", 3)]);
     let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
-    let selection = here.select(6u64, euros()).await.unwrap();
+    let selection = here.select_with(6u64, euros()).await.unwrap();
     assert_eq!((selection.sum(), selection.change()), (8u64.into(), 2u64.into()));
     assert_eq!(selection.tokens().len(), 2);
     assert!(selection.is_held() && selection.fence() > 0 && selection.fences().len() == 2);
     for wallet in [&here, &there] {
-        let refused = wallet.select(1u64, euros()).await.unwrap_err();
+        let refused = wallet.select_with(1u64, euros()).await.unwrap_err();
         assert_eq!(refused.code(), Code::LockedUntil);
         let left = refused.retry_after().expect("known");
         assert!(left > 0 && left <= 60 * SECOND, "{left}");
-        assert_eq!(code(wallet.select(9u64, euros()).await), Code::Insufficient);
+        assert_eq!(code(wallet.select_with(9u64, euros()).await), Code::Insufficient);
         assert_eq!(wallet.count_locked().await.unwrap(), 2);
     }
     selection.renew().await.unwrap();
@@ -54,7 +54,7 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
     selection.release().await.unwrap();
     assert!(!selection.is_held() && selection.lost().await.is_none());
     assert_eq!(code(selection.renew().await), Code::Lost);
-    let next = there.select(8u64, euros()).await.unwrap();
+    let next = there.select_with(8u64, euros()).await.unwrap();
     assert!(next.fence() > selection.fence());
     drop(next);
     assert_eq!(here.count_locked().await.unwrap(), 0);
@@ -63,7 +63,7 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
 #[tokio::test]
 async fn nothing_is_selected_for_nothing() {
     let handle = opened("nothing");
-    let selection = tokens(&handle, &wallet_of(&[])).select(0u64, euros()).await.unwrap();
+    let selection = tokens(&handle, &wallet_of(&[])).select_with(0u64, euros()).await.unwrap();
     assert!(selection.tokens().is_empty() && selection.sum().is_zero() && selection.is_held());
     selection.spent().await.unwrap();
 }
@@ -76,13 +76,13 @@ async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
         source.add(wallet, currency, Token::new(format!("{wallet}|{currency}"), 7u64));
     }
     for (wallet, currency) in [("a", "b.c"), ("a.b", "c"), ("", "b.c"), ("a", "")] {
-        let tokens = handle.tokens(wallet, Arc::new(source.clone()), TokensOptions::default()).unwrap();
+        let tokens = handle.tokens_with(wallet, Arc::new(source.clone()), TokensOptions::default()).unwrap();
         let of = |currency: &str| SelectOptions { currency: Some(currency.into()), ..euros() };
-        let selection = tokens.select(7u64, of(currency)).await.unwrap();
+        let selection = tokens.select_with(7u64, of(currency)).await.unwrap();
         assert_eq!(*selection.tokens()[0].id, format!("{wallet}|{currency}"));
-        assert_eq!(code(tokens.select(8u64, of(currency)).await), Code::Insufficient);
+        assert_eq!(code(tokens.select_with(8u64, of(currency)).await), Code::Insufficient);
         // One that nobody has heard of has nothing, and that is all.
-        assert_eq!(code(tokens.select(1u64, of("unseen")).await), Code::Insufficient);
+        assert_eq!(code(tokens.select_with(1u64, of("unseen")).await), Code::Insufficient);
     }
 }
 
@@ -93,7 +93,8 @@ async fn odd_ids_are_locked_and_listed() {
     let source = wallet_of(&ids.map(|id| (id, 1)));
     let wallet = tokens(&handle, &source);
     let spender = Spender::new("tx 1");
-    let selection = wallet.select(6u64, SelectOptions { spender: Some(spender), ..euros() }).await.unwrap();
+    let selection =
+        wallet.select_with(6u64, SelectOptions { spender: Some(spender), ..euros() }).await.unwrap();
     let locks = wallet.locks(&ids).await.unwrap();
     assert_eq!(locks.len(), 6);
     for (lock, id) in locks.iter().zip(ids) {
@@ -109,25 +110,25 @@ async fn odd_ids_are_locked_and_listed() {
 async fn f14_u5_a_cancelled_selection_leaves_nothing_locked() {
     let (handle, other) = (opened("cancelled"), opened("cancelled"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
-    let held = tokens(&other, &source).select(5u64, euros()).await.unwrap();
+    let held = tokens(&other, &source).select_with(5u64, euros()).await.unwrap();
     let wallet = tokens(&handle, &source);
     let waiting = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
-    let select = wallet.select(10u64, waiting);
+    let select = wallet.select_with(10u64, waiting);
     assert!(tokio::time::timeout(std::time::Duration::from_millis(50), select).await.is_err());
     assert_eq!(wallet.count_locked().await.unwrap(), 1, "only the other's");
     held.release().await.unwrap();
-    assert!(wallet.select(10u64, euros()).await.is_ok());
+    assert!(wallet.select_with(10u64, euros()).await.is_ok());
 }
 
 #[tokio::test]
 async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
     let handle = opened("served");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
-    let held = wallet.select(5u64, euros()).await.unwrap();
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
     let waits = {
         let wallet = wallet.clone();
         let options = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
-        tokio::spawn(async move { wallet.select(5u64, options).await })
+        tokio::spawn(async move { wallet.select_with(5u64, options).await })
     };
     while wallet.statistics().waiting == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -143,11 +144,11 @@ async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
     let patient = || SelectOptions { timeout: Some(60 * SECOND), ..euros() };
     let served = Arc::new(Mutex::new(Vec::new()));
-    let held = wallet.select(5u64, euros()).await.unwrap();
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
     let waits = {
         let (wallet, served) = (wallet.clone(), served.clone());
         tokio::spawn(async move {
-            let selection = wallet.select(5u64, patient()).await.unwrap();
+            let selection = wallet.select_with(5u64, patient()).await.unwrap();
             served.lock().unwrap().push("who waited");
             selection.release().await.unwrap();
         })
@@ -156,7 +157,7 @@ async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     held.release().await.unwrap();
-    let again = wallet.select(5u64, patient()).await.unwrap();
+    let again = wallet.select_with(5u64, patient()).await.unwrap();
     served.lock().unwrap().push("who came again");
     waits.await.unwrap();
     assert!(again.is_held());
@@ -168,21 +169,21 @@ async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     let (handle, other) = (opened("spent"), opened("spent"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
     let options = || TokensOptions { settle: SECOND, max_age: SECOND, ..TokensOptions::default() };
-    let here = handle.tokens("w", Arc::new(source.clone()), options()).unwrap();
-    let there = other.tokens("w", Arc::new(source.clone()), options()).unwrap();
-    let selection = here.select(5u64, euros()).await.unwrap();
+    let here = handle.tokens_with("w", Arc::new(source.clone()), options()).unwrap();
+    let there = other.tokens_with("w", Arc::new(source.clone()), options()).unwrap();
+    let selection = here.select_with(5u64, euros()).await.unwrap();
     let id = selection.tokens()[0].id.clone();
     selection.spent().await.unwrap();
     selection.spent().await.unwrap();
     selection.release().await.unwrap();
     drop(selection);
     // The source lists it still: nobody is given it.
-    assert_eq!(code(here.select(10u64, euros()).await), Code::Insufficient);
-    assert_eq!(code(there.select(10u64, euros()).await), Code::LockedUntil);
+    assert_eq!(code(here.select_with(10u64, euros()).await), Code::Insufficient);
+    assert_eq!(code(there.select_with(10u64, euros()).await), Code::LockedUntil);
     assert_eq!(there.locks(&[&id]).await.unwrap().len(), 1);
     source.spend("w", &id);
-    assert_eq!(code(there.select(10u64, euros()).await), Code::Insufficient);
-    assert!(there.select(5u64, euros()).await.is_ok());
+    assert_eq!(code(there.select_with(10u64, euros()).await), Code::Insufficient);
+    assert!(there.select_with(5u64, euros()).await.is_ok());
 }
 
 #[tokio::test]
@@ -191,13 +192,13 @@ async fn a_spend_that_is_visible_frees_its_lock_where_everybody_verifies() {
         let handle = opened(if verify { "visible" } else { "settling" });
         let mut options = TokensOptions::default();
         options.bounds.verify = verify;
-        let wallet = handle.tokens("w", Arc::new(wallet_of(&[("a", 5)])), options).unwrap();
+        let wallet = handle.tokens_with("w", Arc::new(wallet_of(&[("a", 5)])), options).unwrap();
         wallet.hear(Change::Listening, Some("EUR")).unwrap();
-        let selection = wallet.select(5u64, euros()).await.unwrap();
+        let selection = wallet.select_with(5u64, euros()).await.unwrap();
         selection.spent().await.unwrap();
         wallet.hear(Change::Spent("a".into()), Some("EUR")).unwrap();
         assert_eq!(wallet.count_locked().await.unwrap(), u32::from(!verify));
-        assert_eq!(code(wallet.select(1u64, euros()).await), Code::Insufficient);
+        assert_eq!(code(wallet.select_with(1u64, euros()).await), Code::Insufficient);
     }
 }
 
@@ -207,9 +208,9 @@ async fn what_a_spender_spent_is_not_its_own_any_more() {
     let source = wallet_of(&[("a", 5)]);
     let (before, after) = (tokens(&handle, &source), tokens(&other, &source));
     let named = || SelectOptions { spender: Some(Spender::new("tx1")), ..euros() };
-    before.select(5u64, named()).await.unwrap().spent().await.unwrap();
+    before.select_with(5u64, named()).await.unwrap().spent().await.unwrap();
     // It crashed, and comes again; the source lists the token still. Given back, it would be anybody's.
-    assert_eq!(code(after.select(5u64, named()).await), Code::LockedUntil);
+    assert_eq!(code(after.select_with(5u64, named()).await), Code::LockedUntil);
     assert_eq!(after.count_locked().await.unwrap(), 1);
 }
 
@@ -219,9 +220,9 @@ async fn a_spender_goes_on_with_what_it_had_and_is_told_where_it_was_before() {
     let source = wallet_of(&[("a", 5)]);
     let (before, after) = (tokens(&handle, &source), tokens(&other, &source));
     let named = |name: &str| SelectOptions { spender: Some(Spender::new(name)), ..euros() };
-    let first = before.select(5u64, named("tx1")).await.unwrap();
-    assert_eq!(code(after.select(5u64, named("tx2")).await), Code::LockedUntil);
-    let second = after.select(5u64, named("tx1")).await.unwrap();
+    let first = before.select_with(5u64, named("tx1")).await.unwrap();
+    assert_eq!(code(after.select_with(5u64, named("tx2")).await), Code::LockedUntil);
+    let second = after.select_with(5u64, named("tx1")).await.unwrap();
     assert!(second.fence() > first.fence());
     assert_eq!(code(first.renew().await), Code::Lost);
     drop(first);
@@ -236,15 +237,15 @@ async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
     let source = wallet_of(&[("a", 5), ("b", 5)]);
     let brief =
         TokensOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..TokensOptions::default() };
-    let wallet = handle.tokens("w", Arc::new(source.clone()), brief).unwrap();
-    let selection = wallet.select(10u64, euros()).await.unwrap();
+    let wallet = handle.tokens_with("w", Arc::new(source.clone()), brief).unwrap();
+    let selection = wallet.select_with(10u64, euros()).await.unwrap();
     assert_eq!(selection.lost().await.expect("lost").code(), Code::Lost);
     assert!(!selection.is_held());
     // Others have them now; here they are this selection's until it is given back.
-    let other = handle.tokens("w", Arc::new(source), TokensOptions::default()).unwrap();
+    let other = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
     // (Here it was told a little before the store ends it.)
     let soon = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
-    assert!(other.select(10u64, soon).await.unwrap().is_held());
+    assert!(other.select_with(10u64, soon).await.unwrap().is_held());
     assert_eq!(code(selection.spent().await), Code::Lost);
 }
 
@@ -253,8 +254,8 @@ async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
     let handle = opened("kept");
     let wallet_options = TokensOptions { ttl: 1_500 * MILLISECOND, ..TokensOptions::default() };
     let source = wallet_of(&[("a", 5), ("b", 5)]);
-    let wallet = handle.tokens("w", Arc::new(source), wallet_options).unwrap();
-    let selection = wallet.select(10u64, euros()).await.unwrap();
+    let wallet = handle.tokens_with("w", Arc::new(source), wallet_options).unwrap();
+    let selection = wallet.select_with(10u64, euros()).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
     assert!(selection.is_held());
     selection.renew().await.unwrap();
@@ -264,21 +265,21 @@ async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
 async fn u6_failures_of_source_and_arguments_are_their_own() {
     let handle = opened("failing");
     let failing = |_: PageAsk| async { Err::<Page, _>("the table is gone".to_owned()) };
-    let wallet = handle.tokens("w", Arc::new(failing), TokensOptions::default()).unwrap();
-    let error = wallet.select(1u64, euros()).await.unwrap_err();
+    let wallet = handle.tokens_with("w", Arc::new(failing), TokensOptions::default()).unwrap();
+    let error = wallet.select_with(1u64, euros()).await.unwrap_err();
     assert_eq!(error.code(), Code::SourceUnavailable);
     assert!(error.message().contains("the table is gone"), "{error}");
     let silent = |_: PageAsk| std::future::pending::<Result<Page, String>>();
-    let wallet = handle.tokens("w", Arc::new(silent), TokensOptions::default()).unwrap();
+    let wallet = handle.tokens_with("w", Arc::new(silent), TokensOptions::default()).unwrap();
     let patient = SelectOptions { timeout: Some(20 * MILLISECOND), ..euros() };
-    assert_eq!(code(wallet.select(1u64, patient).await), Code::TimedOut);
+    assert_eq!(code(wallet.select_with(1u64, patient).await), Code::TimedOut);
     let long = "x".repeat(257);
     assert_eq!(
-        handle.tokens(&long, Arc::new(silent), TokensOptions::default()).unwrap_err().field(),
+        handle.tokens_with(&long, Arc::new(silent), TokensOptions::default()).unwrap_err().field(),
         Some("wallet")
     );
     let currency = SelectOptions { currency: Some(long.into()), ..euros() };
-    assert_eq!(wallet.select(1u64, currency).await.unwrap_err().field(), Some("currency"));
+    assert_eq!(wallet.select_with(1u64, currency).await.unwrap_err().field(), Some("currency"));
 }
 
 #[tokio::test]
@@ -296,8 +297,9 @@ async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
             }
         }
     };
-    let wallet = handle.tokens("w", Arc::new(source), TokensOptions::default()).unwrap();
-    let selections = futures_util::future::join_all((0..10).map(|_| wallet.select(10u64, euros()))).await;
+    let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+    let selections =
+        futures_util::future::join_all((0..10).map(|_| wallet.select_with(10u64, euros()))).await;
     assert!(selections.iter().all(Result::is_ok));
     assert_eq!((asked.load(Ordering::SeqCst), wallet.count_locked().await.unwrap()), (1, 100));
     assert_eq!(wallet.counts(), TokenCounts { pages: 1, claims: 10, asked: 100, missed: 0 });
@@ -310,7 +312,7 @@ async fn amounts_near_the_top_are_selected() {
     source.add("w", "EUR", Token::new("top", Amount::MAX));
     let wallet = tokens(&handle, &source);
     let options = SelectOptions { strategy: Some(Arc::new(FewestInputs)), ..euros() };
-    let selection = wallet.select(Amount::MAX, options).await.unwrap();
+    let selection = wallet.select_with(Amount::MAX, options).await.unwrap();
     assert_eq!((selection.sum(), selection.change()), (Amount::MAX, Amount::ZERO));
 }
 
@@ -318,12 +320,12 @@ async fn amounts_near_the_top_are_selected() {
 async fn a_closed_handle_ends_selections_that_wait_and_begins_none() {
     let (handle, other) = (opened("closed"), opened("closed"));
     let source = wallet_of(&[("a", 5)]);
-    let held = tokens(&other, &source).select(5u64, euros()).await.unwrap();
+    let held = tokens(&other, &source).select_with(5u64, euros()).await.unwrap();
     let wallet = tokens(&handle, &source);
     let waits = {
         let wallet = wallet.clone();
         let options = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
-        tokio::spawn(async move { wallet.select(5u64, options).await.map(drop) })
+        tokio::spawn(async move { wallet.select_with(5u64, options).await.map(drop) })
     };
     while wallet.statistics().waiting == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -331,9 +333,9 @@ async fn a_closed_handle_ends_selections_that_wait_and_begins_none() {
     handle.close();
     let ended = tokio::time::timeout(std::time::Duration::from_secs(20), waits).await.expect("it ends");
     assert_eq!(code(ended.unwrap()), Code::Cancelled);
-    assert_eq!(code(wallet.select(0u64, euros()).await), Code::Cancelled);
+    assert_eq!(code(wallet.select_with(0u64, euros()).await), Code::Cancelled);
     assert!(held.is_held());
-    let refused = handle.tokens("w", Arc::new(source), TokensOptions::default());
+    let refused = handle.tokens_with("w", Arc::new(source), TokensOptions::default());
     assert_eq!(refused.unwrap_err().code(), Code::Cancelled);
 }
 
@@ -342,21 +344,21 @@ async fn a_selection_may_live_shorter_than_others_of_its_wallet_and_not_longer()
     let handle = opened("shorter");
     let source = wallet_of(&[("a", 5)]);
     let options = || TokensOptions { currency: "EUR".into(), ..TokensOptions::default() };
-    let wallet = handle.tokens("w", Arc::new(source), options()).unwrap();
+    let wallet = handle.tokens_with("w", Arc::new(source), options()).unwrap();
     let at_once = || SelectOptions { timeout: Some(0), ..SelectOptions::default() };
     let brief = SelectOptions { ttl: Some(10 * SECOND), keepalive: Some(Keepalive::Off), ..at_once() };
-    let selection = wallet.select(5u64, brief).await.unwrap();
-    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining()));
+    let selection = wallet.select_with(5u64, brief).await.unwrap();
+    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining_micros()));
     selection.renew().await.unwrap();
-    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining()));
+    assert!((5 * SECOND..=10 * SECOND).contains(&selection.remaining_micros()));
     assert!(selection.lost_within(Some(1)).await.is_none());
     selection.release().await.unwrap();
     for ttl in [0, 60 * SECOND + 1] {
         let long = SelectOptions { ttl: Some(ttl), ..at_once() };
-        assert_eq!(wallet.select(5u64, long).await.unwrap_err().field(), Some("ttl"));
+        assert_eq!(wallet.select_with(5u64, long).await.unwrap_err().field(), Some("ttl"));
     }
     let often = SelectOptions { keepalive: Some(Keepalive::Every(60 * SECOND)), ..at_once() };
-    assert_eq!(wallet.select(5u64, often).await.unwrap_err().field(), Some("keepalive"));
+    assert_eq!(wallet.select_with(5u64, often).await.unwrap_err().field(), Some("keepalive"));
     assert_eq!(wallet.count_locked().await.unwrap(), 0);
-    assert_eq!(wallet.select(0u64, at_once()).await.unwrap().remaining(), Micros::MAX);
+    assert_eq!(wallet.select_with(0u64, at_once()).await.unwrap().remaining_micros(), Micros::MAX);
 }

@@ -23,6 +23,9 @@ fn it_is_given_back_exactly_once() {
     for act in [Act::GiveBack { id: 1 }, Act::Commit { id: 1 }] {
         assert_eq!(scene.settle(act, &group()), Settlement::Before { given_back: true });
     }
+    for others in [&group()[..1], &[group(), group()].concat()] {
+        assert_eq!(scene.settle(Act::GiveBack { id: 2 }, others), Settlement::Gone, "not what it reserved");
+    }
     assert_eq!(scene.settle(Act::Commit { id: 2 }, &group()), Settlement::Done);
     assert_eq!(scene.settle(Act::GiveBack { id: 2 }, &group()), Settlement::Before { given_back: false });
     let left = |scene: &mut Scene, at: usize| {

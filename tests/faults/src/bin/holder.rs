@@ -21,8 +21,8 @@ fn main() {
     let chain = Chain::new(&[slot], 7);
     let options = leasehold::client::PoolOptions { ttl, ..options(&[slot]) };
     let lease = runtime.block_on(async {
-        let pool = handle(url).pool("relayers", options, chain.source()).await.expect("the pool opens");
-        pool.acquire(patient()).await.expect("a lease")
+        let pool = handle(url).pool_with("relayers", options, chain.source()).await.expect("the pool opens");
+        pool.acquire_with(patient()).await.expect("a lease")
     });
     say(&format!("{} {} {}", lease.slot(), lease.fence(), lease.nonce().expect("a nonce")));
     for line in std::io::stdin().lock().lines() {
@@ -30,7 +30,7 @@ fn main() {
             "state" => say(if lease.is_held() { "held" } else { "lost" }),
             "release" => {
                 lease.used(None).expect("a next nonce");
-                match runtime.block_on(lease.release(Default::default())) {
+                match runtime.block_on(lease.release_with(Default::default())) {
                     Ok(()) => say("released"),
                     Err(error) => say(error.code().as_str()),
                 }

@@ -16,7 +16,7 @@ fn main() {
     let target: u64 = target.parse().expect("an amount");
     let selection = runtime.block_on(async {
         let tokens = tokens_of_one(&handle(url), 100, ttl);
-        tokens.select(target, Default::default()).await.expect("tokens")
+        tokens.select_with(target, Default::default()).await.expect("tokens")
     });
     let ids: Vec<&str> = selection.tokens().iter().map(|token| &*token.id).collect();
     let mut out = std::io::stdout().lock();

@@ -40,10 +40,11 @@ async fn main() {
         "lifetime" => LimitKind::Lifetime,
         _ => LimitKind::Refill,
     };
-    let rate = handle.limit("rate", &LimitOptions::new(number(max), period).kind(kind)).expect("a limit");
+    let rate =
+        handle.limit_with("rate", &LimitOptions::new(number(max), period).kind(kind)).expect("a limit");
     let all = LimitOptions::new(u64::MAX, 0).kind(LimitKind::Lifetime);
-    let all = handle.limit("all", &all).expect("a limit");
-    let group = handle.limits([Some(&rate), Some(&all)]).expect("a group");
+    let all = handle.limit_with("all", &all).expect("a limit");
+    let group = handle.group([Some(&rate), Some(&all)]).expect("a group");
     let until = TokioRuntime::new(tokio::runtime::Handle::current()).now() + number(time) * MILLISECOND;
     let callers = (0..number(callers)).map(|_| tokio::spawn(take(group.clone(), until)));
     for caller in callers.collect::<Vec<_>>() {

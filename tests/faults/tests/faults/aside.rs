@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::MILLISECOND;
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::id::SlotId;
 use leasehold_faults::{Lease, Place, Pool, eventually, options, soon};
 
@@ -14,21 +14,21 @@ fn wanting(slot: Option<&str>, timeout: u64) -> AcquireOptions {
 }
 
 async fn held(pool: &Pool, slot: &str) -> Lease {
-    pool.acquire(wanting(Some(slot), 15_000)).await.expect("granted")
+    pool.acquire_with(wanting(Some(slot), 15_000)).await.expect("granted")
 }
 
 /// A caller that waits, for at most so many milliseconds.
 async fn waiting(pool: &Pool, slot: Option<&str>, timeout: u64) -> tokio::task::JoinHandle<Option<Lease>> {
     let before = pool.statistics().waiting;
     let (caller, wanted) = (pool.clone(), wanting(slot, timeout));
-    let waits = tokio::spawn(async move { caller.acquire(wanted).await.ok() });
+    let waits = tokio::spawn(async move { caller.acquire_with(wanted).await.ok() });
     eventually("it waits", async || pool.statistics().waiting == before + 1).await;
     waits
 }
 
 async fn give_back(lease: Lease) {
     lease.unused();
-    lease.release(ReleaseOptions::default()).await.expect("its own");
+    lease.release().await.expect("its own");
 }
 
 // They took the places of those who have tickets, and whoever stood behind them was never called.
@@ -62,7 +62,7 @@ async fn who_wants_more_than_there_is_stands_in_nobodys_way(place: Place) {
     let held = [held(&theirs, "a").await, held(&theirs, "b").await];
     let caller = ours.clone();
     let many = AcquireOptions { count: Some(3), ..wanting(None, 20_000) };
-    let greedy = tokio::spawn(async move { caller.acquire_many(many).await.map(drop) });
+    let greedy = tokio::spawn(async move { caller.acquire_many_with(many).await.map(drop) });
     eventually("it waits", async || ours.statistics().waiting == 1).await;
     let modest = waiting(&theirs, None, 15_000).await;
     for lease in held {

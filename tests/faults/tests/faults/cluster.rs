@@ -19,11 +19,11 @@ async fn the_keys_of_a_pool_share_one_node() {
     for name in &names {
         let handle = handle_with(&cluster.urls()[0], "eth:1", 400.0).expect("a good address");
         let bound = Duration::from_secs(3);
-        let (opened, _) = soon(bound, "opening", handle.pool(name, options(&["a", "b"]), None)).await;
+        let (opened, _) = soon(bound, "opening", handle.pool_with(name, options(&["a", "b"]), None)).await;
         match opened {
             Ok(pool) => {
                 served += 1;
-                let lease = pool.acquire(within(10_000)).await.expect("granted");
+                let lease = pool.acquire_with(within(10_000)).await.expect("granted");
                 assert!(lease.is_held());
                 drop(lease);
                 goes_on(&pool).await;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{Chain, Place, Pool, eventually, goes_on, handle_with, options, patient, soon};
 use leasehold_servers::Proxy;
@@ -29,12 +29,12 @@ impl Setting {
         let lasting = PoolOptions { ttl: 1_500 * MILLISECOND, ..options(slots) };
         let direct = place.pool(lasting.clone(), None).await;
         let handle = handle_with(&proxy.url(), "faults", RESPONSE).expect("a good address");
-        let pool = handle.pool("relayers", lasting, chain.source()).await.expect("opens");
+        let pool = handle.pool_with("relayers", lasting, chain.source()).await.expect("opens");
         let count = Some(slots.len() as u32);
-        let leases = pool.acquire_many(AcquireOptions { count, ..patient() }).await.expect("granted");
+        let leases = pool.acquire_many_with(AcquireOptions { count, ..patient() }).await.expect("granted");
         for lease in leases {
             lease.unused();
-            lease.release(ReleaseOptions::default()).await.expect("released");
+            lease.release().await.expect("released");
         }
         Setting { place, proxy, chain, pool, direct }
     }
@@ -54,13 +54,13 @@ async fn a_lost_reply_to_a_claim_is_one_lease() {
     let setting = Setting::new(&["a", "b", "c"]).await;
     for round in 1..=5 {
         setting.proxy.drop_replies(1);
-        let lease = setting.pool.acquire(patient()).await.expect("granted");
+        let lease = setting.pool.acquire_with(patient()).await.expect("granted");
         assert_eq!(setting.proxy.dropped_replies(), round, "the fault did not strike");
         assert_eq!(setting.busy().await, 1, "exactly one");
         assert_eq!(setting.fence(lease.slot()).await, lease.fence());
         assert_eq!(lease.nonce(), Some(7));
         lease.unused();
-        lease.release(ReleaseOptions::default()).await.expect("released");
+        lease.release().await.expect("released");
         assert_eq!(setting.busy().await, 0);
     }
     assert_eq!(setting.chain.reads(), 3, "no nonce came into doubt");
@@ -71,12 +71,12 @@ async fn a_claim_that_is_executed_twice_is_one_lease() {
     let setting = Setting::new(&["a", "b", "c"]).await;
     for round in 1..=10 {
         setting.proxy.duplicate_next_request();
-        let lease = setting.pool.acquire(patient()).await.expect("granted");
+        let lease = setting.pool.acquire_with(patient()).await.expect("granted");
         assert_eq!(setting.proxy.duplicated_requests(), round, "the fault did not strike");
         assert_eq!(setting.busy().await, 1, "exactly one");
         assert_eq!(setting.fence(lease.slot()).await, lease.fence());
         lease.unused();
-        lease.release(ReleaseOptions::default()).await.expect("released");
+        lease.release().await.expect("released");
     }
 }
 
@@ -87,7 +87,7 @@ async fn a_release_that_is_lost_or_doubled_is_one_release() {
     let setting = Setting::new(&["a"]).await;
     let mut next = 7;
     for round in 0..6 {
-        let lease = setting.pool.acquire(patient()).await.expect("granted");
+        let lease = setting.pool.acquire_with(patient()).await.expect("granted");
         assert_eq!(lease.nonce(), Some(next));
         next += 1;
         lease.used(None).expect("the next one");
@@ -97,29 +97,29 @@ async fn a_release_that_is_lost_or_doubled_is_one_release() {
             setting.proxy.duplicate_next_request();
         }
         let pool = setting.direct.clone();
-        let rival = tokio::spawn(async move { pool.acquire(patient()).await.expect("granted") });
-        lease.release(ReleaseOptions::default()).await.expect("released, and once");
+        let rival = tokio::spawn(async move { pool.acquire_with(patient()).await.expect("granted") });
+        lease.release().await.expect("released, and once");
         let rival = rival.await.expect("no panic");
         assert_eq!(rival.nonce(), Some(next), "the outcome was recorded once");
         assert!(rival.fence() > lease.fence());
         tokio::time::sleep(Duration::from_millis(60)).await;
         rival.renew(None).await.expect("nobody freed it");
         rival.unused();
-        rival.release(ReleaseOptions::default()).await.expect("its own");
+        rival.release().await.expect("its own");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_renewal_and_a_resync_outlive_a_lost_reply() {
     let setting = Setting::new(&["a"]).await;
-    let lease = setting.pool.acquire(patient()).await.expect("granted");
+    let lease = setting.pool.acquire_with(patient()).await.expect("granted");
     setting.proxy.drop_replies(1);
     lease.renew(None).await.expect("renewed");
     setting.proxy.drop_replies(1);
     assert_eq!(lease.resync(40, false).await.expect("recorded"), 40);
     setting.proxy.duplicate_next_request();
     lease.renew(None).await.expect("renewed");
-    let here = lease.remaining();
+    let here = lease.remaining_micros();
     let there = setting.direct.inspect(&["a".to_owned()]).await.expect("a view").slots[0].left;
     assert!(here <= there + 5 * MILLISECOND, "{here} here, {there} there");
 }
@@ -137,7 +137,7 @@ async fn connections_cut_under_load() {
             tokio::spawn(async move {
                 let mut granted = 0;
                 while Instant::now() < end {
-                    let lease = match pool.acquire(patient()).await {
+                    let lease = match pool.acquire_with(patient()).await {
                         Ok(lease) => lease,
                         Err(error) => {
                             let codes = [Code::StoreUnavailable, Code::Lost];
@@ -161,7 +161,7 @@ async fn connections_cut_under_load() {
                         );
                     }
                     lease.unused();
-                    if let Err(error) = lease.release(ReleaseOptions::default()).await {
+                    if let Err(error) = lease.release().await {
                         let codes = [Code::StoreUnavailable, Code::Lost];
                         assert!(codes.contains(&error.code()), "{error}");
                     }
@@ -195,12 +195,12 @@ async fn connections_cut_under_load() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_half_open_connection_delivers_late() {
     let setting = Setting::new(&["a", "b", "c"]).await;
-    let held = setting.pool.acquire(patient()).await.expect("granted");
+    let held = setting.pool.acquire_with(patient()).await.expect("granted");
     setting.proxy.stall();
     let callers: Vec<_> = (0..6)
         .map(|_| {
             let pool = setting.pool.clone();
-            tokio::spawn(async move { pool.acquire(leasehold_faults::within(700)).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(leasehold_faults::within(700)).await.map(drop) })
         })
         .collect();
     let (outcome, _) = soon(Duration::from_secs(2), "a renewal", held.renew(None)).await;

@@ -13,14 +13,14 @@ async fn an_eviction_policy_is_refused() {
         let server = RedisServer::start(settings).expect("starts");
         let handle = handle(&server.url());
         let bound = Duration::from_secs(3);
-        let (outcome, _) = soon(bound, "opening", handle.pool("relayers", options(&["a"]), None)).await;
+        let (outcome, _) = soon(bound, "opening", handle.pool_with("relayers", options(&["a"]), None)).await;
         let error = outcome.expect_err("it would delete leases");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         assert!(error.message().contains(policy) && error.message().contains("noeviction"), "{error}");
         // Once it is set right, the same handle works.
         let set = server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
         assert_eq!(set.expect("a reply"), Resp::ok());
-        goes_on(&handle.pool("relayers", options(&["a"]), None).await.expect("opens")).await;
+        goes_on(&handle.pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
     }
 }
 
@@ -33,5 +33,5 @@ async fn a_policy_that_cannot_be_read_is_let_pass() {
         ..RedisOptions::default()
     };
     let server = RedisServer::start(settings).expect("starts");
-    goes_on(&handle(&server.url()).pool("relayers", options(&["a"]), None).await.expect("opens")).await;
+    goes_on(&handle(&server.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::client::{PoolOptions, ReleaseOptions};
+use leasehold::client::PoolOptions;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{Chain, Handle, Pool, eventually, goes_on, handle, options, patient, within};
 use leasehold_servers::{Proxy, RedisOptions, RedisServer};
@@ -30,7 +30,7 @@ impl Pair {
     }
 
     async fn pool(&self, options: PoolOptions, chain: &std::sync::Arc<Chain>) -> Pool {
-        self.handle().pool("relayers", options, chain.source()).await.expect("opens")
+        self.handle().pool_with("relayers", options, chain.source()).await.expect("opens")
     }
 
     /// Waits until the replica has all that the master has.
@@ -60,25 +60,25 @@ async fn a_loss(fresh: bool) {
     let chain = Chain::new(&["a"], 7);
     let one = pair.pool(lasting(&["a"]), &chain).await;
     let other = pair.pool(lasting(&["a"]), &chain).await;
-    let first = other.acquire(patient()).await.expect("granted");
+    let first = other.acquire_with(patient()).await.expect("granted");
     first.used(None).expect("8 is next");
-    first.release(ReleaseOptions::default()).await.expect("released");
+    first.release().await.expect("released");
     pair.in_step().await;
     pair.link.cut();
     // What the replica will never know of: two nonces that were used, and a lease that is held.
     for next in [9, 10] {
-        let lease = one.acquire(patient()).await.expect("granted");
+        let lease = one.acquire_with(patient()).await.expect("granted");
         lease.used(Some(next)).expect("forward");
-        lease.release(ReleaseOptions::default()).await.expect("released");
+        lease.release().await.expect("released");
     }
     chain.set("a", 10);
-    let held = one.acquire(patient()).await.expect("granted");
+    let held = one.acquire_with(patient()).await.expect("granted");
     assert_eq!((held.nonce(), chain.reads()), (Some(10), 1));
     pair.fail_over();
     let asks = if fresh { pair.pool(lasting(&["a"]), &chain).await } else { other };
     let begun = Instant::now();
     let next = loop {
-        match asks.acquire(within(0)).await {
+        match asks.acquire_with(within(0)).await {
             Ok(lease) => break lease,
             Err(error) => {
                 assert!(matches!(error.code(), Code::Exhausted | Code::StoreUnavailable), "{error}");
@@ -90,7 +90,7 @@ async fn a_loss(fresh: bool) {
     assert!(!held.is_held(), "granted while somebody holds it");
     assert!(next.fence() > held.fence(), "the fence fell: {} after {}", next.fence(), held.fence());
     assert_eq!((next.nonce(), chain.reads()), (Some(10), 2), "the lost nonces come back");
-    let late = held.release(ReleaseOptions::default()).await.expect_err("lost");
+    let late = held.release().await.expect_err("lost");
     assert_eq!(late.code(), Code::Lost, "{late}");
 }
 
@@ -111,7 +111,7 @@ async fn a_demoted_master_is_left() {
     let pair = Pair::start();
     let chain = Chain::new(&["a"], 7);
     let pool = pair.pool(lasting(&["a"]), &chain).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     pair.in_step().await;
     pair.link.cut();
     pair.replica.promote().expect("promoted");
@@ -128,13 +128,13 @@ async fn a_longer_lease_than_the_replica_knows_of_is_waited_for() {
     let chain = Chain::new(&["a"], 7);
     let one = pair.pool(options(&["a"]), &chain).await;
     let other = pair.pool(options(&["a"]), &chain).await;
-    drop(one.acquire(patient()).await.expect("granted"));
+    drop(one.acquire_with(patient()).await.expect("granted"));
     pair.in_step().await;
     pair.link.cut();
     let longer = leasehold::client::AcquireOptions { ttl: Some(3_000 * MILLISECOND), ..patient() };
-    let Ok(held) = one.acquire(longer).await else { return };
+    let Ok(held) = one.acquire_with(longer).await else { return };
     pair.fail_over();
-    let next = other.acquire(within(15_000)).await.expect("granted");
-    assert!(!held.is_held(), "granted {} ms too early", held.remaining() / MILLISECOND);
+    let next = other.acquire_with(within(15_000)).await.expect("granted");
+    assert!(!held.is_held(), "granted {} ms too early", held.remaining_micros() / MILLISECOND);
     drop(next);
 }

@@ -25,8 +25,10 @@ fn of_money(handle: &Handle) -> [Money; 2] {
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
     let offset = (wall.as_micros() as Micros + 12 * HOUR) % (24 * HOUR);
     [
-        handle.limit("spend", &LimitOptions { offset, ..options(LimitKind::Budget) }).expect("a good limit"),
-        handle.limit("spend", &options(LimitKind::Lifetime)).expect("a good limit"),
+        handle
+            .limit_with("spend", &LimitOptions { offset, ..options(LimitKind::Budget) })
+            .expect("a good limit"),
+        handle.limit_with("spend", &options(LimitKind::Lifetime)).expect("a good limit"),
     ]
 }
 
@@ -117,7 +119,7 @@ async fn a_server_that_forgets_again_and_again_under_load_is_told_what_was_used(
     for round in 0..30 {
         let handle = opened(place.url());
         let budget = handle
-            .limit(&format!("spend:{round}"), &LimitOptions::new(MAX, 0).kind(LimitKind::Lifetime))
+            .limit_with(&format!("spend:{round}"), &LimitOptions::new(MAX, 0).kind(LimitKind::Lifetime))
             .expect("a good limit");
         let taking = tokio::spawn({
             let budget = budget.clone();

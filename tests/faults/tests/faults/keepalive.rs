@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use leasehold::client::{AcquireOptions, Keepalive, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, Keepalive, PoolOptions};
 use leasehold::{Code, MILLISECOND, SECOND};
 use leasehold_faults::{Place, Pool, calls, eventually, handle_with, options, patient, soon, within};
 use leasehold_servers::Proxy;
@@ -19,25 +19,25 @@ fn kept(slots: &[&str]) -> PoolOptions {
 
 async fn opened(url: &str, options: PoolOptions) -> Pool {
     let handle = handle_with(url, "faults", RESPONSE).expect("a good address");
-    handle.pool("relayers", options, None).await.expect("opens")
+    handle.pool_with("relayers", options, None).await.expect("opens")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_lease_that_is_kept_lasts_while_its_holder_lives_and_no_longer() {
     for place in [Place::memory(), Place::redis()] {
         let pool = opened(place.url(), kept(&["a"])).await;
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         let end = Instant::now() + Duration::from_micros(2 * TTL);
         while Instant::now() < end {
             assert!(lease.is_held());
-            assert_eq!(pool.acquire(within(0)).await.expect_err("held").code(), Code::Exhausted);
+            assert_eq!(pool.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let lost = lease.lost();
         drop(lease);
         // Given back in time is not lost.
         assert!(soon(Duration::from_secs(2), "its end", lost).await.0.is_none());
-        drop(pool.acquire(within(5_000)).await.expect("granted anew"));
+        drop(pool.acquire_with(within(5_000)).await.expect("granted anew"));
     }
 }
 
@@ -47,7 +47,7 @@ async fn renewals_survive_errors() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let pool = opened(&proxy.url(), kept(&["a"])).await;
-    let lease = pool.acquire(patient()).await.expect("granted");
+    let lease = pool.acquire_with(patient()).await.expect("granted");
     for round in 0..3 {
         match round {
             // A connection that breaks, a reply that never comes, a server that refuses for a time.
@@ -59,8 +59,8 @@ async fn renewals_survive_errors() {
                 proxy.heal().expect("healed");
             }
         }
-        let before = lease.remaining();
-        eventually("it is renewed", async || lease.remaining() > before.max(TTL * 8 / 10)).await;
+        let before = lease.remaining_micros();
+        eventually("it is renewed", async || lease.remaining_micros() > before.max(TTL * 8 / 10)).await;
         tokio::time::sleep(Duration::from_micros(TTL)).await;
         assert!(lease.is_held(), "round {round}");
     }
@@ -73,11 +73,11 @@ async fn a_holder_that_is_cut_off_is_told_before_another_gets_the_slot() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let (pool, other) = (opened(&proxy.url(), kept(&["a"])).await, opened(place.url(), kept(&["a"])).await);
-    let lease = pool.acquire(patient()).await.expect("granted");
+    let lease = pool.acquire_with(patient()).await.expect("granted");
     let lost = lease.lost();
     let told = tokio::spawn(async move { (lost.await.expect("lost, not given back"), Instant::now()) });
     proxy.cut();
-    let taken = other.acquire(within(10_000)).await.expect("granted after its end");
+    let taken = other.acquire_with(within(10_000)).await.expect("granted after its end");
     let granted = Instant::now();
     let (error, at) = soon(Duration::from_secs(1), "the message", told).await.0.expect("no panic");
     assert_eq!(error.code(), Code::Lost);
@@ -86,7 +86,7 @@ async fn a_holder_that_is_cut_off_is_told_before_another_gets_the_slot() {
     assert!(!lease.is_held() && taken.is_held() && taken.fence() > lease.fence());
     // What the late holder does changes nothing.
     proxy.heal().expect("healed");
-    assert_eq!(lease.release(ReleaseOptions::default()).await.expect_err("late").code(), Code::Lost);
+    assert_eq!(lease.release().await.expect_err("late").code(), Code::Lost);
     assert!(taken.is_held());
     assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 1));
 }
@@ -95,7 +95,7 @@ async fn a_holder_that_is_cut_off_is_told_before_another_gets_the_slot() {
 async fn a_holder_whose_lease_is_broken_is_told_at_the_next_renewal() {
     for place in [Place::memory(), Place::redis()] {
         let pool = opened(place.url(), kept(&["a"])).await;
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         pool.break_lease("a").await.expect("broken");
         let (error, _) = soon(Duration::from_micros(TTL), "the message", lease.lost()).await;
         assert_eq!(error.expect("lost").code(), Code::Lost);
@@ -108,7 +108,7 @@ async fn a_holder_whose_lease_is_broken_is_told_at_the_next_renewal() {
 async fn the_end_of_a_lease_that_is_not_kept_is_told() {
     for place in [Place::memory(), Place::redis()] {
         let pool = opened(place.url(), PoolOptions { keepalive: Keepalive::Off, ..kept(&["a"]) }).await;
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         let mut lost = Box::pin(lease.lost());
         for _ in 0..4 {
             assert!(tokio::time::timeout(Duration::from_micros(TTL / 2), &mut lost).await.is_err());
@@ -119,7 +119,7 @@ async fn the_end_of_a_lease_that_is_not_kept_is_told() {
         assert!(!lease.is_held());
         // Whoever asks only afterwards is told at once.
         let brief = AcquireOptions { ttl: Some(50 * MILLISECOND), ..patient() };
-        let late = pool.acquire(brief).await.expect("granted");
+        let late = pool.acquire_with(brief).await.expect("granted");
         eventually("it ends", async || !late.is_held()).await;
         let told = pin!(late.lost()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(told, Poll::Ready(Some(error)) if error.code() == Code::Lost));
@@ -131,15 +131,15 @@ async fn the_end_of_a_lease_that_is_not_kept_is_told() {
 async fn a_loss_that_the_release_finds_is_told() {
     for place in [Place::memory(), Place::redis()] {
         let pool = opened(place.url(), PoolOptions { keepalive: Keepalive::Off, ..kept(&["a"]) }).await;
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         let lost = lease.lost();
         pool.break_lease("a").await.expect("broken");
-        assert_eq!(lease.release(ReleaseOptions::default()).await.expect_err("late").code(), Code::Lost);
+        assert_eq!(lease.release().await.expect_err("late").code(), Code::Lost);
         let (error, _) = soon(Duration::from_secs(1), "the message", lost).await;
         assert!(error.expect("lost").message().contains("was ended before"));
         assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 0));
         // A release that cannot be told to anybody, and a drop, are told as what they are.
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         let lost = lease.lost();
         drop(lease);
         assert!(soon(Duration::from_secs(1), "its end", lost).await.0.is_none());
@@ -155,7 +155,7 @@ async fn renewals_travel_together_and_stop_with_their_owners() {
         PoolOptions { ttl: 6 * SECOND, ..kept(&names.iter().map(String::as_str).collect::<Vec<_>>()) };
     let pool = opened(place.url(), settings).await;
     let all = AcquireOptions { count: Some(LEASES as u32), timeout: Some(20 * SECOND), ..patient() };
-    let leases = pool.acquire_many(all).await.expect("granted");
+    let leases = pool.acquire_many_with(all).await.expect("granted");
     let (before, began) = (calls(place.server(), "evalsha"), Instant::now());
     tokio::time::sleep(Duration::from_millis(6_500)).await;
     assert!(leases.iter().all(leasehold_faults::Lease::is_held), "all outlive their time to live");
@@ -180,10 +180,11 @@ async fn an_interval_that_leaves_no_time_is_refused() {
     let place = Place::redis();
     let handle = handle_with(place.url(), "faults", RESPONSE).expect("a good address");
     let long = |time| PoolOptions { keepalive: Keepalive::Every(time), ..kept(&["a"]) };
-    let error = handle.pool("relayers", long(TTL - 300 * MILLISECOND), None).await.expect_err("too long");
+    let error =
+        handle.pool_with("relayers", long(TTL - 300 * MILLISECOND), None).await.expect_err("too long");
     assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("keepalive")));
-    let pool = handle.pool("relayers", long(TTL - 301 * MILLISECOND), None).await.expect("opens");
+    let pool = handle.pool_with("relayers", long(TTL - 301 * MILLISECOND), None).await.expect("opens");
     let short = AcquireOptions { ttl: Some(TTL / 2), ..patient() };
-    let error = pool.acquire(short).await.expect_err("too long for this one");
+    let error = pool.acquire_with(short).await.expect_err("too long for this one");
     assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("keepalive")));
 }

@@ -36,36 +36,36 @@ async fn ended(lease: &leasehold_faults::Lease) {
 // of the next one, and a third gets it while the second works.
 async fn a_late_release_frees_nobody_else(place: Place) {
     let (first, second) = (place.pool(options(&["a"]), None).await, place.pool(options(&["a"]), None).await);
-    let late = first.acquire(patient()).await.expect("granted");
+    let late = first.acquire_with(patient()).await.expect("granted");
     ended(&late).await;
-    let current = second.acquire(patient()).await.expect("granted after the end");
+    let current = second.acquire_with(patient()).await.expect("granted after the end");
     assert!(current.fence() > late.fence());
-    let error = late.release(ReleaseOptions::default()).await.expect_err("too late");
+    let error = late.release().await.expect_err("too late");
     assert_eq!(error.code(), Code::Lost, "{error}");
     assert!(current.is_held());
     current.renew(None).await.expect("still held");
-    let refused = first.acquire(within(0)).await.expect_err("held");
+    let refused = first.acquire_with(within(0)).await.expect_err("held");
     assert_eq!(refused.code(), Code::Exhausted, "{refused}");
-    current.release(ReleaseOptions::default()).await.expect("its own");
+    current.release().await.expect("its own");
 }
 
 // A pool in memory frees a slot after 5 s while its holder believes in it for 60 s.
 async fn no_second_holder_while_the_first_is_valid(place: Place) {
     let (one, other) = (place.pool(options(&["a"]), None).await, place.pool(options(&["a"]), None).await);
-    let mut holder = one.acquire(patient()).await.expect("granted");
+    let mut holder = one.acquire_with(patient()).await.expect("granted");
     for round in 0..4 {
         let (from, to) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
         let mut renewals = round;
         let next = loop {
             let valid_before = holder.is_held();
-            match to.acquire(within(0)).await {
+            match to.acquire_with(within(0)).await {
                 Ok(lease) => {
                     assert!(!holder.is_held(), "two holders at once");
                     break lease;
                 }
                 Err(error) => assert_eq!(error.code(), Code::Exhausted, "{error}"),
             }
-            if renewals > 0 && valid_before && holder.remaining() < 200 * MILLISECOND {
+            if renewals > 0 && valid_before && holder.remaining_micros() < 200 * MILLISECOND {
                 renewals -= 1;
                 holder.renew(None).await.expect("in time");
             }
@@ -84,9 +84,9 @@ async fn two_spellings_of_an_account_are_one_slot(place: Place) {
     assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("slots[1]")));
     let (upper, lower) =
         (place.pool(options(&["0xAB"]), None).await, place.pool(options(&["0xab"]), None).await);
-    let lease = upper.acquire(patient()).await.expect("granted");
+    let lease = upper.acquire_with(patient()).await.expect("granted");
     assert_eq!(lease.slot(), "0xAB");
-    assert_eq!(lower.acquire(within(0)).await.expect_err("held").code(), Code::Exhausted);
+    assert_eq!(lower.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
     assert_eq!(lower.inspect(&[]).await.expect("a count").total, 1);
 }
 
@@ -95,7 +95,7 @@ async fn a_slot_taken_out_of_service_stays_out_after_the_release(place: Place) {
     let pool = place.pool(options(&["a", "b", "c", "d", "e"]), None).await;
     let lease = async |slot: &str| {
         let slots = Some(vec![leasehold::id::SlotId::new(slot).expect("good")]);
-        pool.acquire(AcquireOptions { slots, ..patient() }).await.expect("granted")
+        pool.acquire_with(AcquireOptions { slots, ..patient() }).await.expect("granted")
     };
     let (a, b, c, d, e) =
         (lease("a").await, lease("b").await, lease("c").await, lease("d").await, lease("e").await);
@@ -105,10 +105,10 @@ async fn a_slot_taken_out_of_service_stays_out_after_the_release(place: Place) {
     pool.break_lease("d").await.expect("broken");
     let admin = place.pool(PoolOptions { slots: None, ..options(&[]) }, None).await;
     for held in [a, b, c] {
-        held.release(ReleaseOptions::default()).await.expect("its own");
+        held.release().await.expect("its own");
     }
-    assert_eq!(d.release(ReleaseOptions::default()).await.expect_err("broken").code(), Code::Lost);
-    e.release(ReleaseOptions { cooldown: Some(60_000 * MILLISECOND) }).await.expect("its own");
+    assert_eq!(d.release().await.expect_err("broken").code(), Code::Lost);
+    e.release_with(ReleaseOptions { cooldown: Some(60_000 * MILLISECOND) }).await.expect("its own");
     assert_eq!(state_of(&admin, "a").await, State::Out);
     assert_eq!(state_of(&admin, "b").await, State::Out);
     assert_eq!(state_of(&admin, "c").await, State::Cooling);
@@ -117,19 +117,19 @@ async fn a_slot_taken_out_of_service_stays_out_after_the_release(place: Place) {
     admin.quarantine("e", &Value::Number(1.0), Unit::Milliseconds).await.expect("quarantined");
     admin.enable("e").await.expect("enabled");
     assert_eq!(state_of(&admin, "e").await, State::Cooling);
-    let broken = admin.acquire(within(0)).await.expect("the broken one");
+    let broken = admin.acquire_with(within(0)).await.expect("the broken one");
     assert_eq!(broken.slot(), "d");
-    assert_eq!(admin.acquire(within(0)).await.expect_err("no other").code(), Code::Exhausted);
+    assert_eq!(admin.acquire_with(within(0)).await.expect_err("no other").code(), Code::Exhausted);
 }
 
 // A validity that is looked at once, at the start, is no validity when the transaction is sent.
 async fn a_lease_says_when_it_has_ended(place: Place) {
     let pool = place.pool(options(&["a"]), None).await;
-    let lease = pool.acquire(patient()).await.expect("granted");
-    let mut left = lease.remaining();
+    let lease = pool.acquire_with(patient()).await.expect("granted");
+    let mut left = lease.remaining_micros();
     assert!(left > 0 && left <= 400 * MILLISECOND);
     eventually("the time runs out", async || {
-        let now = lease.remaining();
+        let now = lease.remaining_micros();
         assert!(now <= left, "a lease grew without a renewal");
         left = now;
         now == 0
@@ -139,7 +139,7 @@ async fn a_lease_says_when_it_has_ended(place: Place) {
     ended(&lease).await;
     assert_eq!(lease.renew(None).await.expect_err("ended").code(), Code::Lost);
     assert_eq!(lease.resync(5, true).await.expect_err("ended").code(), Code::Lost);
-    let error = lease.release(ReleaseOptions::default()).await.expect_err("ended");
+    let error = lease.release().await.expect_err("ended");
     assert_eq!(error.code(), Code::Lost);
     assert!(error.message().contains("acquire anew"), "{error}");
     assert_eq!(pool.statistics().leased, 0);
@@ -151,13 +151,13 @@ async fn two_networks_share_nothing(place: Place) {
     let mut pools = Vec::new();
     for (network, chain) in ["eth:1", "eth:11155111"].iter().zip(&chains) {
         let handle = handle_with(place.url(), network, 1_000.0).expect("a good address");
-        let pool = handle.pool("relayers", options(&["0xa"]), chain.source()).await.expect("opens");
-        drop(pool.acquire(patient()).await.expect("granted"));
+        let pool = handle.pool_with("relayers", options(&["0xa"]), chain.source()).await.expect("opens");
+        drop(pool.acquire_with(patient()).await.expect("granted"));
         pools.push(pool);
     }
     let leases = [
-        pools[0].acquire(patient()).await.expect("granted"),
-        pools[1].acquire(patient()).await.expect("granted"),
+        pools[0].acquire_with(patient()).await.expect("granted"),
+        pools[1].acquire_with(patient()).await.expect("granted"),
     ];
     assert_eq!(leases[0].nonce(), Some(5));
     assert_eq!(leases[1].nonce(), Some(900));
@@ -171,22 +171,22 @@ async fn a_slow_acquisition_holds_nobody_up(place: Place) {
     long.ttl = 5_000 * MILLISECOND;
     let pool = place.pool(long.clone(), chain.source()).await;
     // The quiet time of a fresh server passes first.
-    let warm = pool.acquire(within(15_000)).await.expect("granted");
+    let warm = pool.acquire_with(within(15_000)).await.expect("granted");
     warm.used(None).expect("a next nonce");
-    warm.release(ReleaseOptions::default()).await.expect("released");
+    warm.release().await.expect("released");
     chain.hang(true);
     let slots =
         Some(vec![leasehold::id::SlotId::new(if warm.slot() == "a" { "b" } else { "a" }).expect("good")]);
     let slow = {
         let pool = pool.clone();
-        tokio::spawn(async move { pool.acquire(AcquireOptions { slots, ..patient() }).await })
+        tokio::spawn(async move { pool.acquire_with(AcquireOptions { slots, ..patient() }).await })
     };
     eventually("the chain is asked", async || chain.reads() >= 2).await;
     let bound = Duration::from_secs(2);
     soon(bound, "a count", pool.inspect(&[])).await.0.expect("counted");
     soon(bound, "adding a slot", pool.add(&Value::List(vec!["c".into()]))).await.0.expect("added");
     soon(bound, "a change", pool.drain("c")).await.0.expect("drained");
-    let (lease, _) = soon(bound, "another acquisition", pool.acquire(patient())).await;
+    let (lease, _) = soon(bound, "another acquisition", pool.acquire_with(patient())).await;
     assert_eq!(lease.expect("granted").slot(), warm.slot());
     slow.abort();
 }
@@ -197,10 +197,10 @@ async fn a_dropped_acquisition_leaves_nothing(place: Place) {
     let long = PoolOptions { ttl: 4_000 * MILLISECOND, ..options(&["a", "b", "c"]) };
     let chain = Chain::new(&["a", "b", "c"], 1);
     let pool = place.pool(long, chain.source()).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     for round in 0..60u64 {
         let (pool, chain) = (pool.clone(), chain.clone());
-        let task = tokio::spawn(async move { pool.acquire(patient()).await });
+        let task = tokio::spawn(async move { pool.acquire_with(patient()).await });
         chain.hang(round % 3 == 0);
         tokio::time::sleep(Duration::from_micros(round * 37)).await;
         task.abort();
@@ -209,12 +209,14 @@ async fn a_dropped_acquisition_leaves_nothing(place: Place) {
     }
     chain.hang(false);
     // Waiters that are given up as well.
-    let all =
-        pool.acquire_many(AcquireOptions { count: Some(3), ..within(2_000) }).await.expect("all are free");
+    let all = pool
+        .acquire_many_with(AcquireOptions { count: Some(3), ..within(2_000) })
+        .await
+        .expect("all are free");
     let waiters: Vec<_> = (0..20)
         .map(|_| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(patient()).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(patient()).await.map(drop) })
         })
         .collect();
     eventually("they wait", async || pool.statistics().waiting == 20).await;
@@ -231,14 +233,14 @@ async fn a_renewal_ends_at_max_hold(place: Place) {
     let mut bounded = options(&["a"]);
     bounded.max_hold = 700 * MILLISECOND;
     let pool = place.pool(bounded, None).await;
-    let lease = pool.acquire(patient()).await.expect("granted");
+    let lease = pool.acquire_with(patient()).await.expect("granted");
     let begun = Instant::now();
     while lease.renew(None).await.is_ok() {
         assert!(begun.elapsed() < Duration::from_secs(5), "it holds for ever");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(begun.elapsed() >= Duration::from_millis(650), "{:?}", begun.elapsed());
-    pool.acquire(patient()).await.expect("free again");
+    pool.acquire_with(patient()).await.expect("free again");
 }
 
 // Rolling deployments with other lists of accounts: wallets unknown to the old processes were handed to them.
@@ -249,18 +251,18 @@ async fn processes_with_lists_of_their_own_get_no_foreign_slot(place: Place) {
         pools.push((list, place.pool(options(list), None).await));
     }
     // The first grant ends the quiet time of a fresh server.
-    drop(pools[0].1.acquire(patient()).await.expect("granted"));
+    drop(pools[0].1.acquire_with(patient()).await.expect("granted"));
     let workers: Vec<_> = pools
         .into_iter()
         .flat_map(|(list, pool)| (0..4).map(move |_| (list, pool.clone())))
         .map(|(list, pool)| {
             tokio::spawn(async move {
                 for _ in 0..25 {
-                    let lease = pool.acquire(patient()).await.expect("granted");
+                    let lease = pool.acquire_with(patient()).await.expect("granted");
                     assert!(list.contains(&lease.slot()), "{} is not of {list:?}", lease.slot());
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     lease.unused();
-                    lease.release(ReleaseOptions::default()).await.expect("its own");
+                    lease.release().await.expect("its own");
                 }
             })
         })
@@ -276,11 +278,11 @@ async fn the_local_deadline_is_never_later_than_the_stores() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let direct = place.pool(options(&["a"]), None).await;
-    drop(direct.acquire(patient()).await.expect("granted"));
-    let far = handle(&proxy.url()).pool("relayers", options(&["a"]), None).await.expect("opens");
+    drop(direct.acquire_with(patient()).await.expect("granted"));
+    let far = handle(&proxy.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens");
     proxy.delay(Duration::from_millis(60));
     for _ in 0..3 {
-        let lease = far.acquire(patient()).await.expect("granted");
+        let lease = far.acquire_with(patient()).await.expect("granted");
         check(&lease, &direct).await;
         lease.renew(None).await.expect("in time");
         check(&lease, &direct).await;
@@ -289,7 +291,7 @@ async fn the_local_deadline_is_never_later_than_the_stores() {
 
 async fn check(lease: &leasehold_faults::Lease, direct: &Pool) {
     let before = Instant::now();
-    let here = lease.remaining();
+    let here = lease.remaining_micros();
     let view = direct.inspect(&["a".to_owned()]).await.expect("a view");
     let there = view.slots[0].left + before.elapsed().as_micros() as u64;
     assert!(here > 0 && here <= there, "{here} µs here, at most {there} µs there");
@@ -301,17 +303,18 @@ async fn a_grant_that_arrives_too_late_is_given_back() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let direct = place.pool(options(&["a"]), None).await;
-    drop(direct.acquire(patient()).await.expect("granted"));
-    let far = handle(&proxy.url()).pool("relayers", options(&["a"]), None).await.expect("opens");
+    drop(direct.acquire_with(patient()).await.expect("granted"));
+    let far = handle(&proxy.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens");
     eventually("it is ready", async || direct.inspect(&[]).await.expect("a count").ready == 1).await;
     proxy.delay(Duration::from_millis(250));
-    let (outcome, took) = soon(Duration::from_secs(4), "the acquisition", far.acquire(within(1_800))).await;
+    let (outcome, took) =
+        soon(Duration::from_secs(4), "the acquisition", far.acquire_with(within(1_800))).await;
     let error = outcome.expect_err("half a second for the way, of 400 ms");
     assert_eq!(error.code(), Code::TimedOut, "{error} after {took:?}");
     proxy.heal().expect("healed");
     // Nobody has seen the grant, so its nonce cannot have been used.
     eventually("it is ready", async || direct.inspect(&[]).await.expect("a count").ready == 1).await;
-    direct.acquire(within(0)).await.expect("free");
+    direct.acquire_with(within(0)).await.expect("free");
 }
 
 // A release that fails without a word.
@@ -319,10 +322,9 @@ async fn a_grant_that_arrives_too_late_is_given_back() {
 async fn a_failed_release_is_told() {
     let place = Place::redis();
     let pool = place.pool(options(&["a"]), None).await;
-    let lease = pool.acquire(patient()).await.expect("granted");
+    let lease = pool.acquire_with(patient()).await.expect("granted");
     place.server().kill().expect("killed");
-    let (outcome, _) =
-        soon(Duration::from_secs(4), "the release", lease.release(ReleaseOptions::default())).await;
+    let (outcome, _) = soon(Duration::from_secs(4), "the release", lease.release()).await;
     let error = outcome.expect_err("nobody there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert!(error.message().contains("refuses connections"), "{error}");

@@ -23,7 +23,7 @@ fn brisk(url: &str) -> Handle {
 }
 
 fn limit(handle: &Handle, name: &str, max: u64, period: Micros) -> Limit<TokioRuntime> {
-    handle.limit(name, &LimitOptions::new(max, period)).expect("a good limit")
+    handle.limit_with(name, &LimitOptions::new(max, period)).expect("a good limit")
 }
 
 async fn used(limit: &Limit<TokioRuntime>) -> Amount {
@@ -80,7 +80,7 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
         let read = move || takers.into_iter().flat_map(Taker::takes).collect::<Vec<_>>();
         let mut takes = tokio::task::spawn_blocking(read).await.expect("they end");
         let handle = opened(place.url());
-        let all = handle.limit("all", &LimitOptions::new(u64::MAX, 0).kind(LimitKind::Lifetime));
+        let all = handle.limit_with("all", &LimitOptions::new(u64::MAX, 0).kind(LimitKind::Lifetime));
         let all = all.expect("a good limit");
         // A group is charged whole: whoever was allowed is counted, and nobody else.
         assert_eq!(used(&all).await, (takes.len() as u64).into(), "{kind}");
@@ -102,7 +102,7 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
         }
         limit(&handle, "rate", max, period).reset().await.expect("done");
         all.reset().await.expect("done");
-        let rate = handle.limit("rate", &LimitOptions::new(max, 0).kind(LimitKind::Lifetime));
+        let rate = handle.limit_with("rate", &LimitOptions::new(max, 0).kind(LimitKind::Lifetime));
         rate.expect("a good limit").reset().await.expect("done");
     }
 }
@@ -127,7 +127,8 @@ async fn a_take_that_is_sent_again_is_charged_once() {
     proxy.drop_replies(1);
     ours.refund(3u64).await.expect("given back");
     assert_eq!(used(&theirs).await, 8u64.into());
-    let reservation = ours.reserve(10u64, HOUR).await.expect("answered").expect("reserved");
+    let reservation =
+        ours.reserve(10u64, Duration::from_micros(HOUR)).await.expect("answered").expect("reserved");
     proxy.drop_replies(1);
     reservation.refund().await.expect("given back");
     assert_eq!(used(&theirs).await, 8u64.into());
@@ -139,13 +140,13 @@ async fn an_outage_closes_a_limit_unless_it_is_open() {
     let handle = brisk(place.url());
     let closed = limit(&handle, "spend", 3, HOUR);
     let open =
-        handle.limit("api", &LimitOptions::new(3u64, HOUR).outage(Outage::Open)).expect("a good limit");
+        handle.limit_with("api", &LimitOptions::new(3u64, HOUR).outage(Outage::Open)).expect("a good limit");
     assert!(closed.increment(1u64).await.expect("taken") && open.increment(1u64).await.expect("taken"));
     place.server().kill().expect("killed");
     let bound = Duration::from_secs(10);
     let error = soon(bound, "the message", closed.take(1u64)).await.0.expect_err("closed");
     assert_eq!(error.code(), Code::StoreUnavailable);
-    let waiting = soon(bound, "the message", closed.wait(1u64, WaitOptions::default())).await.0;
+    let waiting = soon(bound, "the message", closed.wait_with(1u64, WaitOptions::default())).await.0;
     assert!(matches!(waiting.expect_err("closed").code(), Code::StoreUnavailable | Code::TimedOut));
     // Open is not without a limit: this process takes no more than if it were alone.
     for allowed in [true, true, true, false] {
@@ -153,7 +154,7 @@ async fn an_outage_closes_a_limit_unless_it_is_open() {
         assert_eq!((answer.allowed, answer.said), (allowed, Said::Outage));
     }
     // One that is closed closes its group.
-    let both = handle.limits([Some(&open), Some(&closed)]).expect("a group");
+    let both = handle.group([Some(&open), Some(&closed)]).expect("a group");
     let error = soon(bound, "the message", both.take(1u64)).await.0.expect_err("closed");
     assert_eq!(error.code(), Code::StoreUnavailable);
     place.server().restart().expect("restarted");
@@ -198,7 +199,7 @@ async fn trafficjam_1_keys_do_not_outlive_their_use() {
     let handle = opened(place.url());
     for kind in [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling, LimitKind::Budget] {
         let options = LimitOptions::new(10u64, 3_600 * SECOND).kind(kind);
-        let limit = handle.limit("hour", &options).expect("a good limit");
+        let limit = handle.limit_with("hour", &options).expect("a good limit");
         assert!(limit.increment(10u64).await.expect("taken"));
         let keys = keys(&place);
         assert_eq!(keys.len(), 1, "{keys:?}");
@@ -216,7 +217,9 @@ async fn trafficjam_1_keys_do_not_outlive_their_use() {
         }
         assert!(self::keys(&place).is_empty(), "as if never used");
         let brief = LimitOptions::new(10u64, 20 * MILLISECOND).kind(kind);
-        assert!(handle.limit("brief", &brief).expect("a good limit").increment(1u64).await.expect("taken"));
+        assert!(
+            handle.limit_with("brief", &brief).expect("a good limit").increment(1u64).await.expect("taken")
+        );
         eventually("it is gone", async || self::keys(&place).is_empty()).await;
     }
 }
@@ -239,10 +242,12 @@ async fn trafficjam_4_every_kind_runs_on_a_real_server() {
         place.server().command(&["SCRIPT", "FLUSH"]).expect("a reply");
         let max = 1_000u64;
         let options = LimitOptions::new(max, 300 * 24 * HOUR).kind(kind);
-        let limit = handle.limit("every", &options).expect("a good limit");
-        let reservation = limit.reserve(max - 1, HOUR).await.expect("answered").expect("reserved");
+        let limit = handle.limit_with("every", &options).expect("a good limit");
+        let reservation =
+            limit.reserve(max - 1, Duration::from_micros(HOUR)).await.expect("answered").expect("reserved");
         assert_eq!(used(&limit).await, (max - 1).into(), "{kind:?}");
-        let refused = limit.reserve(2u64, HOUR).await.expect("answered").expect_err("too much");
+        let refused =
+            limit.reserve(2u64, Duration::from_micros(HOUR)).await.expect("answered").expect_err("too much");
         assert_eq!(refused.remaining, 1u64.into());
         reservation.refund().await.expect("given back");
         assert_eq!(limit.remaining().await.expect("answered"), max.into(), "{kind:?}");
@@ -260,7 +265,7 @@ async fn waiting_asks_at_the_told_times() {
     let waiting = (0..4).map(|_| {
         let limit = limit.clone();
         let options = WaitOptions { timeout: 60 * SECOND, priority: 0 };
-        tokio::spawn(async move { limit.wait(1u64, options).await })
+        tokio::spawn(async move { limit.wait_with(1u64, options).await })
     });
     for task in waiting.collect::<Vec<_>>() {
         let answer = soon(Duration::from_secs(60), "its turn", task).await.0.expect("no panic");
@@ -280,7 +285,7 @@ async fn who_waits_is_told_of_what_was_charged_however_short_the_time() {
         let bounded = limit(&handle, name, 20, HOUR);
         let mut allowed = 0u64;
         for _ in 0..30 {
-            match bounded.wait(1u64, WaitOptions { timeout, priority: 0 }).await {
+            match bounded.wait_with(1u64, WaitOptions { timeout, priority: 0 }).await {
                 Ok(answer) => allowed += u64::from(answer.allowed),
                 Err(error) => assert_eq!(error.code(), Code::TimedOut),
             }

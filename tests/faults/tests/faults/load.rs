@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold_faults::{Place, calls, eventually, options, patient, soon};
 
 const TEN: [&str; 10] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"];
@@ -19,7 +19,7 @@ fn lasting(slots: &[&str]) -> PoolOptions {
 async fn contention_neither_starves_nor_spins() {
     let place = Place::redis();
     let pool = place.pool(lasting(&TEN), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 10).await;
     let before = calls(place.server(), "evalsha");
     let (granted, worst) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -30,12 +30,12 @@ async fn contention_neither_starves_nor_spins() {
             tokio::spawn(async move {
                 while Instant::now() < end {
                     let begun = Instant::now();
-                    let lease = pool.acquire(patient()).await.expect("nobody fails");
+                    let lease = pool.acquire_with(patient()).await.expect("nobody fails");
                     worst.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
                     granted.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(5)).await;
                     lease.unused();
-                    lease.release(ReleaseOptions::default()).await.expect("its own");
+                    lease.release().await.expect("its own");
                 }
             })
         })
@@ -56,7 +56,7 @@ async fn contention_neither_starves_nor_spins() {
 async fn a_crowd_does_not_keep_itself_awake() {
     let place = Place::redis();
     let pool = place.pool(lasting(&TEN), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     let mut worst = 0.0;
     for _ in 0..10 {
         let before = calls(place.server(), "zadd");
@@ -67,9 +67,9 @@ async fn a_crowd_does_not_keep_itself_awake() {
                 tokio::spawn(async move {
                     let mut granted = 0;
                     while Instant::now() < end {
-                        let lease = pool.acquire(patient()).await.expect("nobody fails");
+                        let lease = pool.acquire_with(patient()).await.expect("nobody fails");
                         lease.unused();
-                        lease.release(ReleaseOptions::default()).await.expect("its own");
+                        lease.release().await.expect("its own");
                         granted += 1;
                     }
                     granted
@@ -95,13 +95,13 @@ async fn callers_of_one_moment_travel_together() {
     let slots: Vec<String> = (0..64).map(|n| format!("s{n}")).collect();
     let slots: Vec<&str> = slots.iter().map(String::as_str).collect();
     let pool = place.pool(lasting(&slots), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 64).await;
     let before = calls(place.server(), "evalsha");
     let callers: Vec<_> = (0..64)
         .map(|_| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(patient()).await.expect("granted") })
+            tokio::spawn(async move { pool.acquire_with(patient()).await.expect("granted") })
         })
         .collect();
     let mut leases = Vec::new();
@@ -131,13 +131,13 @@ async fn an_acquisition_is_one_command_whatever_else_is_there() {
         server.command(&mset).expect("set");
     }
     let pool = place.pool(lasting(&slots), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2_000).await;
     let before = calls(server, "evalsha");
     for _ in 0..50 {
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         lease.unused();
-        lease.release(ReleaseOptions::default()).await.expect("its own");
+        lease.release().await.expect("its own");
     }
     assert_eq!(calls(server, "evalsha") - before, 100);
     for scan in ["scan", "keys", "hscan", "sscan"] {
@@ -145,7 +145,7 @@ async fn an_acquisition_is_one_command_whatever_else_is_there() {
     }
     let begun = Instant::now();
     let many = AcquireOptions { count: Some(1_000), ..patient() };
-    let leases = pool.acquire_many(many).await.expect("granted");
+    let leases = pool.acquire_many_with(many).await.expect("granted");
     assert_eq!(leases.len(), 1_000);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(calls(server, "evalsha") - before, 101);
@@ -156,12 +156,12 @@ async fn an_acquisition_is_one_command_whatever_else_is_there() {
 async fn idle_waiters_ask_seldom() {
     let place = Place::redis();
     let pool = place.pool(PoolOptions { ttl: 3_000 * MILLISECOND, ..options(&["a"]) }, None).await;
-    let held = pool.acquire(patient()).await.expect("granted");
+    let held = pool.acquire_with(patient()).await.expect("granted");
     let waiters: Vec<_> = (0..50)
         .map(|_| {
             let pool = pool.clone();
             let long = AcquireOptions { timeout: Some(30_000 * MILLISECOND), ..patient() };
-            tokio::spawn(async move { pool.acquire(long).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(long).await.map(drop) })
         })
         .collect();
     eventually("they wait", async || pool.statistics().waiting == 50).await;

@@ -27,7 +27,8 @@ fn opened(url: &str) -> Handle {
 /// A fresh server grants no lock until those have ended that it may have forgotten.
 async fn settled(place: &Place) -> Handle {
     let handle = opened(place.url());
-    let lock = handle.lock(&["first"], LockOptions { timeout: 20 * SECOND, ..brief() }).expect("a good name");
+    let lock =
+        handle.lock_with(["first"], LockOptions { timeout: 20 * SECOND, ..brief() }).expect("a good name");
     lock.acquire().await.expect("granted").release().await.expect("released");
     handle
 }
@@ -40,24 +41,24 @@ fn keys(server: &RedisServer) -> Vec<String> {
 }
 
 async fn they_do_as_they_say(handle: &Handle, other: &Handle) {
-    let lock = handle.lock(&["account:13"], brief()).expect("a good name");
+    let lock = handle.lock_with(["account:13"], brief()).expect("a good name");
     let value = lock.run(async |locked| (locked.is_held(), locked.fence())).await.expect("it ran");
     assert!(value.0);
     let held = lock.acquire().await.expect("granted");
     assert!(held.fence() > value.1);
-    let tried = other.lock(&["account:13"], at_once()).expect("a good name");
+    let tried = other.lock_with(["account:13"], at_once()).expect("a good name");
     let error = tried.acquire().await.expect_err("held");
     assert_eq!(error.code(), Code::Exhausted);
     assert!(error.message().contains("held by another"), "{error}");
     // All or none, and what is free is not held up by what is not.
-    let both = other.lock(&["account:14", "account:13"], at_once()).expect("good names");
+    let both = other.lock_with(["account:14", "account:13"], at_once()).expect("good names");
     assert_eq!(both.acquire().await.expect_err("one is held").code(), Code::Exhausted);
-    let free = other.lock(&["account:14"], at_once()).expect("a good name");
+    let free = other.lock_with(["account:14"], at_once()).expect("a good name");
     free.acquire().await.expect("free").release().await.expect("released");
     // It lasts while it is held, and whoever waits is called when it is given back.
     tokio::time::sleep(Duration::from_micros(2 * SECOND)).await;
     assert!(held.is_held());
-    let waiting = other.lock(&["account:14", "account:13"], brief()).expect("good names");
+    let waiting = other.lock_with(["account:14", "account:13"], brief()).expect("good names");
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(|locked| (locked, Instant::now())) });
     tokio::time::sleep(Duration::from_millis(200)).await;
     let given_back = Instant::now();
@@ -67,13 +68,13 @@ async fn they_do_as_they_say(handle: &Handle, other: &Handle) {
     assert!(had - given_back < Duration::from_secs(2), "called, not asked again after 5 s");
     drop(locked);
     for (name, field) in [("", "names[0]"), ("a b", "names[0]"), ("a{b", "names[0]")] {
-        let error = handle.lock(&[name], brief()).expect_err("a bad name");
+        let error = handle.lock_with([name], brief()).expect_err("a bad name");
         assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some(field)));
     }
-    assert_eq!(handle.lock(&["a", "a"], brief()).expect_err("twice").field(), Some("names[1]"));
-    assert_eq!(handle.lock(&[], brief()).expect_err("none").field(), Some("names"));
+    assert_eq!(handle.lock_with(["a", "a"], brief()).expect_err("twice").field(), Some("names[1]"));
+    assert_eq!(handle.lock_with([""; 0], brief()).expect_err("none").field(), Some("names"));
     let long = LockOptions { ttl: 61 * SECOND, ..brief() };
-    assert_eq!(handle.lock(&["a"], long).expect_err("too long").field(), Some("ttl"));
+    assert_eq!(handle.lock_with(["a"], long).expect_err("too long").field(), Some("ttl"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -97,15 +98,16 @@ async fn locks_on_redis_do_as_they_say() {
 async fn nothing_stays_behind(place: &Place, handle: &Handle) {
     let names: Vec<String> = (0..1_000).map(|at| format!("order:{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let lock = handle.lock(&names, LockOptions { keepalive: Keepalive::Off, ..brief() }).expect("good names");
+    let lock =
+        handle.lock_with(&names, LockOptions { keepalive: Keepalive::Off, ..brief() }).expect("good names");
     lock.acquire().await.expect("granted").release().await.expect("released");
     let vanished =
-        handle.lock(&names, LockOptions { keepalive: Keepalive::Off, ..brief() }).expect("good names");
+        handle.lock_with(&names, LockOptions { keepalive: Keepalive::Off, ..brief() }).expect("good names");
     // A holder that dies without a word.
     std::mem::forget(vanished.acquire().await.expect("granted"));
     tokio::time::sleep(Duration::from_micros(SECOND + SECOND / 5)).await;
     // The next requests, whatever they want, put back what is overdue.
-    let other = handle.lock(&["another"], brief()).expect("a good name");
+    let other = handle.lock_with(["another"], brief()).expect("a good name");
     for _ in 0..10 {
         other.acquire().await.expect("granted").release().await.expect("released");
     }
@@ -127,7 +129,7 @@ async fn several_locks_in_any_order_do_not_deadlock(place: &Place) {
             let (one, two) = (task % 3, (task / 3 + task + 1) % 3);
             let names = ["x", "y", "z"];
             let waits = LockOptions { timeout: 60 * SECOND, ..brief() };
-            let lock = handle.lock(&[names[one], names[two]], waits).expect("good names");
+            let lock = handle.lock_with([names[one], names[two]], waits).expect("good names");
             for _ in 0..20 {
                 let body = async |_: &_| {
                     for at in [one, two] {
@@ -151,7 +153,7 @@ async fn several_locks_in_any_order_do_not_deadlock(place: &Place) {
 async fn a_body_that_outlives_its_lock_is_told(place: &Place) {
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let handle = opened(&proxy.url());
-    let lock = handle.lock(&["account:15"], brief()).expect("a good name");
+    let lock = handle.lock_with(["account:15"], brief()).expect("a good name");
     let body = async |locked: &leasehold::client::Locked<_, _>| {
         let lost = locked.lost();
         proxy.cut();

@@ -14,8 +14,8 @@ const RESPONSE: u64 = 400;
 
 async fn opened(url: &str) -> leasehold_faults::Pool {
     let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
-    let pool = handle.pool("relayers", options(&["a", "b"]), None).await.expect("opens");
-    drop(pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
+    let pool = handle.pool_with("relayers", options(&["a", "b"]), None).await.expect("opens");
+    drop(pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
     pool
 }
 
@@ -37,11 +37,11 @@ async fn attempts_to_connect_are_paced() {
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     let pool = opened(&proxy.url()).await;
     // Callers wait on a channel of messages, too, when the server goes.
-    let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     let long = |milliseconds| AcquireOptions { timeout: Some(milliseconds * MILLISECOND), ..patient() };
     let wait = |milliseconds| {
         let pool = pool.clone();
-        tokio::spawn(async move { pool.acquire(long(milliseconds)).await.map(drop) })
+        tokio::spawn(async move { pool.acquire_with(long(milliseconds)).await.map(drop) })
     };
     let early: Vec<_> = (0..16).map(|_| wait(3_000)).collect();
     eventually("they wait", async || pool.statistics().waiting == 16).await;
@@ -83,7 +83,7 @@ async fn connections_while_hanging(place: &Place, pool: &leasehold_faults::Pool)
     let callers: Vec<_> = (0..32)
         .map(|_| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(within(2_000)).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(within(2_000)).await.map(drop) })
         })
         .collect();
     for caller in callers {
@@ -101,12 +101,12 @@ async fn connections_while_hanging(place: &Place, pool: &leasehold_faults::Pool)
 async fn those_who_have_time_outlive_an_outage() {
     let place = Place::redis();
     let pool = opened(place.url()).await;
-    let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     let waiters: Vec<_> = (0..12)
         .map(|_| {
             let pool = pool.clone();
             let long = AcquireOptions { timeout: Some(20 * SECOND), ..patient() };
-            tokio::spawn(async move { pool.acquire(long).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(long).await.map(drop) })
         })
         .collect();
     eventually("they wait", async || pool.statistics().waiting == 12).await;
@@ -127,12 +127,12 @@ async fn a_request_performed_late_leaves_nothing() {
     let place = Place::redis();
     let handle = handle_with(place.url(), "faults", RESPONSE as f64).expect("a good address");
     let long = PoolOptions { ttl: 3_000 * MILLISECOND, ..options(&["a", "b"]) };
-    let pool = handle.pool("relayers", long, None).await.expect("opens");
-    drop(pool.acquire(within(15_000)).await.expect("granted"));
+    let pool = handle.pool_with("relayers", long, None).await.expect("opens");
+    drop(pool.acquire_with(within(15_000)).await.expect("granted"));
     for _ in 0..3 {
         eventually("both are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2).await;
         place.server().pause().expect("stopped");
-        let error = pool.acquire(within(150)).await.expect_err("it hangs");
+        let error = pool.acquire_with(within(150)).await.expect_err("it hangs");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         place.server().resume().expect("resumed");
         let free = eventually("both are ready", async || {
@@ -149,11 +149,11 @@ async fn a_pool_is_not_opened_without_a_server() {
     place.server().kill().expect("killed");
     let handle = handle_with(place.url(), "faults", RESPONSE as f64).expect("a good address");
     let bound = Duration::from_secs(3);
-    let (outcome, _) = soon(bound, "opening", handle.pool("relayers", options(&["a"]), None)).await;
+    let (outcome, _) = soon(bound, "opening", handle.pool_with("relayers", options(&["a"]), None)).await;
     let error = outcome.expect_err("nobody there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     place.server().restart().expect("restarted");
-    goes_on(&handle.pool("relayers", options(&["a"]), None).await.expect("opens")).await;
+    goes_on(&handle.pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
 }
 
 // Messages may be refused while commands are not (a full server): an acquisition does not wait for them
@@ -162,18 +162,19 @@ async fn a_pool_is_not_opened_without_a_server() {
 async fn messages_that_hang_hold_nobody_up() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
-    drop(place.pool(options(&["a"]), None).await.acquire(patient()).await.expect("granted"));
+    drop(place.pool(options(&["a"]), None).await.acquire_with(patient()).await.expect("granted"));
     let handle = handle_with(&proxy.url(), "faults", 1_500.0).expect("a good address");
-    let pool = handle.pool("relayers", options(&["a"]), None).await.expect("opens");
+    let pool = handle.pool_with("relayers", options(&["a"]), None).await.expect("opens");
     eventually("it is ready", async || pool.inspect(&[]).await.expect("a count").ready == 1).await;
-    let held = pool.acquire(within(0)).await.expect("granted without waiting");
+    let held = pool.acquire_with(within(0)).await.expect("granted without waiting");
     // The connection for messages is the second one. It leads to a port where nobody answers.
     let deaf = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("bound");
     proxy.retarget(deaf.local_addr().expect("known").port());
     held.renew(None).await.expect("the first connection works");
-    let (outcome, _) = soon(Duration::from_millis(900), "the acquisition", pool.acquire(within(200))).await;
+    let (outcome, _) =
+        soon(Duration::from_millis(900), "the acquisition", pool.acquire_with(within(200))).await;
     assert_eq!(outcome.expect_err("held").code(), Code::TimedOut);
     // And those with more time go on by asking now and then.
-    let (outcome, _) = soon(Duration::from_secs(6), "polling", pool.acquire(within(5_000))).await;
+    let (outcome, _) = soon(Duration::from_secs(6), "polling", pool.acquire_with(within(5_000))).await;
     outcome.expect("the lease before has ended");
 }

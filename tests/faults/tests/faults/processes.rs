@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::client::ReleaseOptions;
 use leasehold_faults::{Chain, Holder, Place, options, patient, within};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_holder");
@@ -23,8 +22,8 @@ async fn a_killed_holder_costs_its_time_to_live() {
     assert_eq!(holder.nonce, 7);
     signal(&holder, libc::SIGKILL);
     let begun = Instant::now();
-    assert!(pool.acquire(within(0)).await.is_err(), "its time has not passed");
-    let lease = pool.acquire(patient()).await.expect("granted");
+    assert!(pool.acquire_with(within(0)).await.is_err(), "its time has not passed");
+    let lease = pool.acquire_with(patient()).await.expect("granted");
     let took = begun.elapsed();
     assert!(took > Duration::from_millis(500) && took < Duration::from_secs(3), "{took:?}");
     assert!(lease.fence() > holder.fence);
@@ -41,14 +40,14 @@ async fn a_stopped_holder_finds_its_lease_lost() {
     let mut holder = Holder::start(PROGRAM, place.url(), "a", 600);
     assert_eq!(holder.ask("state"), "held");
     signal(&holder, libc::SIGSTOP);
-    let lease = pool.acquire(patient()).await.expect("granted after its deadline");
+    let lease = pool.acquire_with(patient()).await.expect("granted after its deadline");
     assert_eq!(lease.nonce(), Some(50));
     lease.used(None).expect("51 is next");
     signal(&holder, libc::SIGCONT);
     assert_eq!(holder.ask("state"), "lost");
     assert_eq!(holder.ask("release"), "lost");
     lease.renew(None).await.expect("nobody freed it");
-    lease.release(ReleaseOptions::default()).await.expect("its own");
-    let next = pool.acquire(patient()).await.expect("granted");
+    lease.release().await.expect("its own");
+    let next = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!((next.nonce(), chain.reads()), (Some(51), 1), "the late one changed nothing");
 }

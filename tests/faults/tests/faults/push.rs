@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
-use leasehold::client::{PoolOptions, ReleaseOptions};
+use leasehold::client::PoolOptions;
 use leasehold_faults::{Place, Pool, Prize, eventually, info, options, patient, soon, tickets};
 
 fn lasting() -> PoolOptions {
@@ -12,14 +12,14 @@ fn lasting() -> PoolOptions {
 
 /// One holds the slot, the other waits; how long after the release it has it.
 async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
-    let held = holder.acquire(patient()).await.expect("granted");
+    let held = holder.acquire_with(patient()).await.expect("granted");
     let waits = {
         let pool = waiter.clone();
         tokio::spawn(async move {
-            let lease = pool.acquire(patient()).await.expect("granted");
+            let lease = pool.acquire_with(patient()).await.expect("granted");
             let at = Instant::now();
             lease.unused();
-            lease.release(ReleaseOptions::default()).await.expect("its own");
+            lease.release().await.expect("its own");
             at
         })
     };
@@ -28,7 +28,7 @@ async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
     tokio::time::sleep(Duration::from_millis(60)).await;
     held.unused();
     let released = Instant::now();
-    held.release(ReleaseOptions::default()).await.expect("its own");
+    held.release().await.expect("its own");
     let (at, _) = soon(Duration::from_secs(10), "the waiter", waits).await;
     at.expect("no panic").saturating_duration_since(released)
 }
@@ -76,16 +76,16 @@ async fn a_message_that_is_lost_is_made_up_for() {
     let place = Place::redis();
     let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
     handover(&one, &other).await;
-    let held = one.acquire(patient()).await.expect("granted");
+    let held = one.acquire_with(patient()).await.expect("granted");
     let waits = {
         let pool = other.clone();
-        tokio::spawn(async move { pool.acquire(patient()).await.map(drop) })
+        tokio::spawn(async move { pool.acquire_with(patient()).await.map(drop) })
     };
     eventually("it waits", async || other.statistics().waiting == 1).await;
     tokio::time::sleep(Duration::from_millis(60)).await;
     place.server().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).expect("killed");
     held.unused();
-    held.release(ReleaseOptions::default()).await.expect("its own");
+    held.release().await.expect("its own");
     let (outcome, took) = soon(Duration::from_secs(2), "the waiter", waits).await;
     outcome.expect("no panic").expect("granted");
     assert!(took < Duration::from_secs(1), "{took:?}");
@@ -155,10 +155,10 @@ async fn subscriptions_do_not_multiply_over_outages() {
     let handle = place.handle();
     let mut pools = Vec::new();
     let open = async |number: usize| {
-        let pool = handle.pool(&format!("pool-{number}"), options(&["a"]), None).await.expect("opens");
-        let held = pool.acquire(leasehold_faults::within(15_000)).await.expect("granted");
+        let pool = handle.pool_with(&format!("pool-{number}"), options(&["a"]), None).await.expect("opens");
+        let held = pool.acquire_with(leasehold_faults::within(15_000)).await.expect("granted");
         // The second waits, and so subscribes.
-        drop(pool.acquire(leasehold_faults::within(15_000)).await.expect("granted"));
+        drop(pool.acquire_with(leasehold_faults::within(15_000)).await.expect("granted"));
         drop(held);
         pool
     };

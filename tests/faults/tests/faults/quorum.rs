@@ -35,7 +35,7 @@ impl Servers {
     async fn settled(self) -> Self {
         for place in &self.0 {
             let handle = handle_with(place.url(), "leasehold", RESPONSE).expect("a good address");
-            handle.lock(&["first"], waiting(20)).expect("a good name").acquire().await.expect("granted");
+            handle.lock_with(["first"], waiting(20)).expect("a good name").acquire().await.expect("granted");
         }
         self
     }
@@ -58,8 +58,8 @@ fn waiting(seconds: u64) -> LockOptions {
 async fn one_of_three_may_fail_and_two_may_not() {
     let servers = Servers::start().settled().await;
     let (here, there) = (servers.quorum(), servers.quorum());
-    let lock = here.lock(&["account:1", "treasury"], waiting(5)).expect("good names");
-    let other = there.lock(&["treasury"], waiting(0)).expect("a good name");
+    let lock = here.lock_with(["account:1", "treasury"], waiting(5)).expect("good names");
+    let other = there.lock_with(["treasury"], waiting(0)).expect("a good name");
     let held = lock.acquire().await.expect("granted");
     // One is killed while it is held.
     servers.kill(0);
@@ -69,14 +69,14 @@ async fn one_of_three_may_fail_and_two_may_not() {
     assert_eq!(error.code(), Code::Exhausted, "{error}");
     held.release().await.expect("released");
     // One is dead as it is acquired.
-    let next = there.lock(&["treasury"], waiting(5)).expect("a good name");
+    let next = there.lock_with(["treasury"], waiting(5)).expect("a good name");
     let next = next.acquire().await.expect("two are enough");
     next.release().await.expect("released");
 
     // Two are gone, one of which only hangs: it ends in time, and says why.
     let held = lock.acquire().await.expect("two are enough");
     servers.0[1].server().pause().expect("stopped");
-    let impatient = there.lock(&["another"], waiting(1)).expect("a good name");
+    let impatient = there.lock_with(["another"], waiting(1)).expect("a good name");
     let (error, took) = soon(Duration::from_secs(5), "the refusal", impatient.acquire()).await;
     let error = error.expect_err("one is too few");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
@@ -111,16 +111,17 @@ async fn one_of_three_may_fail_and_two_may_not() {
 async fn servers_that_forget_let_nobody_in_beside_the_holder() {
     let servers = Servers::start().settled().await;
     servers.kill(0);
-    let held = servers.quorum().lock(&["a"], waiting(5)).expect("a good name").acquire().await;
+    let held = servers.quorum().lock_with(["a"], waiting(5)).expect("a good name").acquire().await;
     let held = held.expect("two are enough");
     // Now two of the three know nothing of it.
     servers.restart(0);
     servers.kill(1);
     servers.restart(1);
     let there = servers.quorum();
-    let error = there.lock(&["a"], waiting(0)).expect("a good name").acquire().await.expect_err("too early");
+    let error =
+        there.lock_with(["a"], waiting(0)).expect("a good name").acquire().await.expect_err("too early");
     assert!(error.message().contains("the store may have lost leases"), "{error}");
-    let next = there.lock(&["a"], waiting(20)).expect("a good name").acquire().await.expect("in the end");
+    let next = there.lock_with(["a"], waiting(20)).expect("a good name").acquire().await.expect("in the end");
     assert!(!held.is_held() && next.is_held());
     assert!(next.fence() > held.fence());
     assert_eq!(held.release().await.expect_err("lost").code(), Code::Lost);
@@ -132,14 +133,14 @@ async fn a_release_reaches_the_server_whose_answer_was_lost() {
     let servers = Servers::start().settled().await;
     let proxy = Proxy::start(servers.0[2].server().port()).expect("a proxy");
     let quorum = quorum_with(&[servers.urls()[0], servers.urls()[1], &proxy.url()], RESPONSE);
-    let lock = quorum.lock(&["a"], LockOptions { ttl: 2 * SECOND, ..waiting(5) }).expect("a good name");
+    let lock = quorum.lock_with(["a"], LockOptions { ttl: 2 * SECOND, ..waiting(5) }).expect("a good name");
     // The connection stands, and what comes next is lost.
     lock.acquire().await.expect("granted").release().await.expect("released");
     proxy.drop_replies(1);
     let began = Instant::now();
     lock.acquire().await.expect("two are enough").release().await.expect("released");
     let third = handle_with(servers.urls()[2], "leasehold", RESPONSE).expect("a good address");
-    let third = third.lock(&["a"], waiting(10)).expect("a good name").acquire().await.expect("free");
+    let third = third.lock_with(["a"], waiting(10)).expect("a good name").acquire().await.expect("free");
     assert!(began.elapsed() < Duration::from_millis(1_900), "it was not given back: it ran out");
     drop(third);
 }

@@ -15,8 +15,8 @@ const RESPONSE: u64 = 500;
 
 async fn opened(url: &str) -> Pool {
     let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
-    let pool = handle.pool("relayers", options(&["a", "b"]), None).await.expect("opens");
-    drop(pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
+    let pool = handle.pool_with("relayers", options(&["a", "b"]), None).await.expect("opens");
+    drop(pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
     eventually("both are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2).await;
     pool
 }
@@ -27,7 +27,7 @@ async fn requests_while_refusing(pool: &Pool, proxy: &Proxy) -> u64 {
     let callers: Vec<_> = (0..32)
         .map(|_| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(within(2_000)).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(within(2_000)).await.map(drop) })
         })
         .collect();
     for caller in callers {
@@ -61,19 +61,19 @@ async fn a_full_server_says_oom() {
     let server = place.server();
     let proxy = Proxy::start(server.port()).expect("a proxy");
     let pool = opened(&proxy.url()).await;
-    let held = pool.acquire(patient()).await.expect("granted");
+    let held = pool.acquire_with(patient()).await.expect("granted");
     set(server, "maxmemory", "1mb");
     // The release frees memory before it takes any, or is refused before it has changed anything.
-    match held.release(Default::default()).await {
+    match held.release_with(Default::default()).await {
         Ok(()) => {}
         Err(error) => assert_eq!(error.code(), Code::StoreUnavailable, "{error}"),
     }
     // A claim frees memory, too: either it is granted as always, or refused with the server's own word.
     for _ in 0..10 {
-        match pool.acquire(within(300)).await {
+        match pool.acquire_with(within(300)).await {
             Ok(lease) => {
                 lease.unused();
-                let _ = lease.release(Default::default()).await;
+                let _ = lease.release_with(Default::default()).await;
             }
             Err(error) => {
                 assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
@@ -143,7 +143,7 @@ async fn a_server_that_loads_says_so() {
             handle.block_on(async {
                 let mut seen = false;
                 for _ in 0..200 {
-                    match pool.acquire(within(600)).await {
+                    match pool.acquire_with(within(600)).await {
                         Ok(_) => break,
                         Err(error) if error.code() == Code::StoreUnavailable => {
                             seen |= error.message().contains("LOADING");
@@ -174,12 +174,13 @@ async fn a_server_that_wants_a_password_says_noauth() {
     ] {
         let handle = handle_with(&url, "faults", RESPONSE as f64).expect("a good address");
         let (outcome, _) =
-            soon(Duration::from_secs(3), "opening", handle.pool("relayers", options(&["a"]), None)).await;
+            soon(Duration::from_secs(3), "opening", handle.pool_with("relayers", options(&["a"]), None))
+                .await;
         let error = outcome.expect_err("no rights");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         assert!(error.message().contains(cause), "{error}");
     }
-    goes_on(&handle(&server.url()).pool("relayers", options(&["a"]), None).await.expect("opens")).await;
+    goes_on(&handle(&server.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
     // The password is changed while the pool is open, and its connection lost.
     let proxy = Proxy::start(server.port()).expect("a proxy");
     let url = format!("redis://:right@127.0.0.1:{}", proxy.port());
@@ -208,7 +209,8 @@ async fn a_user_without_rights_is_told_noperm() {
         let mut words = vec!["ACL", "SETUSER", "worker"];
         words.extend(rule.split(' '));
         assert_eq!(server.command(&words).expect("a reply"), Resp::ok());
-        let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(within(1_000))).await;
+        let (outcome, _) =
+            soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(within(1_000))).await;
         let error = outcome.expect_err("no rights");
         assert_eq!(error.code(), Code::StoreUnavailable, "{rule}: {error}");
         let words = ["NOPERM", "permission", "can't run"];
@@ -229,28 +231,28 @@ async fn a_script_that_dies_between_its_writes_grants_nothing_twice() {
     let store = handle(&format!("redis://worker:pw@127.0.0.1:{}", server.port()));
     let ttl = Duration::from_millis(1_500).as_micros() as u64;
     let settings = leasehold::client::PoolOptions { ttl, ..options(&["a", "b", "c"]) };
-    let pool = store.pool("relayers", settings, None).await.expect("opens");
-    let held = pool.acquire(patient()).await.expect("granted");
+    let pool = store.pool_with("relayers", settings, None).await.expect("opens");
+    let held = pool.acquire_with(patient()).await.expect("granted");
     let without = ["ACL", "SETUSER", "worker", "-hset"];
     assert_eq!(server.command(&without).expect("a reply"), Resp::ok());
-    let error = pool.acquire(within(300)).await.expect_err("no rights");
+    let error = pool.acquire_with(within(300)).await.expect_err("no rights");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
     // What was under way as the right was away is told to whoever comes next.
     eventually("its trouble is over", async || pool.inspect(&[]).await.is_ok()).await;
     // The held slot is the next in the order, and not granted for that.
-    while held.remaining() > 100_000 {
-        match pool.acquire(within(0)).await {
+    while held.remaining_micros() > 100_000 {
+        match pool.acquire_with(within(0)).await {
             Ok(lease) => assert_ne!(lease.slot(), held.slot(), "granted twice"),
             Err(error) => assert_eq!(error.code(), Code::Exhausted, "{error}"),
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // What was moved comes back when it would have come due.
-    held.release(Default::default()).await.expect("released");
+    held.release_with(Default::default()).await.expect("released");
     let mut leases = Vec::new();
     for _ in 0..3 {
-        leases.push(pool.acquire(patient()).await.expect("all are there again"));
+        leases.push(pool.acquire_with(patient()).await.expect("all are there again"));
     }
     let mut slots: Vec<_> = leases.iter().map(|lease| lease.slot()).collect();
     slots.sort_unstable();
@@ -266,15 +268,16 @@ async fn a_user_without_channels_works_by_polling() {
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
     let pool = opened(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
     for _ in 0..4 {
-        let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+        let held =
+            pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
         let waiter = {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire(patient()).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_with(patient()).await.map(drop) })
         };
         eventually("it waits", async || pool.statistics().waiting == 1).await;
         for lease in held {
             lease.unused();
-            lease.release(Default::default()).await.expect("a release is no message");
+            lease.release_with(Default::default()).await.expect("a release is no message");
         }
         let (outcome, _) = soon(Duration::from_secs(4), "polling", waiter).await;
         outcome.expect("no panic").expect("granted");
@@ -315,7 +318,7 @@ async fn a_newer_schema_is_told() {
     let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
     server.command(&["RENAME", meta, kept]).expect("the pool's record");
     server.command(&["SET", meta, "99 in whatever way it is written"]).expect("set");
-    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(patient())).await;
+    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(patient())).await;
     let error = outcome.expect_err("newer");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert!(error.message().contains("SCHEMA") && error.message().contains("99"), "{error} {took:?}");
@@ -333,7 +336,7 @@ async fn a_server_with_too_many_clients_says_so() {
     let mut admin = server.connect().expect("connected");
     assert_eq!(admin.command(&["CONFIG", "SET", "maxclients", "1"]).expect("a reply"), Resp::ok());
     proxy.disconnect();
-    let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire(within(900))).await;
+    let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(within(900))).await;
     let error = outcome.expect_err("full");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert_eq!(admin.command(&["CONFIG", "SET", "maxclients", "1000"]).expect("a reply"), Resp::ok());
@@ -345,12 +348,12 @@ async fn a_server_with_too_many_clients_says_so() {
 async fn a_true_answer_is_told_as_such() {
     let place = Place::redis();
     let pool = opened(place.url()).await;
-    let held = pool.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
-    assert_eq!(pool.acquire(within(0)).await.expect_err("held").code(), Code::Exhausted);
+    let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    assert_eq!(pool.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
     for timeout in [1, 5, 20, 60, 100] {
-        let error = pool.acquire(within(timeout)).await.expect_err("held");
+        let error = pool.acquire_with(within(timeout)).await.expect_err("held");
         assert!(matches!(error.code(), Code::TimedOut | Code::StoreUnavailable), "{error}");
         assert!(timeout < 20 || error.code() == Code::TimedOut, "{timeout} ms: {error}");
     }
-    assert!(held[0].remaining() > 50 * MILLISECOND, "the machine is too slow for this test");
+    assert!(held[0].remaining_micros() > 50 * MILLISECOND, "the machine is too slow for this test");
 }

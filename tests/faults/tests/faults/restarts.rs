@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use leasehold::client::{AcquireOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::id::SlotId;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
@@ -18,7 +18,7 @@ fn lasting(slots: &[&str]) -> PoolOptions {
 async fn granted_only_after(held: &Lease, pool: &Pool) -> Lease {
     let begun = Instant::now();
     loop {
-        match pool.acquire(within(0)).await {
+        match pool.acquire_with(within(0)).await {
             Ok(lease) => {
                 assert!(!held.is_held(), "granted while somebody holds it");
                 assert!(lease.fence() > held.fence(), "the fence fell");
@@ -41,16 +41,16 @@ async fn a_server_that_comes_back_empty_grants_nothing_that_is_held() {
         place.pool(lasting(&["a"]), chain.source()).await,
         place.pool(lasting(&["a"]), chain.source()).await,
     );
-    let first = other.acquire(patient()).await.expect("granted");
+    let first = other.acquire_with(patient()).await.expect("granted");
     first.used(None).expect("8 is next");
-    first.release(ReleaseOptions::default()).await.expect("released");
-    let held = one.acquire(patient()).await.expect("granted");
+    first.release().await.expect("released");
+    let held = one.acquire_with(patient()).await.expect("granted");
     assert_eq!((held.nonce(), chain.reads()), (Some(8), 1));
     place.server().restart().expect("restarted");
     chain.set("a", 9);
     let next = granted_only_after(&held, &other).await;
     assert_eq!((next.nonce(), chain.reads()), (Some(9), 2), "a nonce of a lost record is not believed");
-    assert_eq!(held.release(ReleaseOptions::default()).await.expect_err("lost").code(), Code::Lost);
+    assert_eq!(held.release().await.expect_err("lost").code(), Code::Lost);
     assert!(next.renew(None).await.is_ok());
 }
 
@@ -67,20 +67,20 @@ async fn a_flushed_server_is_told_of_it_by_the_first_who_has_seen_what_it_had() 
     goes_on(&old).await;
     // Its age, which it tells in whole seconds, says no more of what it may have forgotten.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let held = old.acquire(only("a", 0)).await.expect("granted");
+    let held = old.acquire_with(only("a", 0)).await.expect("granted");
     place.server().command(&["FLUSHALL"]).expect("a reply");
     let fresh = place.pool(options.clone(), None).await;
     // Nobody can know of it yet.
-    let other = fresh.acquire(only("b", 0)).await.expect("granted");
+    let other = fresh.acquire_with(only("b", 0)).await.expect("granted");
     assert!(other.fence() > held.fence());
     assert_eq!(held.renew(None).await.expect_err("forgotten").code(), Code::Lost);
-    let error = fresh.acquire(only("a", 0)).await.expect_err("it may be held");
+    let error = fresh.acquire_with(only("a", 0)).await.expect_err("it may be held");
     assert_eq!(error.code(), Code::Exhausted, "{error}");
     assert!(error.message().contains("may have lost leases"), "{error}");
     let quiet = old.inspect(&[]).await.expect("a count").quiet;
     assert!(0 < quiet && quiet < options.ttl, "from the birth of the pool, not from the question: {quiet}");
     other.renew(None).await.expect("a lease of the new pool goes on");
-    let next = fresh.acquire(only("a", 15_000)).await.expect("granted");
+    let next = fresh.acquire_with(only("a", 15_000)).await.expect("granted");
     assert!(!held.is_held(), "granted while somebody may hold it");
     assert!(next.fence() > other.fence());
     assert_eq!(old.inspect(&[]).await.expect("a count").quiet, 0, "it is noticed once");
@@ -94,14 +94,14 @@ async fn a_young_server_is_not_taken_for_older_than_it_is() {
     let place = Place::redis();
     let short = PoolOptions { ttl: 600 * MILLISECOND, ..options(&["a"]) };
     let one = place.pool(short.clone(), None).await;
-    drop(one.acquire(patient()).await.expect("granted"));
+    drop(one.acquire_with(patient()).await.expect("granted"));
     let mut struck = 0;
     for _ in 0..12 {
         // So that a second of the clock ends soon after the start.
         let into = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").subsec_millis();
         let until = (1_850 - u64::from(into)) % 1_000;
         tokio::time::sleep(Duration::from_millis(until)).await;
-        let held = one.acquire(within(15_000)).await.expect("granted");
+        let held = one.acquire_with(within(15_000)).await.expect("granted");
         place.server().kill().expect("killed");
         place.server().restart().expect("restarted");
         let age = Instant::now();
@@ -109,7 +109,7 @@ async fn a_young_server_is_not_taken_for_older_than_it_is() {
             !info(place.server(), "server").contains("uptime_in_seconds:0\r")
         })
         .await;
-        if age.elapsed() > Duration::from_millis(350) || held.remaining() < 50 * MILLISECOND {
+        if age.elapsed() > Duration::from_millis(350) || held.remaining_micros() < 50 * MILLISECOND {
             continue;
         }
         struck += 1;
@@ -128,17 +128,18 @@ async fn a_fresh_server_grants_nothing_for_one_time_to_live() {
     let begun = Instant::now();
     let place = Place::redis();
     let pool = place.pool(PoolOptions { ttl: 1_500 * MILLISECOND, ..options(&["a"]) }, None).await;
-    let error = pool.acquire(within(0)).await.expect_err("too young");
+    let error = pool.acquire_with(within(0)).await.expect_err("too young");
     assert_eq!(error.code(), Code::Exhausted, "{error}");
     assert!(error.message().contains("may have lost leases"), "{error}");
-    let error = pool.acquire(within(50)).await.expect_err("too young");
+    let error = pool.acquire_with(within(50)).await.expect_err("too young");
     assert_eq!(error.code(), Code::TimedOut, "{error}");
     assert!(pool.inspect(&[]).await.expect("a count").quiet > 0);
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
     // A second pool on the same server, now older, need not wait.
-    let second = handle(place.url()).pool("others", options(&["a"]), None).await.expect("opens");
-    eventually("the age is told in whole seconds", async || second.acquire(within(0)).await.is_ok()).await;
+    let second = handle(place.url()).pool_with("others", options(&["a"]), None).await.expect("opens");
+    eventually("the age is told in whole seconds", async || second.acquire_with(within(0)).await.is_ok())
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -147,14 +148,21 @@ async fn a_server_that_kept_its_file_still_doubts() {
         RedisServer::start(RedisOptions { appendonly: true, ..RedisOptions::default() }).expect("starts");
     let chain = Chain::new(&["a", "b"], 7);
     let (one, other) = (
-        handle(&server.url()).pool("relayers", lasting(&["a", "b"]), chain.source()).await.expect("opens"),
-        handle(&server.url()).pool("relayers", lasting(&["a", "b"]), chain.source()).await.expect("opens"),
+        handle(&server.url())
+            .pool_with("relayers", lasting(&["a", "b"]), chain.source())
+            .await
+            .expect("opens"),
+        handle(&server.url())
+            .pool_with("relayers", lasting(&["a", "b"]), chain.source())
+            .await
+            .expect("opens"),
     );
-    let leases = one.acquire_many(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
+    let leases =
+        one.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     leases.iter().for_each(Lease::unused);
     drop(leases);
     eventually("both are ready", async || one.inspect(&[]).await.expect("a count").ready == 2).await;
-    let held = one.acquire(patient()).await.expect("granted");
+    let held = one.acquire_with(patient()).await.expect("granted");
     let reads = chain.reads();
     assert_eq!(reads, 2);
     server.kill().expect("killed");
@@ -164,7 +172,7 @@ async fn a_server_that_kept_its_file_still_doubts() {
     assert!(census.quiet > 0, "{census:?}");
     assert_eq!(census.total, 2);
     let begun = Instant::now();
-    let next = other.acquire(patient()).await.expect("granted");
+    let next = other.acquire_with(patient()).await.expect("granted");
     assert!(!held.is_held(), "granted while somebody may hold it");
     assert!(begun.elapsed() > Duration::from_millis(500));
     assert!(next.fence() > held.fence());
@@ -177,14 +185,14 @@ async fn every_process_gets_its_own_slots_back_after_a_loss() {
     let place = Place::redis();
     let (one, other) =
         (place.pool(options(&["a1", "a2"]), None).await, place.pool(options(&["b1"]), None).await);
-    drop(one.acquire(patient()).await.expect("granted"));
+    drop(one.acquire_with(patient()).await.expect("granted"));
     // It learns that the pool is shared with strangers.
     for _ in 0..5 {
-        assert_eq!(other.acquire(patient()).await.expect("granted").slot(), "b1");
+        assert_eq!(other.acquire_with(patient()).await.expect("granted").slot(), "b1");
     }
     place.server().restart().expect("restarted");
-    drop(one.acquire(within(15_000)).await.expect("its own"));
-    let (outcome, _) = soon(Duration::from_secs(16), "the other", other.acquire(within(15_000))).await;
+    drop(one.acquire_with(within(15_000)).await.expect("its own"));
+    let (outcome, _) = soon(Duration::from_secs(16), "the other", other.acquire_with(within(15_000))).await;
     assert_eq!(outcome.expect("its own, without opening anew").slot(), "b1");
     goes_on(&one).await;
 }
@@ -197,13 +205,13 @@ async fn a_line_outlives_the_memory_of_its_store() {
         let place = Place::redis();
         let server = place.server();
         let pools = [place.pool(lasting(&["a"]), None).await, place.pool(lasting(&["a"]), None).await];
-        let held = pools[0].acquire(within(15_000)).await.expect("granted");
+        let held = pools[0].acquire_with(within(15_000)).await.expect("granted");
         let wait = |number: usize, timeout| {
             let pool = pools[number % 2].clone();
             tokio::spawn(async move {
-                let lease = pool.acquire(within(timeout)).await?;
+                let lease = pool.acquire_with(within(timeout)).await?;
                 lease.unused();
-                lease.release(ReleaseOptions::default()).await
+                lease.release().await
             })
         };
         let patient: Vec<_> = (0..CALLERS).map(|number| wait(number, 15_000)).collect();
@@ -243,10 +251,10 @@ async fn an_onlooker_after_a_loss_locks_nobody_out() {
     let place = Place::redis();
     let pool = place.pool(options(&["a"]), None).await;
     let onlooker = place.pool(PoolOptions { slots: None, ..options(&[]) }, None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     place.server().restart().expect("restarted");
     assert_eq!(onlooker.inspect(&[]).await.expect("a count").total, 0);
-    let (outcome, _) = soon(Duration::from_secs(16), "the worker", pool.acquire(within(15_000))).await;
+    let (outcome, _) = soon(Duration::from_secs(16), "the worker", pool.acquire_with(within(15_000))).await;
     assert_eq!(outcome.expect("its own").slot(), "a");
 }
 
@@ -255,9 +263,9 @@ async fn an_onlooker_after_a_loss_locks_nobody_out() {
 async fn a_removed_slot_does_not_come_back_by_itself() {
     let place = Place::redis();
     let pool = place.pool(options(&["a"]), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     pool.remove("a").await.expect("removed");
-    let error = pool.acquire(within(600)).await.expect_err("removed");
+    let error = pool.acquire_with(within(600)).await.expect_err("removed");
     assert_eq!(error.code(), Code::Exhausted, "{error}");
     assert_eq!(pool.list().await.expect("ids"), [""; 0]);
 }
@@ -268,15 +276,15 @@ async fn a_removed_slot_takes_no_other_with_it() {
     let place = Place::redis();
     let (one, other) =
         (place.pool(options(&["a1", "a2"]), None).await, place.pool(options(&["b1"]), None).await);
-    drop(other.acquire(patient()).await.expect("granted"));
+    drop(other.acquire_with(patient()).await.expect("granted"));
     for _ in 0..20 {
-        drop(one.acquire(patient()).await.expect("granted"));
+        drop(one.acquire_with(patient()).await.expect("granted"));
     }
     other.remove("a1").await.expect("removed");
     for _ in 0..5 {
-        let lease = one.acquire(patient()).await.expect("the other one");
+        let lease = one.acquire_with(patient()).await.expect("the other one");
         assert_eq!(lease.slot(), "a2");
-        lease.release(ReleaseOptions::default()).await.expect("its own");
+        lease.release().await.expect("its own");
     }
     assert_eq!(other.list().await.expect("ids"), ["a2", "b1"]);
 }
@@ -285,9 +293,9 @@ async fn a_removed_slot_takes_no_other_with_it() {
 async fn scripts_that_are_flushed_are_loaded_again() {
     let place = Place::redis();
     let pool = place.pool(lasting(&["a", "b"]), None).await;
-    drop(pool.acquire(patient()).await.expect("granted"));
+    drop(pool.acquire_with(patient()).await.expect("granted"));
     for round in 0..30 {
-        let lease = pool.acquire(patient()).await.expect("granted");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
         place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
         match round % 3 {
             0 => lease.renew(None).await.expect("renewed"),
@@ -296,7 +304,7 @@ async fn scripts_that_are_flushed_are_loaded_again() {
         }
         place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
         lease.unused();
-        lease.release(ReleaseOptions::default()).await.expect("released");
+        lease.release().await.expect("released");
     }
     goes_on(&pool).await;
 }

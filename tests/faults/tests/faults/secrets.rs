@@ -38,11 +38,11 @@ async fn a_password_is_never_told() {
         let handle = handle_with(&url, "faults", 300.0).expect("a good address");
         clean_debug("a handle", &handle);
         let bound = Duration::from_secs(15);
-        match soon(bound, "opening", handle.pool("relayers", options(&["a"]), None)).await.0 {
+        match soon(bound, "opening", handle.pool_with("relayers", options(&["a"]), None)).await.0 {
             Ok(pool) => {
                 assert_eq!(set, given);
                 clean_debug("a pool", &pool);
-                let lease = pool.acquire(patient()).await.expect("granted");
+                let lease = pool.acquire_with(patient()).await.expect("granted");
                 clean_debug("a lease", &lease);
                 clean_debug("statistics", &pool.statistics());
                 // The password is changed, then the server goes: two more ways to fail.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leasehold::client::{BoxedFuture, PageAsk, SelectOptions, TokenSource, TokensOptions};
+use leasehold::client::{BoxedFuture, PageAsk, TokenSource, TokensOptions};
 use leasehold::tokens::{Amount, Page, Token};
 use leasehold::{Code, SECOND};
 use leasehold_faults::{PATIENCE, Place};
@@ -249,8 +249,9 @@ async fn f8_who_writes_the_table_is_never_held_up(place: Place) {
             tokio::spawn(async move {
                 while !done.load(Ordering::Acquire) {
                     // Which knows nothing, and reads the table.
-                    let tokens = handle.tokens("w", Arc::new(source.clone()), options()).expect("a wallet");
-                    let selection = tokens.select(20u64, SelectOptions::default()).await.expect("selected");
+                    let tokens =
+                        handle.tokens_with("w", Arc::new(source.clone()), options()).expect("a wallet");
+                    let selection = tokens.select(20u64).await.expect("selected");
                     selection.release().await.expect("given back");
                     pages.fetch_add(tokens.counts().pages, Ordering::AcqRel);
                 }
@@ -302,11 +303,12 @@ async fn replicas_spend_what_a_table_lists_once(place: Place) {
         .map(|_| {
             let mut options = options();
             options.bounds.verify = true;
-            let tokens = place.handle().tokens("w", Arc::new(source.clone()), options).expect("a wallet");
+            let tokens =
+                place.handle().tokens_with("w", Arc::new(source.clone()), options).expect("a wallet");
             let (source, spent) = (source.clone(), spent.clone());
             tokio::spawn(async move {
                 loop {
-                    let selection = match tokens.select(target, SelectOptions::default()).await {
+                    let selection = match tokens.select(target).await {
                         Ok(selection) => selection,
                         Err(error) if error.code() == Code::Insufficient => return,
                         Err(error) => panic!("{error}"),

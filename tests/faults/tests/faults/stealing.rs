@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::client::{AcquireOptions, Keepalive, LockOptions, PoolOptions, ReleaseOptions};
+use leasehold::client::{AcquireOptions, Keepalive, LockOptions, PoolOptions};
 use leasehold::error::Code;
 use leasehold::{Micros, SECOND};
 use leasehold_faults::{Place, Prize, eventually, options, soon};
@@ -27,8 +27,8 @@ async fn ready(place: &Place) {
 async fn a_holder_that_listens_yields_to_who_is_more_urgent(place: Place) {
     ready(&place).await;
     let (here, there) = (place.handle(), place.handle());
-    let low = here.lock(&["red"], plain(0)).expect("a lock").acquire().await.expect("free");
-    let high = there.lock(&["red"], thief(1, 1.0)).expect("a lock");
+    let low = here.lock_with(["red"], plain(0)).expect("a lock").acquire().await.expect("free");
+    let high = there.lock_with(["red"], thief(1, 1.0)).expect("a lock");
     let fence = low.fence();
     let yields = tokio::spawn(async move {
         let claimed = low.claimed().await.expect("a claimant");
@@ -47,8 +47,8 @@ async fn a_holder_that_listens_yields_to_who_is_more_urgent(place: Place) {
 async fn a_holder_that_does_not_listen_has_its_lease_to_the_end_and_no_longer(place: Place) {
     ready(&place).await;
     let (here, there) = (place.handle(), place.handle());
-    let low = here.lock(&["red"], plain(0)).expect("a lock").acquire().await.expect("free");
-    let high = there.lock(&["red"], thief(1, 1.0)).expect("a lock").acquire().await.expect("stolen");
+    let low = here.lock_with(["red"], plain(0)).expect("a lock").acquire().await.expect("free");
+    let high = there.lock_with(["red"], thief(1, 1.0)).expect("a lock").acquire().await.expect("stolen");
     // Nobody had told it, and it knows all the same.
     assert!(!low.is_held());
     assert!(high.fence() > low.fence());
@@ -59,8 +59,8 @@ async fn a_holder_that_does_not_listen_has_its_lease_to_the_end_and_no_longer(pl
 async fn a_lease_whose_claimant_went_is_renewed_again(place: Place) {
     ready(&place).await;
     let (here, there) = (place.handle(), place.handle());
-    let low = here.lock(&["red"], plain(0)).expect("a lock").acquire().await.expect("free");
-    let high = there.lock(&["red"], thief(1, 1.0)).expect("a lock");
+    let low = here.lock_with(["red"], plain(0)).expect("a lock").acquire().await.expect("free");
+    let high = there.lock_with(["red"], thief(1, 1.0)).expect("a lock");
     let waits = tokio::spawn(async move { high.acquire().await.map(drop) });
     assert!(soon(SOON, "a notice", low.claimed()).await.0.is_some());
     waits.abort();
@@ -77,10 +77,10 @@ async fn a_lease_whose_claimant_went_is_renewed_again(place: Place) {
 // The chain of thieves: all of them wait for the one holder.
 async fn a_chain_of_thieves_is_one_handshake_and_the_highest_has_it_first(place: Place) {
     ready(&place).await;
-    let low = place.handle().lock(&["red"], plain(0)).expect("a lock").acquire().await.expect("free");
+    let low = place.handle().lock_with(["red"], plain(0)).expect("a lock").acquire().await.expect("free");
     let mut waits = Vec::new();
     for priority in 1..=20 {
-        let high = place.handle().lock(&["red"], thief(priority, 1.0)).expect("a lock");
+        let high = place.handle().lock_with(["red"], thief(priority, 1.0)).expect("a lock");
         waits.push(tokio::spawn(async move {
             let stolen = high.acquire().await.expect("stolen");
             let fence = stolen.fence();
@@ -110,9 +110,9 @@ async fn a_hasty_thief_does_not_wait_for_the_end_and_its_fence_is_higher(place: 
     let (here, there) = (place.handle(), place.handle());
     // A long lease that nobody renews, and nobody looks after.
     let options = LockOptions { keepalive: Keepalive::Off, ..plain(0) };
-    let low = here.lock(&["red"], options).expect("a lock").acquire().await.expect("free");
+    let low = here.lock_with(["red"], options).expect("a lock").acquire().await.expect("free");
     let begun = Instant::now();
-    let high = there.lock(&["red"], thief(1, 0.1)).expect("a lock").acquire().await.expect("stolen");
+    let high = there.lock_with(["red"], thief(1, 0.1)).expect("a lock").acquire().await.expect("stolen");
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(190), "{took:?} is less than a tenth");
     // On a slow machine the lease may have ended meanwhile.
@@ -131,16 +131,16 @@ async fn slots_of_a_pool_are_stolen_too(place: Place) {
     };
     let (here, there) = (place.pool(options.clone(), None).await, place.pool(options, None).await);
     let as_priority = |priority| AcquireOptions { priority: Some(priority), ..AcquireOptions::default() };
-    let middle = here.acquire(as_priority(1)).await.expect("free");
-    let low = here.acquire(as_priority(-1)).await.expect("free");
+    let middle = here.acquire_with(as_priority(1)).await.expect("free");
+    let low = here.acquire_with(as_priority(-1)).await.expect("free");
     let fence = low.fence();
     let thief = AcquireOptions { steal: Some(1.0), ..as_priority(1) };
     let yields = tokio::spawn(async move {
         assert!(low.claimed().await.is_some());
         assert_eq!(low.renew(None).await.expect_err("claimed").code(), Code::Claimed);
-        low.release(ReleaseOptions::default()).await.expect("its own");
+        low.release().await.expect("its own");
     });
-    let stolen = soon(SOON, "a steal", there.acquire(thief)).await.0.expect("stolen");
+    let stolen = soon(SOON, "a steal", there.acquire_with(thief)).await.0.expect("stolen");
     yields.await.expect("no panic");
     assert!(stolen.fence() > fence && stolen.slot() != middle.slot());
     assert!(!middle.is_claimed() && middle.is_held());

@@ -24,7 +24,7 @@ fn at_once() -> SelectOptions {
 
 /// A server that has just started grants nothing for as long as a lock may live: waits until that is over.
 async fn once_granted(tokens: &Tokens) {
-    let selection = tokens.select(1u64, SelectOptions::default()).await.expect("a token");
+    let selection = tokens.select(1u64).await.expect("a token");
     selection.release().await.expect("given back");
 }
 
@@ -34,7 +34,7 @@ async fn i6_uncontended_it_is_one_page_and_one_claim(place: Place) {
     once_granted(&first).await;
     for ask in [5u64, 50] {
         let tokens = tokens_of_one(&place.handle(), 300, 5 * SECOND);
-        let selection = tokens.select(ask, SelectOptions::default()).await.expect("tokens");
+        let selection = tokens.select(ask).await.expect("tokens");
         let counts = tokens.counts();
         assert_eq!((counts.pages, counts.claims, counts.asked, counts.missed), (1, 1, ask, 0));
         selection.release().await.expect("given back");
@@ -57,7 +57,7 @@ async fn f6_replicas_that_hold_what_they_have_seldom_ask_for_what_others_hold(pl
                     let mut held = Vec::new();
                     for _ in 0..25 {
                         let long = SelectOptions { timeout: Some(120 * SECOND), ..SelectOptions::default() };
-                        held.push(tokens.select(5u64, long).await.expect("tokens"));
+                        held.push(tokens.select_with(5u64, long).await.expect("tokens"));
                     }
                     held
                 })
@@ -88,7 +88,7 @@ async fn hot_wallets_are_never_said_to_hold_too_little(place: Place) {
             tokio::spawn(async move {
                 for _ in 0..5 {
                     let long = SelectOptions { timeout: Some(120 * SECOND), ..SelectOptions::default() };
-                    let selection = tokens.select(9u64, long).await.expect("there is enough");
+                    let selection = tokens.select_with(9u64, long).await.expect("there is enough");
                     let ids: Vec<_> = selection.tokens().iter().map(|token| token.id.clone()).collect();
                     for id in &ids {
                         assert!(
@@ -121,7 +121,7 @@ async fn f15_what_is_spent_is_selected_by_nobody_and_everything_is_spent_once(pl
             let (source, spent) = (source.clone(), spent.clone());
             tokio::spawn(async move {
                 loop {
-                    let selection = match tokens.select(7u64, SelectOptions::default()).await {
+                    let selection = match tokens.select(7u64).await {
                         Ok(selection) => selection,
                         Err(error) if error.code() == Code::Insufficient => return,
                         Err(error) => panic!("{error}"),
@@ -160,14 +160,14 @@ async fn f9_what_a_killed_process_had_is_free_after_its_time_to_live() {
     child.kill().and_then(|()| child.wait()).expect("killed");
 
     let tokens = tokens_of_one(&place.handle(), 100, 5 * SECOND);
-    let free = tokens.select(40u64, SelectOptions::default()).await.expect("what it did not have");
+    let free = tokens.select(40u64).await.expect("what it did not have");
     let ours: HashSet<_> = free.tokens().iter().map(|token| token.id.to_string()).collect();
     // A machine that stood still may have let them lapse.
     let still = tokens.count_locked().await.expect("an answer") == 100;
     assert!(!still || ours.iter().all(|id| !theirs.contains(id.as_str())));
     free.release().await.expect("given back or lapsed");
     // F18: who waits longer than that has them.
-    let all = tokens.select(100u64, SelectOptions::default()).await.expect("all of them");
+    let all = tokens.select(100u64).await.expect("all of them");
     assert_eq!(all.tokens().len(), 100);
     all.release().await.expect("given back");
     assert_eq!(tokens.count_locked().await.expect("an answer"), 0, "nothing stays behind");
@@ -199,7 +199,7 @@ async fn f9_f19_u7_whenever_a_process_is_killed_all_is_free_after_its_time_to_li
         child.kill().and_then(|()| child.wait()).expect("killed");
         let killed = std::time::Instant::now();
         let line = told.join().expect("no panic");
-        let free = tokens.select(40u64, SelectOptions::default()).await.expect("what it can not have");
+        let free = tokens.select(40u64).await.expect("what it can not have");
         let theirs: HashSet<&str> = line.split_whitespace().collect();
         let ours = || free.tokens().iter().map(|token| &*token.id);
         // A machine that stood still may have let them lapse.
@@ -208,7 +208,7 @@ async fn f9_f19_u7_whenever_a_process_is_killed_all_is_free_after_its_time_to_li
         let left = ttl.saturating_sub(killed.elapsed()) + Duration::from_millis(100);
         tokio::time::sleep(left).await;
         let moment = SelectOptions { timeout: Some(2 * SECOND), ..SelectOptions::default() };
-        let all = tokens.select(100u64, moment).await.expect("all of them");
+        let all = tokens.select_with(100u64, moment).await.expect("all of them");
         all.release().await.expect("given back");
         assert_eq!(tokens.count_locked().await.expect("an answer"), 0, "round {round}: nothing stays behind");
     }
@@ -221,8 +221,8 @@ async fn u6_a_store_that_is_away_is_its_own_error() {
     let tokens = tokens_of_one(&place.handle(), 10, 5 * SECOND);
     once_granted(&tokens).await;
     place.stop();
-    let error = tokens.select(10u64, at_once()).await.expect_err("nobody is there");
+    let error = tokens.select_with(10u64, at_once()).await.expect_err("nobody is there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
-    let error = tokens.select(11u64, at_once()).await.expect_err("it has but 10");
+    let error = tokens.select_with(11u64, at_once()).await.expect_err("it has but 10");
     assert_eq!(error.code(), Code::Insufficient, "what the source says needs no store: {error}");
 }

@@ -1,0 +1,85 @@
+//! The words of a store that is about to be opened.
+
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::micros;
+use crate::Micros;
+use crate::client::native::{self, NativeLeasehold, NativeQuorum};
+use crate::client::{OpenOptions, Target};
+use crate::error::Result;
+use crate::id::Name;
+use crate::value::Value;
+
+/// A store, or several servers of a quorum, on the current Tokio runtime. What its words mean is said at [`OpenOptions`].
+#[must_use = "nothing is opened yet"]
+pub struct Connect<Urls> {
+    urls: Urls,
+    namespace: Option<String>,
+    response_timeout: Option<Micros>,
+    lock_ttl: Option<Micros>,
+}
+
+impl<Urls> Connect<Urls> {
+    pub(in crate::client) fn new(urls: Urls) -> Self {
+        Connect { urls, namespace: None, response_timeout: None, lock_ttl: None }
+    }
+
+    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`).
+    pub fn namespace(mut self, name: impl Into<String>) -> Self {
+        self.namespace = Some(name.into());
+        self
+    }
+
+    /// How long one reply of the store may take.
+    pub fn response_timeout(mut self, time: Duration) -> Self {
+        self.response_timeout = Some(micros(time));
+        self
+    }
+
+    /// The longest time to live of locks, and their default.
+    pub fn lock_ttl(mut self, time: Duration) -> Self {
+        self.lock_ttl = Some(micros(time));
+        self
+    }
+
+    fn options(&self) -> Result<OpenOptions> {
+        let mut options = OpenOptions::default();
+        if let Some(name) = &self.namespace {
+            options.namespace = Name::new(name).map_err(|error| error.within("namespace"))?;
+        }
+        options.response_timeout = self.response_timeout.unwrap_or(options.response_timeout);
+        options.lock_ttl = self.lock_ttl.unwrap_or(options.lock_ttl);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl Connect<String> {
+    /// Opens the store. Does not connect yet.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong; it does not repeat the URL, which may hold a password.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn open(self) -> Result<NativeLeasehold> {
+        let target = Target::read(&self.urls.as_str().into())?;
+        native::opened(target, self.options()?, Handle::current())
+    }
+}
+
+impl Connect<Vec<String>> {
+    /// Opens the servers, each of which has one vote. Does not connect yet.
+    ///
+    /// # Errors
+    /// As [`Connect::open`] of one; also for a server that is there twice.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn open(self) -> Result<NativeQuorum> {
+        let urls: Vec<Value> = self.urls.iter().map(|url| url.as_str().into()).collect();
+        native::opened_quorum(&urls, &self.options()?, &Handle::current())
+    }
+}

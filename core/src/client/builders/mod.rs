@@ -1,0 +1,62 @@
+//! What a program in Rust says, word by word, of what it is about to open or to ask for. The words are those of the options,
+//! which say what they mean and what they may be; what is wrong is said when the thing is opened or asked for.
+
+mod acquire;
+#[cfg(feature = "redis")]
+mod connect;
+#[cfg(feature = "limits")]
+mod limit;
+mod lock;
+mod pool;
+#[cfg(feature = "tokens")]
+mod select;
+#[cfg(feature = "tokens")]
+mod tokens;
+#[cfg(feature = "limits")]
+mod wait;
+
+use std::time::Duration;
+
+pub use acquire::Acquire;
+#[cfg(feature = "redis")]
+pub use connect::Connect;
+#[cfg(feature = "limits")]
+pub use limit::LimitBuilder;
+pub use lock::{LockBuilder, LockNames, LockOwner};
+pub use pool::PoolBuilder;
+#[cfg(feature = "tokens")]
+pub use select::Select;
+#[cfg(feature = "tokens")]
+pub use tokens::TokensBuilder;
+#[cfg(feature = "limits")]
+pub use wait::Wait;
+
+use super::Keepalive;
+use crate::Micros;
+use crate::value::Value;
+
+impl From<bool> for Keepalive {
+    fn from(wanted: bool) -> Self {
+        if wanted { Keepalive::Third } else { Keepalive::Off }
+    }
+}
+
+impl From<Duration> for Keepalive {
+    fn from(interval: Duration) -> Self {
+        Keepalive::Every(micros(interval))
+    }
+}
+
+/// A duration in microseconds, of which the last is never lost: next to nothing is not nothing.
+pub(super) fn micros(time: Duration) -> Micros {
+    Micros::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(Micros::MAX)
+}
+
+/// Ids as a language would give them.
+fn ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Value {
+    Value::List(ids.into_iter().map(|id| id.as_ref().into()).collect())
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "redis", feature = "suite"))]
+mod tests;

@@ -1,0 +1,215 @@
+use super::*;
+use crate::client::native::{connect, quorum};
+use crate::client::{AcquireOptions, LimitKind, Outage, RunError, TokensInMemory};
+use crate::error::{Code, Error};
+use crate::id::SlotId;
+use crate::slots::Strategy;
+use crate::tokens::{FewestInputs, Spender, Token};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn opened(name: &str) -> crate::client::native::NativeLeasehold {
+    connect(format!("memory:builders-{name}")).namespace("test").open().expect("options that are right")
+}
+
+fn field<T>(outcome: Result<T, Error>) -> Option<String> {
+    outcome.err().and_then(|error| error.field().map(str::to_owned))
+}
+
+#[test]
+fn a_duration_is_never_rounded_to_nothing() {
+    assert_eq!(micros(Duration::ZERO), 0);
+    assert_eq!(micros(Duration::from_nanos(1)), 1);
+    assert_eq!(micros(Duration::from_nanos(1_001)), 2);
+    assert_eq!(micros(SECOND), crate::SECOND);
+    assert_eq!(micros(Duration::MAX), Micros::MAX);
+}
+
+#[tokio::test]
+async fn what_is_opened_is_checked() {
+    assert_eq!(field(connect("http://x").open()).as_deref(), Some("url"));
+    assert_eq!(field(connect("memory:").namespace("a:{b").open()).as_deref(), Some("namespace"));
+    for time in [Duration::ZERO, Duration::from_secs(61), Duration::MAX] {
+        assert_eq!(
+            field(connect("memory:").response_timeout(time).open()).as_deref(),
+            Some("response_timeout")
+        );
+    }
+    for time in [Duration::ZERO, Duration::from_secs(8 * 86_400), Duration::MAX] {
+        assert_eq!(field(connect("memory:").lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
+        assert_eq!(field(quorum(["memory:a"]).lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
+    }
+    assert_eq!(field(quorum(["memory:a", "memory:a"]).open()).as_deref(), Some("servers[1]"));
+    assert_eq!(field(quorum([""; 0]).open()).as_deref(), Some("servers"));
+}
+
+#[tokio::test]
+async fn a_pool_is_what_is_said_of_it() {
+    let handle = opened("pool");
+    let pool = handle
+        .pool("p")
+        .slots(["a", "b", "c"])
+        .ttl(10 * SECOND)
+        .cooldown(HOUR)
+        .strategy(Strategy::LeastRecent)
+        .timeout(Duration::ZERO)
+        .read_nonce(async |slot: String| if slot == "b" { Err("no answer") } else { Ok(7) })
+        .await
+        .unwrap();
+    let lease = pool.acquire().slots(["a"]).ttl(2 * SECOND).await.unwrap();
+    assert_eq!((lease.slot(), lease.nonce()), ("a", Some(7)));
+    let left = lease.remaining();
+    assert!(SECOND < left && left <= 2 * SECOND, "{left:?}");
+    lease.used(None).unwrap();
+    lease.release().await.unwrap();
+    assert!(lease.remaining().is_zero());
+    // It rests for an hour, the other's nonce cannot be read, and the third is free.
+    assert_eq!(pool.acquire().slots(["a"]).await.unwrap_err().code(), Code::Exhausted);
+    assert_eq!(pool.acquire().slots(["b"]).await.unwrap_err().code(), Code::NonceUnavailable);
+    assert_eq!(pool.acquire_many(3).await.unwrap_err().code(), Code::Exhausted);
+    assert_eq!(pool.try_acquire().unwrap().expect("free").slot(), "c");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_pool_or_an_acquisition_is_named() {
+    let handle = opened("mistakes");
+    assert_eq!(field(handle.pool("p").slots(["a", "a"]).await).as_deref(), Some("slots[1]"));
+    assert_eq!(field(handle.pool("p").slots([""; 0]).await).as_deref(), Some("slots"));
+    assert_eq!(
+        field(handle.pool("p").weighted_slots([("a", 256)]).await).as_deref(),
+        Some("slots[0].weight")
+    );
+    assert_eq!(field(handle.pool("a b").slots(["a"]).await).as_deref(), Some("name"));
+    assert_eq!(field(handle.pool("p").slots(["a"]).ttl(Duration::ZERO).await).as_deref(), Some("ttl"));
+    assert_eq!(field(handle.pool("p").slots(["a"]).settle(Duration::MAX).await).as_deref(), Some("settle"));
+    let brief = handle.pool("p").slots(["a"]).ttl(SECOND).keepalive(HOUR);
+    assert_eq!(field(brief.await).as_deref(), Some("keepalive"));
+
+    let pool = handle.pool("p").weighted_slots([("a", 1), ("b", 255)]).await.unwrap();
+    assert_eq!(field(pool.acquire().slots(["a{"]).await).as_deref(), Some("slots[0]"));
+    assert_eq!(field(pool.acquire().slots(["z"]).await).as_deref(), Some("slots"));
+    assert_eq!(field(pool.acquire().timeout(Duration::MAX).await).as_deref(), Some("timeout"));
+    assert_eq!(field(pool.acquire().ttl(HOUR).await).as_deref(), Some("ttl"));
+    for many in [pool.acquire_many(0), pool.acquire_many(1_001), pool.acquire_many(2).slots(["a"])] {
+        assert_eq!(field(many.await).as_deref(), Some("count"));
+    }
+    let twice = [SlotId::new("a").unwrap(), SlotId::new("A").unwrap()];
+    let twice = AcquireOptions { count: Some(2), slots: Some(twice.to_vec()), ..AcquireOptions::default() };
+    assert_eq!(field(pool.acquire_many_with(twice).await).as_deref(), Some("slots"));
+    let factor = pool.acquire().stolen_consistency_factor(f64::NAN);
+    assert_eq!(field(factor.await).as_deref(), Some("stolen_consistency_factor"));
+    assert_eq!(pool.acquire_many(2).await.unwrap().len(), 2, "nothing was taken meanwhile");
+}
+
+// An acquisition that was only spoken of holds nothing.
+#[tokio::test]
+async fn nothing_begins_before_it_is_awaited() {
+    let handle = opened("spoken");
+    let pool = handle.pool("p").slots(["a"]).await.unwrap();
+    let spoken = pool.acquire().timeout(Duration::ZERO);
+    let lease = pool.try_acquire().unwrap().expect("free");
+    assert_eq!(spoken.await.unwrap_err().code(), Code::Exhausted);
+    lease.release().await.unwrap();
+    drop(pool.acquire());
+    assert!(pool.try_acquire().unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_lock_is_what_is_said_of_it() {
+    let handle = opened("lock");
+    let servers = ["memory:builders-q1", "memory:builders-q2", "memory:builders-q3"];
+    let several = quorum(servers).namespace("test").open().unwrap();
+    for owner in [&handle as &dyn LockOwner<_, _>, &several] {
+        let lock = |names: &[&str]| {
+            let options = crate::client::LockOptions::default();
+            LockBuilder::new(owner, names, options).ttl(10 * SECOND).timeout(Duration::ZERO)
+        };
+        let held = lock(&["a"]).keepalive(false).acquire().await.unwrap();
+        assert!(held.is_held() && held.remaining() <= 10 * SECOND);
+        let refused = lock(&["a", "b"]).run(async |_| ()).await;
+        assert!(matches!(refused, Err(RunError::NotAcquired(error)) if error.code() == Code::Exhausted));
+        held.release().await.unwrap();
+        assert_eq!(lock(&["a", "b"]).run(async |locked| locked.names().count()).await.unwrap(), 2);
+        assert_eq!(field(lock(&["a", "a"]).open()).as_deref(), Some("names[1]"));
+        assert_eq!(field(lock(&[]).acquire().await).as_deref(), Some("names"));
+        assert_eq!(field(lock(&["a"]).ttl(HOUR).open()).as_deref(), Some("ttl"));
+        let shared = lock(&["c"]).reentrant().open().unwrap();
+        let (_first, second) = (shared.acquire().await.unwrap(), shared.acquire().await.unwrap());
+        assert!(second.is_held());
+    }
+    assert_eq!(field(several.lock("a").priority(1).open()).as_deref(), Some("priority"));
+    assert_eq!(field(several.lock("a").steal().open()).as_deref(), Some("steal"));
+}
+
+#[tokio::test]
+async fn a_lock_is_stolen_by_who_says_so() {
+    let handle = opened("stolen");
+    let low = handle.lock("a").acquire().await.unwrap();
+    let yields = tokio::spawn(async move {
+        let claimed = low.claimed().await;
+        low.release().await.map(|()| claimed.is_some())
+    });
+    let stolen = handle.lock("a").priority(5).steal().timeout(HOUR).acquire().await.unwrap();
+    assert!(yields.await.unwrap().unwrap() && stolen.is_held());
+}
+
+#[tokio::test]
+async fn tokens_are_selected_as_is_said() {
+    let handle = opened("tokens");
+    let source = TokensInMemory::default();
+    for (id, amount) in [("a", 1u64), ("b", 2), ("c", 4)] {
+        source.add("w", "CHF", Token::new(id, amount));
+    }
+    let tokens = handle.tokens("w", source).currency("CHF").strategy(FewestInputs).verify().open().unwrap();
+    let selection = tokens.select(4u64).spender(Spender::new("me")).await.unwrap();
+    assert_eq!(selection.tokens().iter().map(|token| &*token.id).collect::<Vec<_>>(), ["c"]);
+    let refused = tokens.select(4u64).timeout(Duration::ZERO).await;
+    assert_eq!(refused.unwrap_err().code(), Code::LockedUntil);
+    let other = tokens.select(1u64).currency("EUR").timeout(Duration::ZERO).await;
+    assert_eq!(other.unwrap_err().code(), Code::Insufficient);
+    assert!(tokens.select(0u64).await.unwrap().remaining() > 365 * 24 * HOUR, "nothing to lose");
+    assert_eq!(field(tokens.select(1u64).max_inputs(0).await).as_deref(), Some("max_inputs"));
+    assert_eq!(field(tokens.select(1u64).timeout(Duration::MAX).await).as_deref(), Some("timeout"));
+    assert_eq!(field(tokens.select(1u64).ttl(HOUR).await).as_deref(), Some("ttl"));
+    assert_eq!(tokens.select(1u64).max_inputs(1).await.unwrap().tokens().len(), 1);
+
+    let of = || handle.tokens("w", TokensInMemory::default());
+    assert_eq!(field(of().max_age(Duration::ZERO).open()).as_deref(), Some("max_age"));
+    assert_eq!(field(of().settle(SECOND).open()).as_deref(), Some("settle"));
+    assert_eq!(field(of().settle(Duration::MAX).open()).as_deref(), Some("settle"));
+    assert_eq!(field(of().timeout(Duration::MAX).open()).as_deref(), Some("timeout"));
+    assert_eq!(field(of().ttl(Duration::MAX).open()).as_deref(), Some("ttl"));
+    assert_eq!(field(of().page(0).open()).as_deref(), Some("page"));
+}
+
+#[tokio::test]
+async fn a_limit_is_what_is_said_of_it() {
+    let handle = opened("limit");
+    let rate = handle.limit("rate", 2u64).period(HOUR).open().unwrap();
+    let jobs = handle.limit("jobs", 1u64).kind(LimitKind::InFlight).open().unwrap();
+    let both = handle.group([Some(&rate), Some(&jobs)]).unwrap();
+    let held = both.reserve(1u64, HOUR).await.unwrap().unwrap();
+    assert_eq!(both.reserve(1u64, HOUR).await.unwrap().unwrap_err().limit.unwrap().as_str(), "jobs");
+    let late = both.wait_to_reserve(1u64, HOUR).timeout(Duration::ZERO).await;
+    assert_eq!(late.unwrap_err().code(), Code::TimedOut);
+    let waits = both.wait_to_reserve(1u64, SECOND).timeout(HOUR).priority(1);
+    let (waited, ended) = tokio::join!(waits.into_future(), held.refund());
+    ended.unwrap();
+    assert!(waited.unwrap().answer().allowed);
+    assert!(rate.wait(1u64).timeout(SECOND).await.unwrap().allowed);
+    assert_eq!(rate.wait(1u64).timeout(Duration::ZERO).await.unwrap_err().code(), Code::TimedOut);
+
+    assert_eq!(field(rate.wait(1u64).timeout(Duration::MAX).await).as_deref(), Some("timeout"));
+    let of = || handle.limit("other", 2u64);
+    assert_eq!(field(of().open()).as_deref(), Some("period"), "there is no default");
+    assert_eq!(field(of().period(Duration::MAX).open()).as_deref(), Some("period"));
+    assert_eq!(field(of().period(HOUR).burst(3).open()).as_deref(), Some("burst"));
+    assert_eq!(field(of().period(HOUR).offset(SECOND).open()).as_deref(), Some("offset"));
+    assert_eq!(field(of().period(HOUR).scope("a b").open()).as_deref(), Some("scope"));
+    assert_eq!(field(rate.reserve(1u64, Duration::MAX).await).as_deref(), Some("ttl"));
+    let open =
+        of().period(HOUR).outage(Outage::Open).scope("s").kind(LimitKind::Gcra).burst(1).open().unwrap();
+    assert!(open.take(1u64).await.unwrap().allowed);
+    assert!(!open.take(1u64).await.unwrap().allowed);
+}
