@@ -29,6 +29,9 @@ const used = [
 // nothing of them. The first kilobyte is the far end of the stack: nothing reaches above zero from below it.
 // What the module uses is for linkers to know.
 const size = [
+  "--flatten",
+  "--rereloop",
+  "-Oz",
   "-Oz",
   // Until nothing changes any more, where bytes are counted.
   ...(trial ? [] : ["--converge"]),

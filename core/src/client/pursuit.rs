@@ -216,6 +216,32 @@ mod tests {
         assert!(tasks < 5, "{tasks} tasks");
     }
 
+    // So many took minutes when every one of them was looked at for each slot that came free.
+    #[tokio::test]
+    async fn as_many_as_may_wait_are_served_in_turn() {
+        let handle = connect("memory:crowd").namespace("test").open().unwrap();
+        let pool = handle.pool("p").slots(["a"]).timeout(std::time::Duration::from_secs(60)).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
+        let served = Arc::new(AtomicU64::new(0));
+        let waiting: Vec<_> = (0..100_000)
+            .map(|number| {
+                let (pool, served) = (pool.clone(), served.clone());
+                tokio::spawn(async move {
+                    let lease = pool.acquire().await.map_err(|error| (number, error))?;
+                    assert_eq!(served.fetch_add(1, std::sync::atomic::Ordering::Relaxed), number);
+                    lease.release().await.map_err(|error| (number, error))
+                })
+            })
+            .collect();
+        while pool.statistics().waiting < 100_000 {
+            tokio::task::yield_now().await;
+        }
+        lease.release().await.unwrap();
+        for caller in waiting {
+            caller.await.unwrap().unwrap();
+        }
+    }
+
     /// Timers come late, and those that are set later do so by more.
     #[derive(Clone)]
     struct Late {

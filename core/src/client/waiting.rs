@@ -32,8 +32,11 @@ pub(super) struct WaitingRoom {
 
 #[derive(Debug, Default)]
 struct Room {
+    /// By turn, then by number. There may be many, so that nothing looks at all of them which concerns a few.
     seats: VecDeque<Chair>,
     next: u64,
+    /// Whether one who chooses for itself came since nobody was there.
+    some_choose: bool,
     due: Option<Alarm>,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
@@ -82,6 +85,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Seat {
     room: Arc<WaitingRoom>,
+    turn: Turn,
     number: u64,
     bell: oneshot::Receiver<Call>,
 }
@@ -129,8 +133,9 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
+        room.some_choose |= place == Place::These;
         room.seats.insert(at, Chair { number, turn, place, names, asked: false, bell: None, again: false });
-        Ok(Seat { room: self.clone(), number, bell })
+        Ok(Seat { room: self.clone(), turn, number, bell })
     }
 
     /// Hears whom the store calls; everybody, where that is not known.
@@ -141,7 +146,8 @@ impl WaitingRoom {
         }
         let named =
             |chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
-        self.call(calls.tickets.len() as u32, Call::Ready, &named);
+        let count = calls.tickets.len();
+        self.call_of(count, count as u32, Call::Ready, &named);
         if !calls.tickets.is_empty() {
             self.note_call();
         }
@@ -199,14 +205,23 @@ impl WaitingRoom {
 
     /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
     fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) {
+        self.call_of(usize::MAX, count, call, meant);
+    }
+
+    /// The same where at most so many are meant.
+    fn call_of(&self, most: usize, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) {
         let mut bells = Vec::new();
         let mut room = self.lock();
-        let waits = |chair: &&Chair| meant(chair) && chair.waits_in_turn();
-        let waiting = room.seats.iter().filter(waits).count() as u32;
+        let meant_here = room.seats.iter().filter(|chair| meant(chair)).take(most);
+        let waiting = meant_here.filter(|chair| chair.waits_in_turn()).take(count as usize).count() as u32;
         // For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask
         // again: if all did, they would be trying as the next slot comes free too, and so on for ever.
-        let (mut left, mut beyond) = (count, count.saturating_sub(waiting));
-        for chair in room.seats.iter_mut().filter(|chair| meant(chair)) {
+        let (mut left, mut beyond) = (count, count - waiting);
+        let some_choose = room.some_choose;
+        for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
+            if left == 0 && beyond == 0 && !some_choose {
+                break;
+            }
             let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
                 let one_more = !chooses && !chair.again && beyond > 0;
@@ -310,7 +325,7 @@ impl Seat {
             let _ = sender.send(Call::Closed);
             return;
         }
-        let Some(chair) = room.seats.iter_mut().find(|chair| chair.number == self.number) else { return };
+        let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
         (chair.place, chair.asked) = (place, asked);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
@@ -328,13 +343,25 @@ impl Seat {
 
     fn remove(&mut self) -> Option<Chair> {
         let mut room = self.room.lock();
-        let at = room.seats.iter().position(|chair| chair.number == self.number)?;
+        let at = room.find(self)?;
         let chair = room.seats.remove(at);
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
+            room.some_choose = false;
         }
         chair
+    }
+}
+
+impl Room {
+    fn find(&self, seat: &Seat) -> Option<usize> {
+        if cfg!(target_family = "wasm") {
+            // Few wait in one tab or worker, and its code is judged by its size.
+            return self.seats.iter().position(|chair| chair.number == seat.number);
+        }
+        let at = self.seats.partition_point(|chair| (chair.turn, chair.number) < (seat.turn, seat.number));
+        self.seats.get(at).filter(|chair| chair.number == seat.number).map(|_| at)
     }
 }
 

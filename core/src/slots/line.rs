@@ -9,14 +9,20 @@ use crate::id::SlotId;
 /// The rank of priority 0, and of all who grow older: a lower rank goes first.
 const MIDDLE: i32 = 32_767;
 
+/// What is sorted. Of a long line the first goes most often; but the code for that is a good part of what browsers are sent,
+/// where lines are short.
+#[cfg(not(target_family = "wasm"))]
+type Row<T> = std::collections::VecDeque<T>;
+#[cfg(target_family = "wasm")]
+type Row<T> = Vec<T>;
+
 /// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    /// Sorted by holder, as lines are by turn: a client has few tickets, and the code of maps and trees is a good part
-    /// of what browsers are sent.
-    tickets: Vec<(u128, Ticket)>,
+    /// Sorted by holder, as lines are by turn.
+    tickets: Row<(u128, Ticket)>,
     /// Those that stand in a line, line after line; the line of any slot has no name.
-    order: Vec<(Option<SlotId>, Turn, u128)>,
+    order: Row<(Option<SlotId>, Turn, u128)>,
     /// None of them lapses before.
     next_lapse: Micros,
     /// Names that came free or whose line moved up, in the order in which they did.
@@ -193,7 +199,7 @@ impl Line {
 
     fn take(&mut self, holder: u128) -> Option<Ticket> {
         let at = self.place_of(holder).ok()?;
-        Some(self.tickets.remove(at).1)
+        remove(&mut self.tickets, at).map(|(_, ticket)| ticket)
     }
 
     fn put(&mut self, holder: u128, ticket: Ticket) {
@@ -204,7 +210,7 @@ impl Line {
     fn stand_aside(&mut self, holder: u128, ticket: &Ticket) {
         for name in ticket.lines() {
             if let Ok(at) = self.order.binary_search(&(name, ticket.turn, holder)) {
-                self.order.remove(at);
+                remove(&mut self.order, at);
             }
         }
     }
@@ -216,6 +222,13 @@ impl Ticket {
         let any = self.names.is_empty().then_some(None);
         any.into_iter().chain(self.names.iter().cloned().map(Some))
     }
+}
+
+fn remove<T>(row: &mut Row<T>, at: usize) -> Option<T> {
+    #[cfg(not(target_family = "wasm"))]
+    return row.remove(at);
+    #[cfg(target_family = "wasm")]
+    Some(row.remove(at))
 }
 
 /// Who grows older goes before those of higher priority who came so much later: its arrival is put back by priority,
