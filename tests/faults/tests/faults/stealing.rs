@@ -74,6 +74,25 @@ async fn a_lease_whose_claimant_went_is_renewed_again(place: Place) {
     low.release().await.expect("its own");
 }
 
+// Of a claim that was made before the holder cared to hear of one, it once heard nothing: a lease that nothing renews was
+// held to its end.
+async fn a_holder_that_listens_late_hears_of_who_claimed_before(place: Place) {
+    ready(&place).await;
+    let options = PoolOptions { ttl: 8 * SECOND, timeout: 30 * SECOND, ..options(&["a"]) };
+    let (here, there) = (place.pool(options.clone(), None).await, place.pool(options, None).await);
+    let low = here.acquire().await.expect("free");
+    let waits = tokio::spawn({
+        let there = there.clone();
+        async move { there.acquire().priority(1).steal().await.map(drop) }
+    });
+    eventually("the thief waits", async || there.statistics().waiting == 1).await;
+    assert!(!low.is_claimed(), "nobody has asked");
+    let (told, _) = soon(SOON, "a notice", low.claimed()).await;
+    assert_eq!(told.expect("a claimant").code(), Code::Claimed);
+    low.release().await.expect("its own");
+    soon(SOON, "a steal", waits).await.0.expect("no panic").expect("stolen");
+}
+
 // The chain of thieves: all of them wait for the one holder.
 async fn a_chain_of_thieves_is_one_handshake_and_the_highest_has_it_first(place: Place) {
     ready(&place).await;
@@ -151,6 +170,7 @@ on_both!(
     a_holder_that_listens_yields_to_who_is_more_urgent,
     a_holder_that_does_not_listen_has_its_lease_to_the_end_and_no_longer,
     a_lease_whose_claimant_went_is_renewed_again,
+    a_holder_that_listens_late_hears_of_who_claimed_before,
     a_chain_of_thieves_is_one_handshake_and_the_highest_has_it_first,
     a_hasty_thief_does_not_wait_for_the_end_and_its_fence_is_higher,
     slots_of_a_pool_are_stolen_too,
