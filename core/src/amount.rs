@@ -7,7 +7,7 @@ use crate::value::Value;
 
 /// An amount. Reads decimal digits, or hexadecimal ones behind `0x`, and nothing that could be meant otherwise: no sign,
 /// no blank, no separator, no leading zero (which some languages take for octal).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount {
     // In this order, so that the derived order is that of the numbers.
     high: u128,
@@ -173,15 +173,46 @@ fn divide(number: u128, divisor: u64, before: u64) -> (u128, u64) {
     (((high / divisor) << 64) | (low / divisor), (low % divisor) as u64)
 }
 
+impl From<u8> for Amount {
+    fn from(number: u8) -> Self {
+        u128::from(number).into()
+    }
+}
+
+impl From<u16> for Amount {
+    fn from(number: u16) -> Self {
+        u128::from(number).into()
+    }
+}
+
+impl From<u32> for Amount {
+    fn from(number: u32) -> Self {
+        u128::from(number).into()
+    }
+}
+
 impl From<u64> for Amount {
     fn from(number: u64) -> Self {
-        Amount { high: 0, low: number.into() }
+        u128::from(number).into()
+    }
+}
+
+impl From<usize> for Amount {
+    fn from(number: usize) -> Self {
+        (number as u128).into()
     }
 }
 
 impl From<u128> for Amount {
     fn from(low: u128) -> Self {
         Amount { high: 0, low }
+    }
+}
+
+/// As it is said: its halves mean nothing to anybody.
+impl fmt::Debug for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

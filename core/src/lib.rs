@@ -28,8 +28,14 @@ pub mod value;
 pub use client::{Lease, Leasehold, Pool};
 pub use error::{Code, Error};
 
+#[cfg(all(feature = "redis", feature = "limits"))]
+pub use client::native::NativeLimit;
 #[cfg(feature = "redis")]
-pub use client::native::{connect, quorum};
+pub use client::native::{
+    NativeLease, NativeLeasehold, NativeLock, NativeLocked, NativePool, NativeQuorum, connect, quorum,
+};
+#[cfg(all(feature = "redis", feature = "tokens"))]
+pub use client::native::{NativeSelection, NativeTokens};
 
 /// The examples of the README run as tests.
 #[cfg(all(doctest, feature = "redis"))]

@@ -46,6 +46,8 @@ pub(super) struct Want {
     pub patient: bool,
     /// Whether the store has answered a claim of this acquisition, or of those behind whom it waits.
     pub answered: AtomicBool,
+    /// Whether a slot came whose nonce the chain does not bear out.
+    stalled: AtomicBool,
 }
 
 enum Judged {
@@ -99,6 +101,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             deadline: now + timeout,
             patient: timeout > 0,
             answered: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
         })
     }
 
@@ -118,7 +121,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// How often a lease of this time to live is renewed; 0 if it is not.
     pub(super) fn interval(&self, keepalive: Option<Keepalive>, ttl: Micros) -> Result<Micros> {
-        let interval = keepalive.unwrap_or(self.options.keepalive).interval(ttl);
+        let keepalive = keepalive.unwrap_or(self.options.keepalive);
+        keepalive.check()?;
+        let interval = keepalive.interval(ttl);
         // One renewal may take until its time-out, and the next one must still come in time.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
         if interval > 0 && ttl <= interval.saturating_add(slack) {
@@ -222,6 +227,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         match lease.resync(chain, false).await {
             Ok(_) => {}
             Err(error) if error.code() == Code::Stalled => {
+                want.stalled.store(true, Relaxed);
                 lease.unused();
                 let rest = STALL_REST.min(self.options.settle);
                 // Whether or not the store heard of the rest: the slot is not this caller's any more.
@@ -418,6 +424,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
+        _ if !cfg!(target_family = "wasm") && want.stalled.load(Relaxed) => {
+            "what came free has a nonce that is above the chain's, and rests until the chain comes there or the pool's `settle` has \
+             passed: ask the chain why"
+                .to_owned()
+        }
         _ if of_lock => {
             "the lock was held by others until the timeout; give a longer timeout, or see why it is held so long"
                 .to_owned()

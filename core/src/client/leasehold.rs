@@ -13,10 +13,11 @@ use super::lock::lock_pool;
 use super::options::check_ttl;
 use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
 use super::pool::PoolCore;
+use super::waiting::closed;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
 #[cfg(feature = "tokens")]
 use super::{SharedSource, TokenSource, Tokens, TokensBuilder, TokensOptions};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
 use crate::limits::Amount;
@@ -221,7 +222,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     pub(super) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(core) = &*locks {
-            return Ok(core.clone());
+            return if core.room.is_closed() { Err(closed()) } else { Ok(core.clone()) };
         }
         let OpenOptions { namespace, response_timeout, lock_ttl, .. } = &self.options;
         let name = PoolName { namespace: namespace.clone(), pool: Name::of_locks() };
@@ -300,7 +301,10 @@ impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
     ///
     /// # Errors
     /// As [`Limit::group`].
-    pub fn group<'a>(&self, members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Limit<R>> {
+    pub fn group<'a>(
+        &self,
+        members: impl IntoIterator<Item = impl Into<Option<&'a Limit<R>>>>,
+    ) -> Result<Limit<R>> {
         Limit::group(members)
     }
 }
@@ -310,10 +314,6 @@ impl<S: Store, R: Runtime> LockOwner<S, R> for Leasehold<S, R> {
         let names = lock_names(names)?;
         Lock::new(self.locks()?, None, names, options)
     }
-}
-
-fn closed() -> Error {
-    Error::new(Code::Cancelled, "this handle was closed; open anew")
 }
 
 impl<S: Store, R: Runtime> fmt::Debug for Leasehold<S, R> {
@@ -427,6 +427,7 @@ fn endpoint(value: &Value) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
 
     fn text(text: &str) -> Value {
         text.into()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::holding::{Electorate, Several, claimed, fence, is_lost, lost, release, remaining};
-use super::options::check_rest;
+use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
 use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
@@ -315,14 +315,33 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
         ));
     }
     check_rest("timeout", options.timeout)?;
+    if cfg!(not(target_family = "wasm")) {
+        check_factor(options.steal)?;
+    }
     core.interval(Some(options.keepalive), options.ttl).map(drop)
 }
 
-impl<T: fmt::Debug> fmt::Display for RunError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<T> RunError<T> {
+    /// What went wrong with the lock.
+    pub fn error(&self) -> &Error {
         match self {
-            RunError::NotAcquired(error) | RunError::Lost { error, .. } => error.fmt(f),
+            RunError::NotAcquired(error) | RunError::Lost { error, .. } => error,
         }
+    }
+}
+
+/// Without what the body gave.
+impl<T> From<RunError<T>> for Error {
+    fn from(failure: RunError<T>) -> Self {
+        match failure {
+            RunError::NotAcquired(error) | RunError::Lost { error, .. } => error,
+        }
+    }
+}
+
+impl<T> fmt::Display for RunError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error().fmt(f)
     }
 }
 
@@ -396,9 +415,12 @@ mod tests {
         let handle = opened("factor").unwrap();
         let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
         for factor in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            let lock = handle.lock_with(["a"], LockOptions { steal: Some(factor), ..at_once() }).unwrap();
+            let options = LockOptions { steal: Some(factor), ..at_once() };
+            let of_lock = handle.lock_with(["a"], options.clone()).unwrap_err();
+            let lock = handle.lock_with(["a"], at_once()).unwrap();
+            let late = lock.acquire_with(options).await.unwrap_err();
             let steal = AcquireOptions { steal: Some(factor), ..AcquireOptions::default() };
-            for error in [lock.acquire().await.unwrap_err(), pool.acquire_with(steal).await.unwrap_err()] {
+            for error in [of_lock, late, pool.acquire_with(steal).await.unwrap_err()] {
                 assert_eq!(error.field(), Some("stolen_consistency_factor"), "{factor}");
             }
         }

@@ -3,9 +3,13 @@
 
 use tokio::runtime::Handle;
 
+#[cfg(feature = "limits")]
+use super::Limit;
 use super::builders::Connect;
 use super::leasehold::Target;
-use super::{Leasehold, OpenOptions, Quorum, TokioRuntime, Unit};
+use super::{Lease, Leasehold, Lock, Locked, OpenOptions, Pool, Quorum, TokioRuntime, Unit};
+#[cfg(feature = "tokens")]
+use super::{Selection, Tokens};
 use crate::error::Result;
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
@@ -17,6 +21,23 @@ pub type NativeStore = EitherStore<NativeTransport>;
 pub type NativeLeasehold = Leasehold<NativeStore, TokioRuntime>;
 /// A quorum of such a program.
 pub type NativeQuorum = Quorum<NativeStore, TokioRuntime>;
+/// A pool of such a program.
+pub type NativePool = Pool<NativeStore, TokioRuntime>;
+/// A lease of such a program.
+pub type NativeLease = Lease<NativeStore, TokioRuntime>;
+/// A lock of such a program.
+pub type NativeLock = Lock<NativeStore, TokioRuntime>;
+/// A lock that such a program holds.
+pub type NativeLocked = Locked<NativeStore, TokioRuntime>;
+/// The tokens of a wallet of such a program.
+#[cfg(feature = "tokens")]
+pub type NativeTokens = Tokens<NativeStore, TokioRuntime>;
+/// A selection of such a program.
+#[cfg(feature = "tokens")]
+pub type NativeSelection = Selection<NativeStore, TokioRuntime>;
+/// A limit of such a program.
+#[cfg(feature = "limits")]
+pub type NativeLimit = Limit<TokioRuntime>;
 
 /// The store at this URL: `memory:`, `memory:name`, `redis://…` or `rediss://…`. To be opened, perhaps after more words.
 pub fn connect(url: impl Into<String>) -> Connect<String> {

@@ -51,6 +51,19 @@ pub enum Keepalive {
 }
 
 impl Keepalive {
+    /// Whether the interval is one, as with [`PoolOptions::check`].
+    ///
+    /// # Errors
+    /// `invalid_argument` naming `keepalive`.
+    pub(super) fn check(self) -> Result<()> {
+        match self {
+            Keepalive::Every(interval) if cfg!(not(target_family = "wasm")) => {
+                check_keepalive(interval).map(drop).map_err(|error| error.within("keepalive"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The interval for a lease of this time to live; 0 for none.
     pub(super) fn interval(self, ttl: Micros) -> Micros {
         match self {
@@ -350,10 +363,15 @@ pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
     match value {
         Value::Bool(false) => Ok(Keepalive::Off),
         Value::Bool(true) => Ok(Keepalive::Third),
-        value => match rest(value, unit)? {
-            interval if interval >= MILLISECOND => Ok(Keepalive::Every(interval)),
-            _ => Err(Error::invalid("", "is out of range; true, false, or an interval of 1 ms or more")),
-        },
+        value => check_keepalive(rest(value, unit)?),
+    }
+}
+
+#[inline(always)]
+fn check_keepalive(interval: Micros) -> Result<Keepalive> {
+    match interval {
+        MILLISECOND..=MAX_REST => Ok(Keepalive::Every(interval)),
+        _ => Err(Error::invalid("", "is out of range; true, false, or an interval of 1 ms or more")),
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn within<R: Runtime, T>(
     work: impl Future<Output = Option<T>>,
 ) -> Option<T> {
     let Some(time) = time else { return work.await };
-    by(&runtime, runtime.now() + time, pin!(work)).await.flatten()
+    by(&runtime, runtime.now().saturating_add(time), pin!(work)).await.flatten()
 }
 
 #[cfg(feature = "tokio")]

@@ -308,8 +308,8 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let holder = options.spender.map_or_else(own, |spender| spender.0);
         let timeout = options.timeout.unwrap_or(wallet.options.timeout);
         check_rest("timeout", timeout)?;
-        if options.max_inputs == Some(0) {
-            return Err(Error::invalid("max_inputs", "must be 1 or more"));
+        if let Some(count) = options.max_inputs {
+            options::check_count(count as u64).map_err(|error| error.within("max_inputs"))?;
         }
         let strategy = options.strategy.unwrap_or_else(|| wallet.options.strategy.clone());
         let mut bounds = wallet.options.bounds;
@@ -399,7 +399,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let fetch = async {
             let _turn = self.purse.turn().await;
             if self.purse.pages() != before {
-                return Ok(());
+                return Ok::<(), Error>(());
             }
             let now = core.runtime.now();
             let after = self.purse.pool().next_page(now);

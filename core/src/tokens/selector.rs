@@ -334,7 +334,10 @@ impl Selector {
         let span = (strategy.least(), most.saturating_add(strategy.least()));
         let offered = pool.take(now, strategy.order(), missing, span, &self.lost, &mut self.draw);
         let amounts: Vec<Amount> = offered.iter().map(|&place| pool.amount(place)).collect();
+        // Should a strategy of the host's panic, who gives the selection up puts them back.
+        self.asked.clone_from(&offered);
         let chosen = strategy.choose(&amounts, missing, most, &mut self.draw);
+        self.asked.clear();
         let chosen = chosen.and_then(|chosen| self.checked(&amounts, missing, most, chosen));
         let Some(chosen) = chosen else {
             pool.put_back(now, &offered);

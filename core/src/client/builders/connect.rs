@@ -57,7 +57,8 @@ impl<Urls> Connect<Urls> {
 }
 
 impl Connect<String> {
-    /// Opens the store. Does not connect yet.
+    /// Opens the store. Does not connect yet. What it does beside its callers ends with the runtime: so long does the handle
+    /// serve.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; it does not repeat the URL, which may hold a password.

@@ -34,6 +34,18 @@ impl LockNames for &str {
     }
 }
 
+impl LockNames for &&str {
+    fn to_value(self) -> Value {
+        (*self).into()
+    }
+}
+
+impl LockNames for String {
+    fn to_value(self) -> Value {
+        Value::Text(self)
+    }
+}
+
 impl LockNames for &String {
     fn to_value(self) -> Value {
         self.as_str().into()
@@ -41,6 +53,18 @@ impl LockNames for &String {
 }
 
 impl<I: AsRef<str>, const N: usize> LockNames for [I; N] {
+    fn to_value(self) -> Value {
+        ids(self)
+    }
+}
+
+impl<I: AsRef<str>, const N: usize> LockNames for &[I; N] {
+    fn to_value(self) -> Value {
+        ids(self)
+    }
+}
+
+impl<I: AsRef<str>> LockNames for Vec<I> {
     fn to_value(self) -> Value {
         ids(self)
     }

@@ -100,7 +100,8 @@ impl<'a, S: Store, R: Runtime> PoolBuilder<'a, S, R> {
     }
 
     /// Reads an account's next nonce from the chain, pending transactions counted: called with a slot's id where the nonce is
-    /// not known or in doubt, so that every lease comes with one.
+    /// not known or in doubt, so that every lease comes with one. What it needs for that it has a copy of:
+    /// `move |address| { let node = node.clone(); async move { node.nonce(&address).await } }`.
     pub fn read_nonce<F, A, E>(self, read: F) -> Self
     where
         F: Fn(String) -> A + MaybeSend + MaybeSync + 'static,

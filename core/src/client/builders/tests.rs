@@ -83,8 +83,11 @@ async fn what_is_wrong_with_a_pool_or_an_acquisition_is_named() {
     assert_eq!(field(handle.pool("a b").slots(["a"]).await).as_deref(), Some("name"));
     assert_eq!(field(handle.pool("p").slots(["a"]).ttl(Duration::ZERO).await).as_deref(), Some("ttl"));
     assert_eq!(field(handle.pool("p").slots(["a"]).settle(Duration::MAX).await).as_deref(), Some("settle"));
-    let brief = handle.pool("p").slots(["a"]).ttl(SECOND).keepalive(HOUR);
-    assert_eq!(field(brief.await).as_deref(), Some("keepalive"));
+    // None at all would be none; every microsecond would be a busy loop.
+    for interval in [HOUR, Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+        let kept = handle.pool("p").slots(["a"]).ttl(SECOND).keepalive(interval);
+        assert_eq!(field(kept.await).as_deref(), Some("keepalive"), "{interval:?}");
+    }
 
     let pool = handle.pool("p").weighted_slots([("a", 1), ("b", 255)]).await.unwrap();
     assert_eq!(field(pool.acquire().slots(["a{"]).await).as_deref(), Some("slots[0]"));
@@ -138,6 +141,8 @@ async fn a_lock_is_what_is_said_of_it() {
         let (_first, second) = (shared.acquire().await.unwrap(), shared.acquire().await.unwrap());
         assert!(second.is_held());
     }
+    let factor = handle.lock("a").stolen_consistency_factor(f64::NAN).open();
+    assert_eq!(field(factor).as_deref(), Some("stolen_consistency_factor"));
     assert_eq!(field(several.lock("a").priority(1).open()).as_deref(), Some("priority"));
     assert_eq!(field(several.lock("a").steal().open()).as_deref(), Some("steal"));
 }
@@ -180,7 +185,12 @@ async fn tokens_are_selected_as_is_said() {
     assert_eq!(field(of().settle(Duration::MAX).open()).as_deref(), Some("settle"));
     assert_eq!(field(of().timeout(Duration::MAX).open()).as_deref(), Some("timeout"));
     assert_eq!(field(of().ttl(Duration::MAX).open()).as_deref(), Some("ttl"));
-    assert_eq!(field(of().page(0).open()).as_deref(), Some("page"));
+    for count in [0, 1_000_001] {
+        assert_eq!(field(of().page(count).open()).as_deref(), Some("page"));
+        assert_eq!(field(of().max_inputs(count).open()).as_deref(), Some("max_inputs"));
+        assert_eq!(field(of().max_attempts(count).open()).as_deref(), Some("max_attempts"));
+        assert_eq!(field(of().max_rounds(count as u32).open()).as_deref(), Some("max_rounds"));
+    }
 }
 
 #[tokio::test]
@@ -188,7 +198,7 @@ async fn a_limit_is_what_is_said_of_it() {
     let handle = opened("limit");
     let rate = handle.limit("rate", 2u64).period(HOUR).open().unwrap();
     let jobs = handle.limit("jobs", 1u64).kind(LimitKind::InFlight).open().unwrap();
-    let both = handle.group([Some(&rate), Some(&jobs)]).unwrap();
+    let both = handle.group([&rate, &jobs]).unwrap();
     let held = both.reserve(1u64, HOUR).await.unwrap().unwrap();
     assert_eq!(both.reserve(1u64, HOUR).await.unwrap().unwrap_err().limit.unwrap().as_str(), "jobs");
     let late = both.wait_to_reserve(1u64, HOUR).timeout(Duration::ZERO).await;
@@ -212,4 +222,93 @@ async fn a_limit_is_what_is_said_of_it() {
         of().period(HOUR).outage(Outage::Open).scope("s").kind(LimitKind::Gcra).burst(1).open().unwrap();
     assert!(open.take(1u64).await.unwrap().allowed);
     assert!(!open.take(1u64).await.unwrap().allowed);
+}
+
+#[tokio::test]
+async fn names_come_as_programs_have_them() {
+    let handle = opened("names");
+    let (text, list) = ("a".to_owned(), vec!["a".to_owned(), "b".to_owned()]);
+    let names = |opened: Result<crate::client::native::NativeLock, Error>| opened.is_ok();
+    assert!(names(handle.lock(&text).open()) && names(handle.lock(text).open()));
+    assert!(names(handle.lock(&list).open()) && names(handle.lock(&list[..]).open()));
+    assert!(list.iter().map(String::as_str).all(|name| names(handle.lock(name).open())));
+    assert!(["a", "b"].iter().all(|name| names(handle.lock(name).open())));
+    assert!(names(handle.lock(list).open()) && names(handle.lock(format!("account:{}", 13)).open()));
+    // A failure of the lock is an error like any other to who asks for no more.
+    let body =
+        async || -> Result<u8, Error> { handle.lock(["a", "a"]).run(async |_| Ok::<u8, Error>(7)).await? };
+    assert_eq!(field(body().await).as_deref(), Some("names[1]"));
+}
+
+#[tokio::test]
+async fn nothing_is_opened_of_a_handle_that_was_closed() {
+    let handle = opened("shut");
+    // One that has its pool of locks already.
+    handle.lock("a").open().unwrap();
+    handle.limit("l", 1u8).period(HOUR).open().unwrap();
+    handle.close();
+    for (what, outcome) in [
+        ("a lock", handle.lock("a").open().map(drop)),
+        ("a limit", handle.limit("l", 1u8).period(HOUR).open().map(drop)),
+        ("a pool", handle.pool("p").slots(["a"]).await.map(drop)),
+        ("tokens", handle.tokens("w", TokensInMemory::default()).open().map(drop)),
+    ] {
+        assert_eq!(outcome.map_err(|error| error.code()), Err(Code::Cancelled), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_a_word_may_say_any_time() {
+    let handle = opened("word");
+    let pool = handle.pool("p").slots(["a"]).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let (lost, claimed) = (lease.lost_within(Some(Micros::MAX)), lease.claimed_within(Some(Micros::MAX)));
+    lease.release().await.unwrap();
+    assert!(lost.await.is_none() && claimed.await.is_none());
+}
+
+// A chain that names a lower nonce than was used was taken for a pool that is too small.
+#[tokio::test]
+async fn who_waited_for_a_chain_that_lags_is_told_so() {
+    let handle = opened("lags");
+    let pool = handle.pool("p").slots(["a"]).read_nonce(async |_| Ok::<_, Error>(7)).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    lease.used(None).unwrap();
+    lease.release().await.unwrap();
+    drop(pool.acquire().await.unwrap());
+    let error = pool.acquire().timeout(Duration::from_millis(50)).await.unwrap_err();
+    assert_eq!(error.code(), Code::TimedOut);
+    assert!(error.message().contains("above the chain's"), "{error}");
+}
+
+#[derive(Debug)]
+struct Broken;
+
+impl crate::tokens::Strategy for Broken {
+    fn choose(
+        &self,
+        _: &[crate::amount::Amount],
+        _: crate::amount::Amount,
+        _: usize,
+        _: &mut crate::tokens::Draw,
+    ) -> Option<Vec<usize>> {
+        std::panic::panic_any("a defect of the host's")
+    }
+}
+
+// What it was offered was nobody's afterwards, as long as the handle lived.
+#[tokio::test]
+async fn a_strategy_that_panics_costs_no_token() {
+    let handle = opened("panics");
+    let source = TokensInMemory::default();
+    ["a", "b"].iter().for_each(|id| source.add("w", "", Token::new(*id, 1u64)));
+    let tokens = handle.tokens("w", source).open().unwrap();
+    let failed = tokio::spawn({
+        let tokens = tokens.clone();
+        async move { tokens.select(2u64).strategy(Broken).await.map(drop) }
+    });
+    assert!(failed.await.unwrap_err().is_panic());
+    let shared = crate::tokens::named("fewest_inputs").unwrap();
+    let selection = tokens.select(2u64).strategy(shared).timeout(Duration::ZERO).await.unwrap();
+    assert_eq!(format!("{} {:?}", selection.sum(), selection.change()), "2 0");
 }

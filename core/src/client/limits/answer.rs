@@ -75,3 +75,10 @@ impl LimitAnswer {
         Error::new(Code::Limited, message).after(self.retry_after)
     }
 }
+
+/// The error of a refusal.
+impl From<LimitAnswer> for Error {
+    fn from(answer: LimitAnswer) -> Self {
+        answer.error()
+    }
+}

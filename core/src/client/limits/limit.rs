@@ -41,15 +41,15 @@ impl<R: Runtime> Limit<R> {
         Limit { scope: Some(scope), parts: [Part { term: Term::new(name, rule), outage, cost: None }].into() }
     }
 
-    /// The limits as one. What is `None` is left out, and one of none allows everything; groups can be members of
+    /// The limits as one: references to them, or options of such. What is `None` is left out, and one of none allows everything; groups can be members of
     /// groups, and a limit that is there twice is charged once.
     ///
     /// # Errors
     /// `invalid_argument` if they are of different handles or scopes, if they are more than 64, or if one name stands for
     /// different limits.
-    pub fn group<'a>(members: impl IntoIterator<Item = Option<&'a Limit<R>>>) -> Result<Self> {
+    pub fn group<'a>(members: impl IntoIterator<Item = impl Into<Option<&'a Limit<R>>>>) -> Result<Self> {
         let (mut scope, mut parts): (Option<Arc<Scope<R>>>, Vec<Part>) = (None, Vec::new());
-        for member in members.into_iter().flatten() {
+        for member in members.into_iter().filter_map(Into::into) {
             if let (Some(one), Some(other)) = (&scope, &member.scope)
                 && !Arc::ptr_eq(one, other)
             {

@@ -82,7 +82,7 @@ async fn groups_nest_and_leave_out_what_is_not_there() {
     let both = handle.group([Some(&gas), Some(&key.at_cost(1u64))]).unwrap();
     assert!(both.increment(21_000u64).await.unwrap());
     assert_eq!((gas.used().await.unwrap(), key.used().await.unwrap()), (21_000u64.into(), 4u64.into()));
-    let none = handle.group([None]).unwrap();
+    let none = handle.group([None::<&Limit<_>>]).unwrap();
     let answer = none.take(7u64).await.unwrap();
     assert_eq!((answer.allowed, answer.limit), (true, None));
     let elsewhere = handle.limit_with(

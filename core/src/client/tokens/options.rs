@@ -101,12 +101,15 @@ impl TokensOptions {
             check_ttl(time).map_err(|error| error.within(field))?;
         }
         check_rest("timeout", self.timeout)?;
-        let zero =
-            [("max_inputs", self.bounds.inputs), ("max_attempts", self.bounds.attempts), ("page", self.page)];
-        match zero.into_iter().find(|(_, count)| *count == 0) {
-            Some((name, _)) => Err(Error::invalid(name, "must be 1 or more")),
-            None => Ok(()),
+        for (field, count) in [
+            ("max_inputs", self.bounds.inputs as u64),
+            ("max_attempts", self.bounds.attempts as u64),
+            ("max_rounds", u64::from(self.bounds.rounds)),
+            ("page", self.page as u64),
+        ] {
+            check_count(count).map_err(|error| error.within(field))?;
         }
+        Ok(())
     }
 }
 
@@ -156,8 +159,13 @@ fn text(value: &Value) -> Result<Arc<str>> {
 }
 
 fn count(value: &Value) -> Result<usize> {
-    match value.as_u64()? {
-        count @ 1..=1_000_000 => Ok(count as usize),
+    check_count(value.as_u64()?)
+}
+
+/// A count, if it is in its range.
+pub(in crate::client) fn check_count(count: u64) -> Result<usize> {
+    match count {
+        1..=1_000_000 => Ok(count as usize),
         _ => Err(Error::invalid("", "is out of range; 1 to 1,000,000 are allowed")),
     }
 }

@@ -50,6 +50,25 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     fn choose(&self, offered: &[Amount], target: Amount, most: usize, draw: &mut Draw) -> Option<Vec<usize>>;
 }
 
+/// One that is shared, such as [`named`] gives.
+impl<T: Strategy + ?Sized> Strategy for Arc<T> {
+    fn order(&self) -> Order {
+        (**self).order()
+    }
+
+    fn least(&self) -> usize {
+        (**self).least()
+    }
+
+    fn is_strict(&self) -> bool {
+        (**self).is_strict()
+    }
+
+    fn choose(&self, offered: &[Amount], target: Amount, most: usize, draw: &mut Draw) -> Option<Vec<usize>> {
+        (**self).choose(offered, target, most, draw)
+    }
+}
+
 /// The names of all strategies, the same in every language.
 pub const STRATEGIES: [&str; 9] = [
     "first_fit_random",
