@@ -32,6 +32,8 @@ pub struct LineModel {
     offers: BTreeMap<String, Offer>,
     /// The highest fence of the pool.
     top: u64,
+    /// That of the pool that was here before, until somebody who has seen it tells the store.
+    lost: u64,
     roster: Roster,
     replica: Roster,
     readiness: Readiness,
@@ -74,6 +76,7 @@ type Turn = (i64, i64);
 impl LineModel {
     /// The store forgot everything.
     pub fn wipe(&mut self) {
+        self.lost = self.lost.max(self.top);
         self.clear();
         self.roster.clear();
         self.replica.clear();
@@ -124,7 +127,9 @@ impl LineModel {
 
     /// The store begins to perform.
     pub fn begin(&mut self, done: &Performance) {
-        if done.jumped || done.seen > self.top {
+        let told = (1..=self.lost).contains(&done.seen);
+        if told || done.jumped || done.seen > self.top {
+            self.lost = 0;
             self.clear();
         }
         self.top = done.top;
