@@ -6,10 +6,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore};
-use leasehold::client::{TokensInMemory, TokioRuntime};
+use leasehold::client::TokensInMemory;
 use leasehold::error::Result as CoreResult;
-use leasehold::{Code, Error};
+use leasehold::{Code, Error, NativeLeasehold, NativeQuorum};
+pub use leasehold::{
+    NativeLease, NativeLimit, NativeLock, NativeLocked, NativePool, NativeReservation, NativeSelection,
+    NativeTokens,
+};
 use napi::Result;
 use napi::bindgen_prelude::{FromNapiValue, ToNapiValue, sys};
 use napi_derive::napi;
@@ -17,15 +20,6 @@ use napi_derive::napi;
 use crate::answer::misused;
 use crate::hit;
 use crate::kept::Kept;
-
-pub type NativePool = leasehold::Pool<NativeStore, TokioRuntime>;
-pub type NativeLease = leasehold::Lease<NativeStore, TokioRuntime>;
-pub type NativeLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
-pub type NativeLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
-pub type NativeTokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
-pub type NativeSelection = leasehold::client::Selection<NativeStore, TokioRuntime>;
-pub type NativeLimit = leasehold::client::Limit<TokioRuntime>;
-pub type NativeReservation = leasehold::client::Reservation<TokioRuntime>;
 
 /// Things by number, from 1 on.
 #[derive(Default)]

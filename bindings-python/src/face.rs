@@ -1,10 +1,14 @@
 //! The two ways to wait, and the types of the core that this package uses.
 
-use leasehold::client::native::NativeStore;
-use leasehold::client::{TokioRuntime, Unit, read_wait};
+use leasehold::client::{Unit, read_wait};
 use leasehold::error::Result as CoreResult;
 use leasehold::value::Value;
 use leasehold::{Error, Micros};
+pub use leasehold::{
+    NativeLease as CoreLease, NativeLimit as CoreLimit, NativeLock as CoreLock, NativeLocked as CoreLocked,
+    NativePool as CorePool, NativeReservation as CoreReservation, NativeSelection as CoreSelection,
+    NativeTokens as CoreTokens,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -14,25 +18,6 @@ use crate::callback::with_cause;
 use crate::errors::{Failure, Told};
 use crate::process::Homebound;
 use crate::value::{Arg, Plain};
-
-/// A pool of the core.
-pub type CorePool = leasehold::Pool<NativeStore, TokioRuntime>;
-/// A lock of the core.
-pub type CoreLock = leasehold::client::Lock<NativeStore, TokioRuntime>;
-/// A lock that is held.
-pub type CoreLocked = leasehold::client::Locked<NativeStore, TokioRuntime>;
-/// A lease of the core.
-pub type CoreLease = leasehold::Lease<NativeStore, TokioRuntime>;
-
-/// The tokens of a wallet.
-pub type CoreTokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
-/// Tokens that are held.
-pub type CoreSelection = leasehold::client::Selection<NativeStore, TokioRuntime>;
-
-/// A limit of the core.
-pub type CoreLimit = leasehold::client::Limit<TokioRuntime>;
-/// What was taken of limits for the time being.
-pub type CoreReservation = leasehold::client::Reservation<TokioRuntime>;
 
 /// How calls of an object that take time are waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]

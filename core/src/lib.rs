@@ -28,12 +28,12 @@ pub mod value;
 pub use client::{Lease, Leasehold, Pool};
 pub use error::{Code, Error};
 
-#[cfg(all(feature = "redis", feature = "limits"))]
-pub use client::native::NativeLimit;
 #[cfg(feature = "redis")]
 pub use client::native::{
     NativeLease, NativeLeasehold, NativeLock, NativeLocked, NativePool, NativeQuorum, connect, quorum,
 };
+#[cfg(all(feature = "redis", feature = "limits"))]
+pub use client::native::{NativeLimit, NativeReservation};
 #[cfg(all(feature = "redis", feature = "tokens"))]
 pub use client::native::{NativeSelection, NativeTokens};
 

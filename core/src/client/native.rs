@@ -3,11 +3,11 @@
 
 use tokio::runtime::Handle;
 
-#[cfg(feature = "limits")]
-use super::Limit;
 use super::builders::Connect;
 use super::leasehold::Target;
 use super::{Lease, Leasehold, Lock, Locked, OpenOptions, Pool, Quorum, TokioRuntime, Unit};
+#[cfg(feature = "limits")]
+use super::{Limit, Reservation};
 #[cfg(feature = "tokens")]
 use super::{Selection, Tokens};
 use crate::error::Result;
@@ -38,6 +38,9 @@ pub type NativeSelection = Selection<NativeStore, TokioRuntime>;
 /// A limit of such a program.
 #[cfg(feature = "limits")]
 pub type NativeLimit = Limit<TokioRuntime>;
+/// What such a program takes of limits for the time being.
+#[cfg(feature = "limits")]
+pub type NativeReservation = Reservation<TokioRuntime>;
 
 /// The store at this URL: `memory:`, `memory:name`, `redis://…` or `rediss://…`. To be opened, perhaps after more words.
 pub fn connect(url: impl Into<String>) -> Connect<String> {

@@ -2,23 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore, open, open_quorum};
-use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, TokioRuntime, Unit};
+use leasehold::client::native::{NativeQuorum, open, open_quorum};
+use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, Unit};
 use leasehold::id::SlotId;
 use leasehold::slots::SlotSpec;
 use leasehold::value::Value;
 use leasehold::{MILLISECOND, Micros, SECOND};
 use leasehold_servers::{RedisOptions, RedisServer};
 
-/// The client's handle of a store.
-pub type Handle = NativeLeasehold;
-/// A pool of it.
-pub type Pool = leasehold::Pool<NativeStore, TokioRuntime>;
-/// A lease of it.
-pub type Lease = leasehold::Lease<NativeStore, TokioRuntime>;
-
-/// The tokens of a wallet.
-pub type Tokens = leasehold::client::Tokens<NativeStore, TokioRuntime>;
+/// The client's handle of a store, and what it gives.
+pub use leasehold::{
+    NativeLease as Lease, NativeLeasehold as Handle, NativePool as Pool, NativeTokens as Tokens,
+};
 
 /// The response timeout of handles, in milliseconds.
 const RESPONSE: f64 = 1_000.0;

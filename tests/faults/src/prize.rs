@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use leasehold::client::native::NativeStore;
-use leasehold::client::{AcquireOptions, LockOptions, Locked, PoolOptions, TokioRuntime};
+use leasehold::client::{AcquireOptions, LockOptions, PoolOptions};
 use leasehold::error::Result;
-use leasehold::{Micros, SECOND};
+use leasehold::{Micros, NativeLock, NativeLocked, SECOND};
 
 use crate::{Handle, Lease, Pool, options, quorum_with};
-
-type Lock = leasehold::client::Lock<NativeStore, TokioRuntime>;
 
 /// The only slot of a pool, or a name.
 #[derive(Clone)]
@@ -17,7 +14,7 @@ pub enum Prize {
     /// Of the pool `relayers`.
     Slot(Pool),
     /// A lock.
-    Name(Arc<Lock>),
+    Name(Arc<NativeLock>),
 }
 
 /// A prize that is held. Dropped, it is given back.
@@ -25,7 +22,7 @@ pub enum Won {
     /// The slot.
     Slot(Lease),
     /// The lock.
-    Name(Locked<NativeStore, TokioRuntime>),
+    Name(NativeLocked),
 }
 
 /// How long callers wait for a prize.

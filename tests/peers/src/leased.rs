@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::client::native::{NativeStore, open};
-use leasehold::client::{PoolOptions, TokioRuntime, Unit};
+use leasehold::client::native::open;
+use leasehold::client::{PoolOptions, Unit};
 use leasehold::slots::SlotSpec;
 use leasehold::value::Value;
-use leasehold::{Lease, SECOND};
+use leasehold::{NativeLease, SECOND};
 use tokio::runtime::Handle;
 
 use crate::Anyhow;
@@ -16,7 +16,7 @@ use crate::tally::rate;
 pub const TTL: u64 = 5 * SECOND;
 
 /// A pool of a store that a URL names.
-pub type Pool = leasehold::Pool<NativeStore, TokioRuntime>;
+pub use leasehold::NativePool as Pool;
 
 /// The accounts of a pool of `count`.
 pub fn accounts(count: usize) -> Vec<String> {
@@ -59,12 +59,12 @@ pub async fn pairs(handles: &[Pool], time: Duration) -> Anyhow<f64> {
 }
 
 /// As after a transaction that was sent: its nonce was used.
-async fn give_back(lease: Lease<NativeStore, TokioRuntime>) -> Anyhow<()> {
+async fn give_back(lease: NativeLease) -> Anyhow<()> {
     use_nonce(&lease)?;
     Ok(lease.release().await?)
 }
 
 /// Uses the lease's nonce, or the first one.
-pub fn use_nonce(lease: &Lease<NativeStore, TokioRuntime>) -> Anyhow<()> {
+pub fn use_nonce(lease: &NativeLease) -> Anyhow<()> {
     Ok(lease.used(if lease.nonce().is_some() { None } else { Some(1) })?)
 }

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use governor::{Quota, RateLimiter};
-use leasehold::SECOND;
 use leasehold::client::native::connect;
-use leasehold::client::{Limit, LimitKind, LimitOptions, TokioRuntime};
+use leasehold::client::{LimitKind, LimitOptions};
+use leasehold::{NativeLimit, SECOND};
 use leasehold_servers::{RedisOptions, RedisServer};
 
 use crate::series::{Pace, Series};
@@ -66,7 +66,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
 }
 
 /// A limit of a handle of its own, or so many charged as one.
-fn limit(url: &str, name: &str, count: usize) -> Anyhow<Limit<TokioRuntime>> {
+fn limit(url: &str, name: &str, count: usize) -> Anyhow<NativeLimit> {
     let handle = connect(url).namespace("peers").open()?;
     let limit = |at| handle.limit_with(&format!("{name}-{at}"), &options());
     let limits = (0..count).map(limit).collect::<Result<Vec<_>, _>>()?;
@@ -77,7 +77,7 @@ fn options() -> LimitOptions {
     LimitOptions::new(u64::from(MAX), SECOND).kind(LimitKind::Refill)
 }
 
-async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
+async fn checks(limits: &[NativeLimit], time: Duration) -> Anyhow<f64> {
     let began = Instant::now();
     let callers: Vec<_> = limits
         .iter()
@@ -97,7 +97,7 @@ async fn checks(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
 }
 
 /// Checks a second of one caller, of one limit after the other.
-async fn in_turn(limits: &[Limit<TokioRuntime>], time: Duration) -> Anyhow<f64> {
+async fn in_turn(limits: &[NativeLimit], time: Duration) -> Anyhow<f64> {
     let (began, mut count) = (Instant::now(), 0u64);
     while began.elapsed() < time {
         for limit in limits {

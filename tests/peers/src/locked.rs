@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use leasehold::SECOND;
-use leasehold::client::native::{NativeLeasehold, NativeQuorum, NativeStore, open, open_quorum};
-use leasehold::client::{LockOptions, Locked, TokioRuntime, Unit};
+use leasehold::client::native::{NativeLeasehold, NativeQuorum, open, open_quorum};
+use leasehold::client::{LockOptions, Unit};
 use leasehold::value::Value;
 use tokio::runtime::Handle;
 
@@ -14,9 +14,9 @@ use crate::Anyhow;
 pub const TTL: u64 = 5;
 
 /// A lock of a store that a URL names.
-pub type Lock = leasehold::client::Lock<NativeStore, TokioRuntime>;
+pub use leasehold::NativeLock as Lock;
 /// A lock that is held.
-pub type Held = Locked<NativeStore, TokioRuntime>;
+pub use leasehold::NativeLocked as Held;
 
 /// Opens a store, and waits until it grants locks.
 pub async fn store(url: &str) -> Anyhow<NativeLeasehold> {

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 
 use super::carrier::Carrier;
 use super::{Limit, LimitKind, LimitOptions, Said, WaitOptions};
-use crate::client::native::{NativeLeasehold, connect};
+use crate::client::native::{NativeLeasehold, NativeLimit, connect};
 use crate::client::{TokioRuntime, Unit};
 use crate::error::Code;
 use crate::id::{Name, PoolName};
@@ -24,7 +24,7 @@ fn handle(name: &str) -> NativeLeasehold {
     connect(format!("memory:limits-{name}")).namespace("test").open().unwrap()
 }
 
-fn limit(handle: &NativeLeasehold, name: &str, max: u64, period: Micros) -> Limit<TokioRuntime> {
+fn limit(handle: &NativeLeasehold, name: &str, max: u64, period: Micros) -> NativeLimit {
     handle.limit_with(name, &LimitOptions::new(max, period)).unwrap()
 }
 

@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::SECOND;
-use crate::client::native::{NativeLeasehold, connect};
+use crate::client::native::{NativeLeasehold, NativeTokens, connect};
 use crate::tokens::{FewestInputs, Page, Spender, Token};
-
-type NativeTokens = Tokens<crate::client::native::NativeStore, crate::client::TokioRuntime>;
 
 fn opened(store: &str) -> NativeLeasehold {
     connect(format!("memory:tokens-{store}")).namespace("test").open().unwrap()

@@ -6,11 +6,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use leasehold::MILLISECOND;
-use leasehold::client::{Limit, LimitKind, LimitOptions, Runtime, TokioRuntime};
+use leasehold::client::{LimitKind, LimitOptions, Runtime, TokioRuntime};
+use leasehold::{MILLISECOND, NativeLimit};
 use leasehold_faults::handle_with;
 
-async fn take(limit: Limit<TokioRuntime>, until: u64) {
+async fn take(limit: NativeLimit, until: u64) {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     while runtime.now() < until {
         let sent = runtime.now();

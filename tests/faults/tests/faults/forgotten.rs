@@ -2,17 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::client::{Limit, LimitKind, LimitOptions, TokioRuntime};
+use leasehold::client::{LimitKind, LimitOptions};
 use leasehold::limits::Amount;
-use leasehold::{Micros, SECOND};
+use leasehold::{Micros, NativeLimit as Money, SECOND};
 use leasehold_faults::{Handle, Place, eventually, handle_with};
 
 use super::failover::Pair;
 
 const HOUR: Micros = 3_600 * SECOND;
 const MAX: u64 = 100;
-
-type Money = Limit<TokioRuntime>;
 
 fn opened(url: &str) -> Handle {
     handle_with(url, "faults", 2_000.0).expect("a good address")

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use leasehold::client::{Limit, LimitKind, LimitOptions, Outage, Said, TokioRuntime, WaitOptions};
+use leasehold::client::{LimitKind, LimitOptions, Outage, Said, WaitOptions};
 use leasehold::limits::Amount;
-use leasehold::{Code, MILLISECOND, Micros, SECOND};
+use leasehold::{Code, MILLISECOND, Micros, NativeLimit, SECOND};
 use leasehold_faults::{Handle, Place, calls, eventually, handle_with, soon};
 use leasehold_servers::{Proxy, Resp};
 
@@ -22,11 +22,11 @@ fn brisk(url: &str) -> Handle {
     handle_with(url, "faults", 1_000.0).expect("a good address")
 }
 
-fn limit(handle: &Handle, name: &str, max: u64, period: Micros) -> Limit<TokioRuntime> {
+fn limit(handle: &Handle, name: &str, max: u64, period: Micros) -> NativeLimit {
     handle.limit_with(name, &LimitOptions::new(max, period)).expect("a good limit")
 }
 
-async fn used(limit: &Limit<TokioRuntime>) -> Amount {
+async fn used(limit: &NativeLimit) -> Amount {
     limit.used().await.expect("the store answers")
 }
 
