@@ -335,9 +335,9 @@ impl Selector {
         let offered = pool.take(now, strategy.order(), missing, span, &self.lost, &mut self.draw);
         let amounts: Vec<Amount> = offered.iter().map(|&place| pool.amount(place)).collect();
         // Should a strategy of the host's panic, who gives the selection up puts them back.
-        self.asked.clone_from(&offered);
+        self.asked = offered;
         let chosen = strategy.choose(&amounts, missing, most, &mut self.draw);
-        self.asked.clear();
+        let offered = std::mem::take(&mut self.asked);
         let chosen = chosen.and_then(|chosen| self.checked(&amounts, missing, most, chosen));
         let Some(chosen) = chosen else {
             pool.put_back(now, &offered);
