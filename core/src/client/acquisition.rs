@@ -80,9 +80,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
-        if cfg!(not(target_family = "wasm")) {
-            options.check()?;
-        }
+        options.check()?;
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         if options.steal.is_some() && options.slots.is_some() && !self.makes_names {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{ids, micros};
-use crate::client::options::slot_ids;
+use super::micros;
+use crate::client::options::{id_list, slot_ids};
 use crate::client::{AcquireOptions, BoxedFuture, Keepalive, Lease, Pool, Runtime};
 use crate::error::Result;
 use crate::slots::Strategy;
@@ -44,7 +44,7 @@ impl<'a, S: Store, R: Runtime, const MANY: bool> Acquire<'a, S, R, MANY> {
 
     /// Only these slots will do.
     pub fn slots<I: AsRef<str>>(mut self, slots: impl IntoIterator<Item = I>) -> Self {
-        self.slots = Some(ids(slots));
+        self.slots = Some(id_list(slots));
         self
     }
 

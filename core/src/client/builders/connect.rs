@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::micros;
-use crate::Micros;
 use crate::client::native::{self, NativeLeasehold, NativeQuorum};
 use crate::client::{OpenOptions, Target};
 use crate::error::Result;
@@ -17,13 +16,12 @@ use crate::value::Value;
 pub struct Connect<Urls> {
     urls: Urls,
     namespace: Option<String>,
-    response_timeout: Option<Micros>,
-    lock_ttl: Option<Micros>,
+    options: OpenOptions,
 }
 
 impl<Urls> Connect<Urls> {
     pub(in crate::client) fn new(urls: Urls) -> Self {
-        Connect { urls, namespace: None, response_timeout: None, lock_ttl: None }
+        Connect { urls, namespace: None, options: OpenOptions::default() }
     }
 
     /// Keeps apart what must not meet: put the chain's id into it (`eth:1`).
@@ -34,23 +32,21 @@ impl<Urls> Connect<Urls> {
 
     /// How long one reply of the store may take.
     pub fn response_timeout(mut self, time: Duration) -> Self {
-        self.response_timeout = Some(micros(time));
+        self.options.response_timeout = micros(time);
         self
     }
 
     /// The longest time to live of locks, and their default.
     pub fn lock_ttl(mut self, time: Duration) -> Self {
-        self.lock_ttl = Some(micros(time));
+        self.options.lock_ttl = micros(time);
         self
     }
 
     fn options(&self) -> Result<OpenOptions> {
-        let mut options = OpenOptions::default();
+        let mut options = self.options.clone();
         if let Some(name) = &self.namespace {
             options.namespace = Name::new(name).map_err(|error| error.within("namespace"))?;
         }
-        options.response_timeout = self.response_timeout.unwrap_or(options.response_timeout);
-        options.lock_ttl = self.lock_ttl.unwrap_or(options.lock_ttl);
         options.check()?;
         Ok(options)
     }

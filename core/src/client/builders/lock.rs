@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{ids, micros};
+use super::micros;
+use crate::client::options::id_list;
 use crate::client::{Keepalive, Lock, LockOptions, Locked, MaybeSync, RunError, Runtime};
 use crate::error::Result;
 use crate::store::Store;
@@ -54,31 +55,31 @@ impl LockNames for &String {
 
 impl<I: AsRef<str>, const N: usize> LockNames for [I; N] {
     fn to_value(self) -> Value {
-        ids(self)
+        id_list(self)
     }
 }
 
 impl<I: AsRef<str>, const N: usize> LockNames for &[I; N] {
     fn to_value(self) -> Value {
-        ids(self)
+        id_list(self)
     }
 }
 
 impl<I: AsRef<str>> LockNames for Vec<I> {
     fn to_value(self) -> Value {
-        ids(self)
+        id_list(self)
     }
 }
 
 impl<I: AsRef<str>> LockNames for &[I] {
     fn to_value(self) -> Value {
-        ids(self)
+        id_list(self)
     }
 }
 
 impl<I: AsRef<str>> LockNames for &Vec<I> {
     fn to_value(self) -> Value {
-        ids(self)
+        id_list(self)
     }
 }
 

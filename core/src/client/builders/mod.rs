@@ -33,7 +33,6 @@ pub use wait::Wait;
 
 use super::Keepalive;
 use crate::Micros;
-use crate::value::Value;
 
 impl From<bool> for Keepalive {
     fn from(wanted: bool) -> Self {
@@ -50,11 +49,6 @@ impl From<Duration> for Keepalive {
 /// A duration in microseconds, of which the last is never lost: next to nothing is not nothing.
 pub(super) fn micros(time: Duration) -> Micros {
     Micros::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(Micros::MAX)
-}
-
-/// Ids as a language would give them.
-fn ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Value {
-    Value::List(ids.into_iter().map(|id| id.as_ref().into()).collect())
 }
 
 #[cfg(test)]

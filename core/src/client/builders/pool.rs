@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ids, micros};
-use crate::client::options::slot_specs;
+use super::micros;
+use crate::client::options::{id_list, slot_specs};
 use crate::client::{
     BoxedFuture, Keepalive, Leasehold, MaybeSend, MaybeSync, NonceSource, Pool, PoolOptions, ReadNonce,
     Runtime,
@@ -33,7 +33,7 @@ impl<'a, S: Store, R: Runtime> PoolBuilder<'a, S, R> {
 
     /// The slots of this process; without them it takes whatever the pool has.
     pub fn slots<I: AsRef<str>>(mut self, slots: impl IntoIterator<Item = I>) -> Self {
-        self.slots = Some(ids(slots));
+        self.slots = Some(id_list(slots));
         self
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::micros;
-use crate::client::{Keepalive, Leasehold, Runtime, TokenSource, Tokens, TokensOptions};
+use crate::client::{Keepalive, Leasehold, Runtime, SharedSource, TokenSource, Tokens, TokensOptions};
 use crate::error::Result;
 use crate::store::Store;
 use crate::tokens::Strategy;
@@ -14,7 +14,7 @@ use crate::tokens::Strategy;
 pub struct TokensBuilder<'a, S: Store, R: Runtime> {
     handle: &'a Leasehold<S, R>,
     wallet: String,
-    source: crate::client::SharedSource,
+    source: SharedSource,
     options: TokensOptions,
 }
 

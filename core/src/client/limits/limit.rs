@@ -41,8 +41,8 @@ impl<R: Runtime> Limit<R> {
         Limit { scope: Some(scope), parts: [Part { term: Term::new(name, rule), outage, cost: None }].into() }
     }
 
-    /// The limits as one: references to them, or options of such. What is `None` is left out, and one of none allows everything; groups can be members of
-    /// groups, and a limit that is there twice is charged once.
+    /// The limits as one: references to them, or options of such. What is `None` is left out, and one of none allows
+    /// everything; groups can be members of groups, and a limit that is there twice is charged once.
     ///
     /// # Errors
     /// `invalid_argument` if they are of different handles or scopes, if they are more than 64, or if one name stands for
