@@ -139,8 +139,11 @@ export class Tokens {
     guarded(() => glue.tokensHear(this.#owned.number, changeToCore(change), currency));
   }
 
-  /** Who has which of these tokens locked, since when and until when: at most 1,000 of whatever currency. */
-  async locks(ids: readonly string[]): Promise<LockedToken[]> {
+  /**
+   * Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency. Without ids of all that
+   * are locked, in the order of their ids; that costs the store time in proportion to their number.
+   */
+  async locks(ids?: readonly string[]): Promise<LockedToken[]> {
     return fromCore(await settled((call) => glue.tokensLocks(this.#owned.number, ids, call))) as LockedToken[];
   }
 

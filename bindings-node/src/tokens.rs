@@ -1,7 +1,7 @@
 //! Tokens of a wallet: selecting, what the source tells, and who has what.
 
 use leasehold::amount::Amount;
-use leasehold::client::{Change, SelectOptions, read_ids};
+use leasehold::client::{Change, SelectOptions};
 use leasehold::value::Value;
 use napi::{Env, Result};
 use napi_derive::napi;
@@ -46,15 +46,11 @@ pub fn tokens_hear(tokens: Numbered<NativeTokens>, change: Arg, currency: Arg) -
     Answer(hear())
 }
 
-/// Who has which of these tokens.
+/// Who has which of these tokens, or of all.
 #[napi(catch_unwind)]
 pub async fn tokens_locks(tokens: Numbered<NativeTokens>, ids: Arg) -> Answer<Out> {
     hit("tokens_locks");
-    let locks = async {
-        let ids = read_ids(&ids.named("ids")?).map_err(|error| error.within("ids"))?;
-        let locks = tokens.get()?.locks(&ids).await?;
-        Ok(Out(Value::List(locks.iter().map(|lock| lock.to_value(UNIT)).collect())))
-    };
+    let locks = async { tokens.get()?.locks_as_value(&ids.named("ids")?, UNIT).await.map(Out) };
     Answer(locks.await)
 }
 

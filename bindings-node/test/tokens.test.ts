@@ -119,8 +119,10 @@ for (const place of ["memory", "Redis"]) {
         // One machine, one clock.
         assert.ok(Math.abs(since - began) < 120_000 && left > 0 && left <= brief.ttl && fence > 0n);
       }
+      const all = await there.locks();
+      assert.deepEqual(all.map(({ id }) => id).sort(), [...odd].sort(), "none is named, and all are listed");
       await selection.release();
-      assert.deepEqual(await here.locks(odd), []);
+      assert.deepEqual([await here.locks(odd), await here.locks()], [[], []]);
     });
 
     test("wallets and currencies are kept apart whatever their names", async () => {
@@ -533,7 +535,7 @@ describe("what is wrong with tokens is named", async () => {
     ["a change without an id", "change.added.id", () => asked["hear"]!({ added: { amount: 1 } })],
     ["a change of an amount", "change.added.amount", () => asked["hear"]!({ added: { id: "a", amount: 2n ** 256n } })],
     ["another change", "change.gone", () => asked["hear"]!({ gone: "a" })],
-    ["no ids", "ids", () => asked["locks"]!()],
+    ["no list of ids", "ids", () => asked["locks"]!("a")],
     ["an id of no text", "ids[1]", () => asked["locks"]!(["a", 5])],
     ["an id that is too long", "ids", () => wallet.locks(["x".repeat(257)])],
     ["too many ids", "ids", () => wallet.locks(Array.from({ length: 1_001 }, (_, at) => `${at}`))],

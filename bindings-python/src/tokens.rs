@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{Change, SelectOptions, TokensOptions, Unit, read_ids};
+use leasehold::client::{Change, SelectOptions, TokensOptions, Unit};
 use leasehold::value::Value;
 use leasehold::{Code, Error};
 use pyo3::prelude::*;
@@ -74,14 +74,17 @@ impl Tokens {
         })
     }
 
-    /// Who has which of these tokens locked, since when and until when; at most 1,000 of whatever currency.
-    fn locks(&self, py: Python<'_>, ids: Arg) -> PyResult<Py<PyAny>> {
+    /// Who has which of these tokens locked, since when and until when: at most 1,000, or all that are locked if none are
+    /// named.
+    #[pyo3(signature = (ids = None))]
+    fn locks(&self, py: Python<'_>, ids: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let ids = read_ids(&ids.named("ids")?).map_err(|error| error.within("ids"))?;
-            self.face.ask(py, &self.core, |core| async move {
-                let locks = core.locks(&ids).await?;
-                Ok(Value::List(locks.iter().map(|lock| lock.to_value(Unit::Seconds)).collect()))
-            })
+            let ids = ids.map_or(Ok(Value::Null), |ids| ids.named("ids"))?;
+            self.face.ask(
+                py,
+                &self.core,
+                |core| async move { core.locks_as_value(&ids, Unit::Seconds).await },
+            )
         })
     }
 

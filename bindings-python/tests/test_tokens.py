@@ -130,8 +130,9 @@ def test_odd_ids(place):
     for lock in locks:
         # One machine, one clock.
         assert lock["holder"] == spender and abs(lock["since"] - began) < 120 and 0 < lock["left"] <= 5 and lock["fence"] > 0
+    assert [it["id"] for it in there.locks()] == sorted(ODD)
     selection.release()
-    assert here.locks(ODD) == []
+    assert here.locks(ODD) == here.locks() == []
 
 
 def test_wallets_and_currencies_are_kept_apart(place):

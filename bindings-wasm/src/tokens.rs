@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use js_sys::{Array, Function};
 use leasehold::amount::Amount;
-use leasehold::client::{Change, SelectOptions, SharedSource, TokensInMemory, TokensOptions, read_ids};
+use leasehold::client::{Change, SelectOptions, SharedSource, TokensInMemory, TokensOptions};
 use leasehold::tokens::Token;
-use leasehold::value::Value;
 use leasehold::{Code, Error};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -89,17 +88,12 @@ pub fn tokens_hear(tokens: u32, change: &JsValue, currency: &JsValue) -> Result<
     Ok(of(tokens)?.hear(change, currency.as_deref()).map_err(Failure::from)?)
 }
 
-/// Who has which of these tokens.
+/// Who has which of these tokens, or of all.
 #[wasm_bindgen(js_name = tokensLocks)]
 pub fn tokens_locks(tokens: u32, ids: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (tokens, ids) = (of(tokens)?, value::named(ids, "ids")?);
-    let ids = read_ids(&ids).map_err(|error| Failure::from(error.within("ids")))?;
-    let work = async move {
-        let locks = tokens.locks(&ids).await?;
-        let locks = locks.iter().map(|lock| lock.to_value(UNIT)).collect();
-        Ok(Answer::Value(value::write(Value::List(locks))))
-    };
+    let work = async move { Ok(Answer::Value(value::write(tokens.locks_as_value(&ids, UNIT).await?))) };
     Ok(call(number, Box::pin(work)))
 }
 

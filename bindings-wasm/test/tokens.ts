@@ -89,8 +89,9 @@ export function tokens(connect: () => Transport): Checks {
         const locks = await there.locks(odd);
         same(locks.map(({ id, holder }) => [id, holder]), odd.map((id) => [id, spender]));
         same(locks.every(({ since, left, fence }) => since > 0 && left > 0 && left <= brief.ttl && fence > 0n), true);
+        same((await there.locks()).map(({ id }) => id).sort(), [...odd].sort());
         await selection.release();
-        same(await here.locks(odd), []);
+        same([await here.locks(odd), await here.locks()], [[], []]);
       });
     },
 

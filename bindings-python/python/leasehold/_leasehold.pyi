@@ -404,8 +404,9 @@ class Tokens:
         """Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is told
         of from now on; that changes may have been missed."""
 
-    def locks(self, ids: Sequence[str]) -> list[LockedToken]:
-        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency."""
+    def locks(self, ids: Sequence[str] | None = None) -> list[LockedToken]:
+        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency. Without ids of
+        all that are locked, in the order of their ids; that costs the store time in proportion to their number."""
 
     def count_locked(self) -> int:
         """How many tokens of the wallet are locked, by anybody."""

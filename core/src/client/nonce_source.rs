@@ -1,5 +1,6 @@
 //! The host's function that reads an account's next nonce from the chain.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use super::{BoxedFuture, MaybeSend, MaybeSync};
@@ -12,14 +13,16 @@ pub trait NonceSource: MaybeSend + MaybeSync {
     fn read<'a>(&'a self, slot: &'a str) -> BoxedFuture<'a, Result<Nonce, String>>;
 }
 
-/// A function is a nonce source: it gets the slot's id.
-impl<F, A> NonceSource for F
+/// A function is a nonce source: it gets the slot's id, and may fail with any error that has words.
+impl<F, A, E> NonceSource for F
 where
     F: Fn(String) -> A + MaybeSend + MaybeSync,
-    A: Future<Output = Result<Nonce, String>> + MaybeSend + 'static,
+    A: Future<Output = Result<Nonce, E>> + MaybeSend + 'static,
+    E: Display,
 {
     fn read<'a>(&'a self, slot: &'a str) -> BoxedFuture<'a, Result<Nonce, String>> {
-        Box::pin(self(slot.to_owned()))
+        let nonce = self(slot.to_owned());
+        Box::pin(async { nonce.await.map_err(|error| error.to_string()) })
     }
 }
 

@@ -211,6 +211,28 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         self.wallet.core.locks_of(ids).await
     }
 
+    /// Who has which tokens of the wallet locked, since when and until when, in the order of their ids. What is locked or
+    /// given back meanwhile may be there or not. Costs the store time in proportion to how many are locked: that is for a
+    /// human who looks, and not for every selection.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn all_locks(&self) -> Result<Vec<LockedToken>> {
+        self.wallet.core.all_locks().await
+    }
+
+    /// [`Self::locks`] of a list of ids, [`Self::all_locks`] of nothing, for languages with one name for both.
+    ///
+    /// # Errors
+    /// As theirs.
+    pub async fn locks_as_value(&self, ids: &Value, unit: Unit) -> Result<Value> {
+        let locks = match ids {
+            Value::Null => self.all_locks().await?,
+            ids => self.locks(&read_ids(ids).map_err(|error| error.within("ids"))?).await?,
+        };
+        Ok(Value::List(locks.iter().map(|lock| lock.to_value(unit)).collect()))
+    }
+
     /// How many tokens are locked, in the wallet, by anybody.
     ///
     /// # Errors

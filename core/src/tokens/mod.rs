@@ -33,5 +33,5 @@ pub use strategy::{
 pub use token::{Page, Spender, Token};
 
 pub use crate::id::MAX_TOKEN_BYTES;
-pub(crate) use token::{slot_of, wallet_pool};
+pub(crate) use token::{slot_of, token_of, wallet_pool};
 pub use total::Total;

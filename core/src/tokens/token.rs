@@ -122,6 +122,19 @@ pub(crate) fn slot_of(id: &Arc<str>) -> Result<SlotId> {
     Ok(SlotId::of_token(if plain { id.clone() } else { written(id).into() }))
 }
 
+/// The token that a slot is of.
+pub(crate) fn token_of(slot: &SlotId) -> Arc<str> {
+    let mut parts = slot.as_str().split('~');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        // Nothing follows the mark of the empty text.
+        let (digits, rest) = part.split_at_checked(2).unwrap_or_default();
+        bytes.extend(u8::from_str_radix(digits, 16));
+        bytes.extend(rest.bytes());
+    }
+    String::from_utf8_lossy(&bytes).into()
+}
+
 /// The name of the pool of a wallet's tokens. No two wallets give the same, and no pool of a user's has it.
 ///
 /// # Errors
@@ -247,6 +260,7 @@ mod tests {
             prop_assert_eq!(wallet_pool(&one).unwrap() == wallet_pool(&other).unwrap(), one == other);
             let fits = slot(&one).as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"{}%".contains(&byte));
             prop_assert!(fits);
+            prop_assert_eq!(&*token_of(&slot(&one)), one);
         }
     }
 }

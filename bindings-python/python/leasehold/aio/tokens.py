@@ -50,8 +50,9 @@ class Tokens(Face[_leasehold.Tokens]):
         of from now on; that changes may have been missed."""
         self._core.hear(change, currency)
 
-    async def locks(self, ids: Sequence[str]) -> builtins.list[LockedToken]:
-        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency."""
+    async def locks(self, ids: Sequence[str] | None = None) -> builtins.list[LockedToken]:
+        """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency. Without ids of
+        all that are locked, in the order of their ids; that costs the store time in proportion to their number."""
         return await call(self._core.locks, ids)
 
     async def count_locked(self) -> int:

@@ -10,9 +10,11 @@ use crate::client::pool::PoolCore;
 use crate::client::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, State};
+use crate::slots::{
+    Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, SlotView, State,
+};
 use crate::store::{Store, StorePool};
-use crate::tokens::slot_of;
+use crate::tokens::{slot_of, token_of};
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// The longest pause of a claim that a store refuses because it may have lost its memory.
@@ -84,18 +86,33 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 format_args!("{} ids; at most {MAX_PER_REQUEST} are allowed", ids.len()),
             ));
         }
-        let slots: Vec<_> =
-            ids.iter().map(slot_of).collect::<Result<_>>().map_err(|error| error.within("ids"))?;
-        let (reply, now, _) = self.ask_defined(Request::Inspect { slots: slots.clone() }).await?;
-        let Reply::Inspected { slots: views, .. } = reply else { return Err(unexpected(&reply)) };
-        let id_of = |slot: &SlotId| {
-            ids.iter().zip(&slots).find(|(_, known)| *known == slot).map(|(id, _)| id.clone())
+        let slots = ids.iter().map(slot_of).collect::<Result<_>>().map_err(|error| error.within("ids"))?;
+        self.locks_on(slots).await
+    }
+
+    /// Who has which tokens of the wallet. What is locked while this asks may be missing.
+    pub(super) async fn all_locks(&self) -> Result<Vec<LockedToken>> {
+        let slots = match self.ask_defined(Request::List).await?.0 {
+            Reply::Listed(slots) => slots,
+            other => return Err(unexpected(&other)),
         };
+        let mut locks = Vec::with_capacity(slots.len());
+        for some in slots.chunks(MAX_PER_REQUEST) {
+            locks.extend(self.locks_on(some.to_vec()).await?);
+        }
+        locks.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        Ok(locks)
+    }
+
+    async fn locks_on(&self, slots: Vec<SlotId>) -> Result<Vec<LockedToken>> {
+        let (reply, now, _) = self.ask_defined(Request::Inspect { slots }).await?;
+        let Reply::Inspected { slots: views, .. } = reply else { return Err(unexpected(&reply)) };
         // What was spent rests.
-        let is_locked = |state| matches!(state, State::Leased | State::Cooling);
-        let locked = views.into_iter().filter(|view| is_locked(view.state) && view.until > now);
+        let is_locked =
+            |view: &SlotView| matches!(view.state, State::Leased | State::Cooling) && view.until > now;
+        let locked = views.into_iter().filter(is_locked);
         Ok(locked
-            .filter_map(|view| Some(LockedToken { id: id_of(&view.slot)?, left: view.until - now, view }))
+            .map(|view| LockedToken { id: token_of(&view.slot), left: view.until - now, view })
             .collect())
     }
 

@@ -1,6 +1,7 @@
 //! Where tokens come from: the host's own table, chain or ledger.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -40,6 +41,63 @@ impl PageAsk {
 }
 
 /// Lists unspent tokens. What it says is never taken for a lock, nor for the want of one: it may be late.
+///
+/// # A table of SQL
+/// Through a connection of your own, here of rusqlite. A page goes on behind the number of the last row of the one before, and
+/// not at an offset: what is added or spent meanwhile neither hides a token nor lists it twice. Amounts are text, as no number
+/// of SQL has 256 bits.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use leasehold::client::PageAsk;
+/// use leasehold::tokens::{Amount, Page, Token};
+/// use rusqlite::{Connection, params};
+///
+/// const PAGE: &str = "SELECT number, id, amount FROM tokens
+///     WHERE wallet = ? AND currency = ? AND number > ? ORDER BY number LIMIT ?";
+///
+/// fn page(table: &Connection, ask: &PageAsk) -> Result<Page, Box<dyn std::error::Error>> {
+///     let mut after: i64 = ask.after.as_deref().unwrap_or("0").parse()?;
+///     let mut tokens = Vec::new();
+///     let mut query = table.prepare(PAGE)?;
+///     let mut rows = query.query(params![&*ask.wallet, &*ask.currency, after, ask.limit as i64])?;
+///     while let Some(row) = rows.next()? {
+///         after = row.get("number")?;
+///         let (id, amount): (String, String) = (row.get("id")?, row.get("amount")?);
+///         tokens.push(Token::new(id, Amount::parse(&amount)?));
+///     }
+///     let next = (tokens.len() == ask.limit).then(|| after.to_string());
+///     Ok(Page { tokens, next })
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let table = Connection::open_in_memory()?;
+///     table.execute_batch(
+///         "CREATE TABLE tokens (number INTEGER PRIMARY KEY, wallet TEXT, currency TEXT, id TEXT UNIQUE, amount TEXT);
+///         CREATE INDEX of_wallet ON tokens (wallet, currency, number);
+///         INSERT INTO tokens (wallet, currency, id, amount)
+///             VALUES ('wallet', 'CHF', 'a', '3'), ('wallet', 'CHF', 'b', '3'), ('wallet', 'CHF', 'c', '5');",
+///     )?;
+///     let table = Arc::new(Mutex::new(table));
+///     let source = move |ask: PageAsk| {
+///         let table = table.clone();
+///         async move {
+///             // SQLite blocks its thread. A driver that is asynchronous is awaited here instead.
+///             let read = move || page(&table.lock().unwrap(), &ask).map_err(|error| error.to_string());
+///             tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.to_string()))
+///         }
+///     };
+///     let lh = leasehold::connect("memory:tokens").namespace("net:1").open()?;
+///     let tokens = lh.tokens("wallet", source).currency("CHF").open()?;
+///     let selection = tokens.select(7u64).await?;
+///     assert!(selection.sum() >= Amount::from(7u64));
+///     # assert!(tokens.select(12u64).await.unwrap_err().to_string().contains("11"));
+///     selection.spent().await?;
+///     Ok(())
+/// }
+/// ```
 pub trait TokenSource: MaybeSend + MaybeSync {
     /// Some of the unspent tokens of a wallet and currency; or what went wrong, in words. A wallet that is not known has
     /// none.
@@ -53,14 +111,16 @@ pub trait TokenSource: MaybeSend + MaybeSync {
     }
 }
 
-/// A function is a source that does not verify.
-impl<F, A> TokenSource for F
+/// A function is a source that does not verify; it may fail with any error that has words.
+impl<F, A, E> TokenSource for F
 where
     F: Fn(PageAsk) -> A + MaybeSend + MaybeSync,
-    A: Future<Output = Result<Page, String>> + MaybeSend + 'static,
+    A: Future<Output = Result<Page, E>> + MaybeSend + 'static,
+    E: Display,
 {
     fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
-        Box::pin(self(ask))
+        let page = self(ask);
+        Box::pin(async { page.await.map_err(|error| error.to_string()) })
     }
 }
 

@@ -99,9 +99,44 @@ async fn odd_ids_are_locked_and_listed() {
         assert_eq!((&*lock.id, lock.view.holder), (id, spender.0));
         assert!(lock.left > 50 * SECOND && lock.view.since > 0);
     }
+    let mut sorted = ids;
+    sorted.sort_unstable();
+    let all = wallet.all_locks().await.unwrap();
+    assert!(all.iter().map(|lock| &*lock.id).eq(sorted));
     selection.release().await.unwrap();
-    assert!(wallet.locks(&ids).await.unwrap().is_empty());
+    assert!(wallet.locks(&ids).await.unwrap().is_empty() && wallet.all_locks().await.unwrap().is_empty());
     assert_eq!(wallet.locks(&[&"x".repeat(257)]).await.unwrap_err().field(), Some("ids"));
+}
+
+/// However many there are, and of whichever currency: more than one request asks for.
+#[tokio::test]
+async fn all_that_is_locked_is_listed_and_nothing_else() {
+    let (handle, other) = (opened("listed"), opened("listed"));
+    let source = TokensInMemory::default();
+    for at in 0..3_000u64 {
+        source.add("w", if at % 2 == 0 { "EUR" } else { "CHF" }, Token::new(format!("{at:04}"), 1u64));
+    }
+    let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
+    assert!(there.all_locks().await.unwrap().is_empty(), "of a wallet that nobody has used");
+    let mut selections = Vec::new();
+    for (target, currency) in [(1_000u64, "EUR"), (400, "EUR"), (900, "CHF")] {
+        let of = SelectOptions { currency: Some(currency.into()), ..euros() };
+        selections.push(here.select_with(target, of).await.unwrap());
+    }
+    let held = |selections: &[Selection<_, _>]| {
+        let ids = selections.iter().flat_map(|selection| selection.tokens());
+        let mut ids: Vec<_> = ids.map(|token| token.id.clone()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let listed =
+        async || -> Vec<_> { there.all_locks().await.unwrap().into_iter().map(|lock| lock.id).collect() };
+    assert_eq!(listed().await.len(), 2_300);
+    assert_eq!(listed().await, held(&selections));
+    selections.swap_remove(1).release().await.unwrap();
+    // What was spent rests, and is listed until nobody knows it any more.
+    selections[1].spent().await.unwrap();
+    assert_eq!(listed().await, held(&selections));
 }
 
 #[tokio::test]
@@ -291,7 +326,7 @@ async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
             async {
                 tokio::task::yield_now().await;
                 let tokens = (0..100u64).map(|id| Token::new(id.to_string(), 1u64)).collect();
-                Ok(Page { tokens, next: None })
+                Ok::<_, String>(Page { tokens, next: None })
             }
         }
     };
