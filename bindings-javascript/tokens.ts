@@ -147,6 +147,15 @@ export class Tokens {
     return fromCore(await settled((call) => glue.tokensLocks(this.#owned.number, ids, call))) as LockedToken[];
   }
 
+  /**
+   * Gives back all tokens of the wallet that this spender has locked, in whatever process, and says how many: for one that is known
+   * to be dead, or whose transaction is known to be void. A selection of it that still lives is lost by that, and hears of it only
+   * at its next renewal. Costs the store time in proportion to how many tokens are locked.
+   */
+  async releaseSpender(spender: string): Promise<number> {
+    return settled((call) => glue.tokensReleaseSpender(this.#owned.number, spender, call));
+  }
+
   /** How many tokens of the wallet are locked, by anybody. */
   async countLocked(): Promise<number> {
     return settled((call) => glue.tokensCountLocked(this.#owned.number, call));

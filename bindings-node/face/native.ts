@@ -64,6 +64,7 @@ export interface Native {
   tokensSelect(tokens: number, target: unknown, options: unknown, call?: Call): Soon<unknown>;
   tokensHear(tokens: number, change: unknown, currency: unknown): Answer<void>;
   tokensLocks(tokens: number, ids: unknown, call?: Call): Promise<Answer<unknown>>;
+  tokensReleaseSpender(tokens: number, spender: unknown, call?: Call): Promise<Answer<number>>;
   tokensCountLocked(tokens: number, call?: Call): Promise<Answer<number>>;
   tokensCounts(tokens: number): Answer<unknown>;
   tokensStatistics(tokens: number): Answer<unknown>;

@@ -2,6 +2,7 @@
 
 use leasehold::amount::Amount;
 use leasehold::client::{Change, SelectOptions};
+use leasehold::tokens::Spender;
 use leasehold::value::Value;
 use napi::{Env, Result};
 use napi_derive::napi;
@@ -52,6 +53,17 @@ pub async fn tokens_locks(tokens: Numbered<NativeTokens>, ids: Arg) -> Answer<Ou
     hit("tokens_locks");
     let locks = async { tokens.get()?.locks_as_value(&ids.named("ids")?, UNIT).await.map(Out) };
     Answer(locks.await)
+}
+
+/// Gives back what a spender has locked: how many that were.
+#[napi(catch_unwind)]
+pub async fn tokens_release_spender(tokens: Numbered<NativeTokens>, spender: Arg) -> Answer<u32> {
+    hit("tokens_release_spender");
+    let release = async {
+        let spender = Spender::read(&spender.named("spender")?).map_err(|error| error.within("spender"))?;
+        tokens.get()?.release_spender(spender).await
+    };
+    Answer(release.await)
 }
 
 /// How many are locked by anybody.

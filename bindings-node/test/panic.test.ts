@@ -69,6 +69,7 @@ const calls: Record<string, () => unknown> = {
   tokens_select: () => wallet.select(1),
   tokens_hear: () => wallet.hear("gap"),
   tokens_locks: () => wallet.locks(["a"]),
+  tokens_release_spender: () => wallet.releaseSpender("a"),
   tokens_count_locked: () => wallet.countLocked(),
   tokens_counts: () => wallet.counts(),
   tokens_statistics: () => wallet.statistics(),

@@ -125,6 +125,18 @@ for (const place of ["memory", "Redis"]) {
       assert.deepEqual([await here.locks(odd), await here.locks()], [[], []]);
     });
 
+    test("what a spender locked is given back by its name, and nothing else", async () => {
+      const { here, there } = twice("by spender", { a: 1, b: 1, c: 1 });
+      const orphaned = await here.select(2, { ...patient, spender: "tx 1", keepalive: false });
+      const kept = await here.select(1, { ...patient, spender: "tx 2" });
+      assert.deepEqual([await there.releaseSpender("tx 3"), await there.releaseSpender("tx 1")], [0, 2]);
+      await using next = await there.select(2, patient);
+      assert.deepEqual(ids(next), ids(orphaned));
+      await assert.rejects(orphaned.renew(), failure("lost"));
+      await kept.release();
+      await assert.rejects(there.releaseSpender(5 as never), failure("invalid_argument", "spender"));
+    });
+
     test("wallets and currencies are kept apart whatever their names", async () => {
       const source = new TokensInMemory();
       const names = [["a", "b.c"], ["a.b", "c"], ["", "b.c"], ["a", ""]] as const;

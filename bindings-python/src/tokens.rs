@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use leasehold::client::native::NativeLeasehold;
 use leasehold::client::{Change, SelectOptions, TokensOptions, Unit};
+use leasehold::tokens::Spender;
 use leasehold::value::Value;
 use leasehold::{Code, Error};
 use pyo3::prelude::*;
@@ -84,6 +85,19 @@ impl Tokens {
                 py,
                 &self.core,
                 |core| async move { core.locks_as_value(&ids, Unit::Seconds).await },
+            )
+        })
+    }
+
+    /// Gives back all tokens of the wallet that this spender has locked, and says how many.
+    fn release_spender(&self, py: Python<'_>, spender: Arg) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let spender =
+                Spender::read(&spender.named("spender")?).map_err(|error| error.within("spender"))?;
+            self.face.ask(
+                py,
+                &self.core,
+                |core| async move { core.release_spender(spender).await.map(u64::from) },
             )
         })
     }

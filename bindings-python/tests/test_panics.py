@@ -133,6 +133,7 @@ CALLS = {
     "Selection.sum": lambda: SELECTION.sum,
     "Selection.tokens": lambda: SELECTION.tokens,
     "Tokens.__repr__": WALLET.__repr__,
+    "Tokens.release_spender": lambda: WALLET.release_spender("a"),
     "Tokens.count_locked": WALLET.count_locked,
     "Tokens.counts": WALLET.counts,
     "Tokens.hear": lambda: WALLET.hear("gap"),

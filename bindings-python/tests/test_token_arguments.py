@@ -79,6 +79,7 @@ def test_what_is_wrong_with_a_selection_is_named(memory, target, options, field)
         (lambda wallet: wallet.hear({"added": {"id": "a", "amount": 2**256}}), "change.added.amount"),
         (lambda wallet: wallet.hear({"gone": "a"}), "change.gone"),
         (lambda wallet: wallet.locks("a"), "ids"),
+        (lambda wallet: wallet.release_spender(5), "spender"),
         (lambda wallet: wallet.locks(["a", 5]), "ids[1]"),
         (lambda wallet: wallet.locks(["x" * 257]), "ids"),
         (lambda wallet: wallet.locks([str(it) for it in range(1_001)]), "ids"),

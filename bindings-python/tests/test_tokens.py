@@ -135,6 +135,18 @@ def test_odd_ids(place):
     assert here.locks(ODD) == here.locks() == []
 
 
+def test_what_a_spender_locked_is_given_back_by_its_name(place):
+    here, there, _ = two(place, {"a": 1, "b": 1, "c": 1})
+    orphaned = here.select(2, spender="tx 1", keepalive=False, **PATIENT)
+    kept = here.select(1, spender="tx 2", **PATIENT)
+    assert (there.release_spender("tx 3"), there.release_spender("tx 1")) == (0, 2)
+    with there.select(2, **PATIENT) as selection:
+        assert ids(selection) == ids(orphaned)
+        with pytest.raises(errors.Lost):
+            orphaned.renew()
+    kept.release()
+
+
 def test_wallets_and_currencies_are_kept_apart(place):
     source, names = leasehold.TokensInMemory(), [("a", "b.c"), ("a.b", "c"), ("", "b.c"), ("a", "")]
     for wallet, currency in names:

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use js_sys::{Array, Function};
 use leasehold::amount::Amount;
 use leasehold::client::{Change, SelectOptions, SharedSource, TokensInMemory, TokensOptions};
+use leasehold::tokens::Spender;
 use leasehold::tokens::Token;
 use leasehold::{Code, Error};
 use wasm_bindgen::JsValue;
@@ -94,6 +95,16 @@ pub fn tokens_locks(tokens: u32, ids: &JsValue, number: u32) -> Result<u32, JsVa
     entered();
     let (tokens, ids) = (of(tokens)?, value::named(ids, "ids")?);
     let work = async move { Ok(Answer::Value(value::write(tokens.locks_as_value(&ids, UNIT).await?))) };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Gives back what a spender has locked: how many that were.
+#[wasm_bindgen(js_name = tokensReleaseSpender)]
+pub fn tokens_release_spender(tokens: u32, spender: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (tokens, spender) = (of(tokens)?, value::named(spender, "spender")?);
+    let spender = Spender::read(&spender).map_err(|error| Failure::from(error.within("spender")))?;
+    let work = async move { Ok(Answer::Number(tokens.release_spender(spender).await?)) };
     Ok(call(number, Box::pin(work)))
 }
 

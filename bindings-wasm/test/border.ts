@@ -226,6 +226,7 @@ export function exported(): Record<string, () => unknown> {
     sourceSum: () => trial.sourceSum(0, "", ""),
     statistics: () => trial.statistics(0),
     tokens: () => trial.tokens(0, "", none),
+    tokensReleaseSpender: () => trial.tokensReleaseSpender(0, "a", 0),
     tokensCountLocked: () => trial.tokensCountLocked(0, 0),
     tokensCounts: () => trial.tokensCounts(0),
     tokensHear: () => trial.tokensHear(0, "gap", none),

@@ -90,7 +90,7 @@ export function tokens(connect: () => Transport): Checks {
         same(locks.map(({ id, holder }) => [id, holder]), odd.map((id) => [id, spender]));
         same(locks.every(({ since, left, fence }) => since > 0 && left > 0 && left <= brief.ttl && fence > 0n), true);
         same((await there.locks()).map(({ id }) => id).sort(), [...odd].sort());
-        await selection.release();
+        same([await there.releaseSpender("another"), await there.releaseSpender(spender)], [0, odd.length]);
         same([await here.locks(odd), await here.locks()], [[], []]);
       });
     },

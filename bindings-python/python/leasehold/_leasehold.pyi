@@ -408,6 +408,11 @@ class Tokens:
         """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency. Without ids of
         all that are locked, in the order of their ids; that costs the store time in proportion to their number."""
 
+    def release_spender(self, spender: str) -> int:
+        """Gives back all tokens of the wallet that this spender has locked, in whatever process, and says how many: for one that
+        is known to be dead, or whose transaction is known to be void. A selection of it that still lives is lost by that, and
+        hears of it only at its next renewal. Costs the store time in proportion to how many tokens are locked."""
+
     def count_locked(self) -> int:
         """How many tokens of the wallet are locked, by anybody."""
 

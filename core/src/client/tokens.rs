@@ -233,6 +233,20 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         Ok(Value::List(locks.iter().map(|lock| lock.to_value(unit)).collect()))
     }
 
+    /// Gives back all tokens of the wallet that this spender has locked, in whatever process, and says how many: for one
+    /// that is known to be dead, or whose transaction is known to be void. A selection of it that still lives is lost by
+    /// that, and hears of it only at its next renewal. What was spent rests all the same. Costs what [`Self::all_locks`] does.
+    ///
+    /// # Errors
+    /// `store_unavailable`; some of them may be given back then.
+    pub async fn release_spender(&self, spender: impl Into<Spender>) -> Result<u32> {
+        let count = self.wallet.core.release_holder(spender.into().0).await?;
+        let purses: Vec<_> =
+            self.wallet.purses.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        purses.iter().for_each(|purse| purse.freed_some(self.wallet.core.runtime.now()));
+        Ok(count)
+    }
+
     /// How many tokens are locked, in the wallet, by anybody.
     ///
     /// # Errors

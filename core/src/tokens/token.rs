@@ -97,6 +97,21 @@ impl Spender {
             ),
         }
     }
+
+    /// Reads what a language gives: a name.
+    ///
+    /// # Errors
+    /// `invalid_argument` if it is no text.
+    pub fn read(value: &Value) -> Result<Self> {
+        value.as_text().map(Spender::new)
+    }
+}
+
+impl From<&str> for Spender {
+    /// As [`Spender::new`].
+    fn from(name: &str) -> Self {
+        Spender::new(name)
+    }
 }
 
 impl fmt::Display for Spender {

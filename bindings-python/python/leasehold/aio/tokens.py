@@ -55,6 +55,12 @@ class Tokens(Face[_leasehold.Tokens]):
         all that are locked, in the order of their ids; that costs the store time in proportion to their number."""
         return await call(self._core.locks, ids)
 
+    async def release_spender(self, spender: str) -> int:
+        """Gives back all tokens of the wallet that this spender has locked, in whatever process, and says how many: for one that
+        is known to be dead, or whose transaction is known to be void. A selection of it that still lives is lost by that, and
+        hears of it only at its next renewal. Costs the store time in proportion to how many tokens are locked."""
+        return await call(self._core.release_spender, spender)
+
     async def count_locked(self) -> int:
         """How many tokens of the wallet are locked, by anybody."""
         return await call(self._core.count_locked)

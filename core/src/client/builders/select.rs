@@ -30,8 +30,8 @@ impl<'a, S: Store, R: Runtime> Select<'a, S, R> {
     }
 
     /// Who spends, as listings show it.
-    pub fn spender(mut self, spender: Spender) -> Self {
-        self.options.spender = Some(spender);
+    pub fn spender(mut self, spender: impl Into<Spender>) -> Self {
+        self.options.spender = Some(spender.into());
         self
     }
 

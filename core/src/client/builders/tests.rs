@@ -4,7 +4,7 @@ use crate::client::{AcquireOptions, LimitKind, Outage, RunError, TokensInMemory}
 use crate::error::{Code, Error};
 use crate::id::SlotId;
 use crate::slots::Strategy;
-use crate::tokens::{FewestInputs, Spender, Token};
+use crate::tokens::{FewestInputs, Token};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -167,7 +167,7 @@ async fn tokens_are_selected_as_is_said() {
         source.add("w", "CHF", Token::new(id, amount));
     }
     let tokens = handle.tokens("w", source).currency("CHF").strategy(FewestInputs).verify().open().unwrap();
-    let selection = tokens.select(4u64).spender(Spender::new("me")).await.unwrap();
+    let selection = tokens.select(4u64).spender("me").await.unwrap();
     assert_eq!(selection.tokens().iter().map(|token| &*token.id).collect::<Vec<_>>(), ["c"]);
     let refused = tokens.select(4u64).timeout(Duration::ZERO).await;
     assert_eq!(refused.unwrap_err().code(), Code::LockedUntil);

@@ -10,8 +10,9 @@ use crate::client::pool::PoolCore;
 use crate::client::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
+use crate::nonce::Outcome;
 use crate::slots::{
-    Choice, Claim, Grant, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, SlotView, State,
+    Choice, Claim, Grant, LeaseRef, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, SlotView, State,
 };
 use crate::store::{Store, StorePool};
 use crate::tokens::{slot_of, token_of};
@@ -102,6 +103,28 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         locks.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         Ok(locks)
+    }
+
+    /// Gives back what this holder has, and says how many that were.
+    pub(super) async fn release_holder(&self, holder: u128) -> Result<u32> {
+        let locks = self.all_locks().await?;
+        let is_its = |view: &SlotView| view.state == State::Leased && view.holder == holder;
+        let its: Vec<_> = locks.into_iter().map(|lock| lock.view).filter(is_its).collect();
+        let mut count = 0;
+        for some in its.chunks(MAX_PER_REQUEST) {
+            let patience = self.runtime.now() + self.response_timeout;
+            let release = |view: &SlotView| {
+                // The fence says that it is what was listed, and nothing that was granted since.
+                let lease = LeaseRef { slot: view.slot.clone(), fence: view.fence, place: 0 };
+                (Request::Release { lease, outcome: Outcome::Unused, cooldown: 0 }, patience)
+            };
+            for reply in self.courier.post_together(some.iter().map(release).collect()) {
+                let reply = runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await;
+                let delivered = reply.ok_or_else(|| self.silence())??;
+                count += u32::from(matches!(delivered.take(), Reply::Released));
+            }
+        }
+        Ok(count)
     }
 
     async fn locks_on(&self, slots: Vec<SlotId>) -> Result<Vec<LockedToken>> {

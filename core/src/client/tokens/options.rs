@@ -142,7 +142,7 @@ impl SelectOptions {
         let mut options = Options::of_call(value)?;
         let read = SelectOptions {
             currency: options.take("currency", text)?,
-            spender: options.take("spender", |value| value.as_text().map(Spender::new))?,
+            spender: options.take("spender", Spender::read)?,
             ttl: time(&mut options, "ttl", unit, ttl)?,
             keepalive: options.take("keepalive", |value| keepalive(value, unit))?,
             timeout: time(&mut options, "timeout", unit, rest)?,

@@ -140,6 +140,28 @@ async fn all_that_is_locked_is_listed_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn what_a_spender_locked_is_given_back_by_its_name_and_nothing_else() {
+    let (handle, other) = (opened("spender"), opened("spender"));
+    let source = wallet_of(&[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)]);
+    let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
+    let of =
+        |name: &str| SelectOptions { spender: Some(name.into()), keepalive: Some(Keepalive::Off), ..euros() };
+    let spent = here.select_with(1u64, of("tx 1")).await.unwrap();
+    spent.spent().await.unwrap();
+    let orphaned = here.select_with(2u64, of("tx 1")).await.unwrap();
+    let kept = here.select_with(1u64, of("tx 2")).await.unwrap();
+    assert_eq!(there.release_spender("tx 3").await.unwrap(), 0);
+    assert_eq!(there.release_spender("tx 1").await.unwrap(), 2);
+    assert_eq!(there.release_spender(Spender::new("tx 1")).await.unwrap(), 0, "what was spent rests");
+    let next = there.select_with(3u64, euros()).await.unwrap();
+    assert!(orphaned.tokens().iter().all(|token| next.tokens().contains(token)));
+    assert_eq!(code(orphaned.renew().await), Code::Lost);
+    assert_eq!(code(orphaned.release().await), Code::Lost);
+    kept.renew().await.unwrap();
+    assert!(next.is_held() && there.release_spender("tx 2").await.unwrap() == 1);
+}
+
+#[tokio::test]
 async fn f14_u5_a_cancelled_selection_leaves_nothing_locked() {
     let (handle, other) = (opened("cancelled"), opened("cancelled"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
