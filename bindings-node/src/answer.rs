@@ -38,7 +38,7 @@ fn failure<'a>(env: &'a Env, error: &Error) -> Result<Object<'a>> {
     if let Some(field) = error.field() {
         object.set("field", field)?;
     }
-    if let Some(time) = error.retry_after() {
+    if let Some(time) = error.retry_after_micros() {
         object.set("retryAfter", time as f64 / MILLISECOND as f64)?;
     }
     Ok(object)

@@ -93,7 +93,7 @@ pub async fn renew(lease: Numbered<NativeLease>, ttl: Arg) -> Answer<()> {
     hit("renew");
     let renew = async {
         let ttl = read_ttl(&ttl.named("ttl")?, UNIT)?;
-        lease.get()?.renew(ttl).await
+        lease.get()?.renew_by(ttl).await
     };
     Answer(renew.await)
 }

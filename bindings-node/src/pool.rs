@@ -85,7 +85,7 @@ fn shared(lease: NativeLease) -> Arc<NativeLease> {
 #[napi(catch_unwind)]
 pub async fn add(pool: Numbered<NativePool>, slots: Arg) -> Answer<u32> {
     hit("add");
-    Answer(async { pool.get()?.add(&slots.named("slots")?).await }.await)
+    Answer(async { pool.get()?.add_by(&slots.named("slots")?).await }.await)
 }
 
 /// Changes a slot by one of the pool's verbs; `time` is for those that take one.

@@ -51,7 +51,7 @@ pub fn tokens_hear(tokens: Numbered<NativeTokens>, change: Arg, currency: Arg) -
 #[napi(catch_unwind)]
 pub async fn tokens_locks(tokens: Numbered<NativeTokens>, ids: Arg) -> Answer<Out> {
     hit("tokens_locks");
-    let locks = async { tokens.get()?.locks_as_value(&ids.named("ids")?, UNIT).await.map(Out) };
+    let locks = async { tokens.get()?.locks_by(&ids.named("ids")?, UNIT).await.map(Out) };
     Answer(locks.await)
 }
 

@@ -74,7 +74,7 @@ impl<'py> IntoPyObject<'py> for Told {
 
 fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let retry_after = error.retry_after().map(|time| time as f64 / SECOND as f64);
+    let retry_after = error.retry_after_micros().map(|time| time as f64 / SECOND as f64);
     let of = OF.import(py, "leasehold.errors", "_of")?;
     Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field(), retry_after))?))
 }

@@ -110,7 +110,7 @@ impl Lease {
     fn renew(&self, py: Python<'_>, ttl: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let ttl = read_ttl(&ttl.unwrap_or_default().named("ttl")?, Unit::Seconds)?;
-            self.face.ask(py, &self.core, |core| async move { core.renew(ttl).await })
+            self.face.ask(py, &self.core, |core| async move { core.renew_by(ttl).await })
         })
     }
 

@@ -262,14 +262,14 @@ impl<'py> IntoPyObject<'py> for Answer {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let LimitAnswer { allowed, limit, remaining, retry_after, reset_after, said } = self.0;
+        let LimitAnswer { allowed, limit, remaining, retry_after_micros, reset_after_micros, said } = self.0;
         let seconds = |time: Option<Micros>| time.map(|time| Unit::Seconds.count(time));
         let dict = PyDict::new(py);
         dict.set_item("allowed", allowed)?;
         dict.set_item("limit", limit.as_ref().map(|name| name.as_str()))?;
         dict.set_item("remaining", Int(remaining))?;
-        dict.set_item("retry_after", seconds(retry_after))?;
-        dict.set_item("reset_after", seconds(reset_after))?;
+        dict.set_item("retry_after", seconds(retry_after_micros))?;
+        dict.set_item("reset_after", seconds(reset_after_micros))?;
         dict.set_item("said", said.as_str())?;
         Ok(dict)
     }

@@ -98,7 +98,7 @@ impl Pool {
     fn add(&self, py: Python<'_>, slots: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {
             let slots = slots.named("slots")?;
-            self.face.ask(py, &self.core, |pool| async move { pool.add(&slots).await.map(u64::from) })
+            self.face.ask(py, &self.core, |pool| async move { pool.add_by(&slots).await.map(u64::from) })
         })
     }
 

@@ -81,11 +81,7 @@ impl Tokens {
     fn locks(&self, py: Python<'_>, ids: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let ids = ids.map_or(Ok(Value::Null), |ids| ids.named("ids"))?;
-            self.face.ask(
-                py,
-                &self.core,
-                |core| async move { core.locks_as_value(&ids, Unit::Seconds).await },
-            )
+            self.face.ask(py, &self.core, |core| async move { core.locks_by(&ids, Unit::Seconds).await })
         })
     }
 

@@ -57,7 +57,7 @@ impl From<Failure> for JsValue {
     fn from(failure: Failure) -> JsValue {
         match failure {
             Failure::Ours(error) => {
-                let retry_after = error.retry_after().map_or(-1.0, |time| time as f64);
+                let retry_after = error.retry_after_micros().map_or(-1.0, |time| time as f64);
                 host::failure(
                     error.code().as_str(),
                     error.message(),

@@ -146,7 +146,7 @@ pub fn renew(lease: u32, ttl: &JsValue, number: u32) -> Result<u32, JsValue> {
     let ttl = Value::map([("ttl", value::named(ttl, "ttl")?)]);
     let ttl = AcquireOptions::read(&ttl, UNIT).map_err(Failure::from)?.ttl;
     let work = async move {
-        lease.renew(ttl).await?;
+        lease.renew_by(ttl).await?;
         Ok(Answer::Nothing)
     };
     Ok(call(number, Box::pin(work)))

@@ -60,7 +60,7 @@ fn acquired_now(pool: u32, options: Result<AcquireOptions, Failure>) -> u32 {
 pub fn add(pool: u32, slots: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (pool, slots) = (of(pool)?, value::options(slots).map_err(|failure| failure.within("slots"))?);
-    Ok(call(number, Box::pin(async move { Ok(Answer::Number(pool.add(&slots).await?)) })))
+    Ok(call(number, Box::pin(async move { Ok(Answer::Number(pool.add_by(&slots).await?)) })))
 }
 
 /// Changes a slot by one of the pool's verbs; `time` is for those that take one.

@@ -94,7 +94,7 @@ pub fn tokens_hear(tokens: u32, change: &JsValue, currency: &JsValue) -> Result<
 pub fn tokens_locks(tokens: u32, ids: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
     let (tokens, ids) = (of(tokens)?, value::named(ids, "ids")?);
-    let work = async move { Ok(Answer::Value(value::write(tokens.locks_as_value(&ids, UNIT).await?))) };
+    let work = async move { Ok(Answer::Value(value::write(tokens.locks_by(&ids, UNIT).await?))) };
     Ok(call(number, Box::pin(work)))
 }
 

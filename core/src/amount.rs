@@ -44,6 +44,7 @@ impl Amount {
     ///
     /// # Errors
     /// As [`Self::parse`].
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         match value {
             Value::Text(text) => Self::parse(text),

@@ -2,6 +2,7 @@
 //! has one class for each code.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::Micros;
 
@@ -140,9 +141,14 @@ impl Error {
         self.0.field.as_deref()
     }
 
-    /// When trying again can help, from when this failed, in microseconds: with [`Code::Limited`], [`Code::Exhausted`],
-    /// [`Code::TimedOut`] and [`Code::LockedUntil`], where it is known.
-    pub fn retry_after(&self) -> Option<Micros> {
+    /// When trying again can help, from when this failed: with [`Code::Limited`], [`Code::Exhausted`], [`Code::TimedOut`] and
+    /// [`Code::LockedUntil`], where it is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after_micros().map(Duration::from_micros)
+    }
+
+    /// The same in microseconds.
+    pub fn retry_after_micros(&self) -> Option<Micros> {
         if cfg!(any(not(target_arch = "wasm32"), feature = "limits", feature = "tokens")) {
             self.0.retry_after
         } else {

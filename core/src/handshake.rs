@@ -74,6 +74,7 @@ impl Handshakes {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = Handshakes {
@@ -109,6 +110,7 @@ impl Handshakes {
 ///
 /// # Errors
 /// As [`Handshakes::read`] and [`Handshakes::recommended_ttl`] have them.
+#[doc(hidden)]
 pub fn recommended_ttl(value: &Value, unit: Unit) -> Result<f64> {
     let ttl = Handshakes::read(value, unit)?.recommended_ttl()?;
     Ok(ttl as f64 / unit.micros())

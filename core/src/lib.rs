@@ -1,13 +1,38 @@
-//! leasehold lets any number of processes share exclusive things without ever colliding: relayer
-//! accounts with their nonces first of all.
+//! leasehold lets any number of processes share exclusive things without ever colliding: relayer accounts with their nonces,
+//! named locks, a wallet's tokens, budgets of requests.
+//!
+//! A program opens a store and says what it wants, word by word ([`connect`], [`Leasehold`]; features `redis`, `tokens`,
+//! `limits`):
+//!
+//! ```
+//! # #[cfg(feature = "redis")]
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), leasehold::Error> {
+//! use std::time::Duration;
+//!
+//! let lh = leasehold::connect("memory:example").namespace("eth:1").open()?; // or redis://…, unchanged in meaning
+//! let relayers = lh.pool("relayers").slots(["0xa11ce", "0xb0b"]).await?;
+//! let lease = relayers.acquire().timeout(Duration::from_secs(3)).await?;
+//! println!("{} is this caller's alone for {:?}", lease.slot(), lease.remaining());
+//! lease.release().await?; // or drop it
+//!
+//! let lock = lh.lock("settlement").open()?;
+//! let sum = lock.run(async |held| held.fence()).await?; // kept alive until the body ends
+//! # assert!(sum > 0);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "redis"))]
+//! # fn main() {}
+//! ```
 //!
 //! Three layers, each of which may do less than the next:
 //!
-//! 1. **Machines** ([`slots`], [`tokens`]): plain synchronous Rust; the time is an argument, randomness is a seed.
+//! 1. **Machines** ([`slots`], [`tokens`], [`limits`]): plain synchronous Rust; the time is an argument, randomness is a seed.
 //! 2. **Stores** ([`store`]): perform one request atomically, in this process's memory or in Redis.
 //! 3. **Client** ([`client`]): the one asynchronous part: waiting, retries, coalescing, deadlines.
 //!
-//! Every duration inside the crate is in microseconds ([`Micros`]) unless its name says otherwise.
+//! What programs say and hear of time are [`Duration`](std::time::Duration)s; inside, and where a name ends in `micros`, times
+//! are in microseconds ([`Micros`]). What only the bindings of other languages use is not shown.
 
 #[cfg(any(feature = "tokens", feature = "limits"))]
 pub mod amount;
@@ -23,6 +48,7 @@ pub mod slots;
 pub mod store;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+#[doc(hidden)]
 pub mod value;
 
 pub use client::{Lease, Leasehold, Pool};

@@ -236,7 +236,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(error) => return Err(error),
         }
         if lease.remaining_micros() < want.ttl / 2 {
-            match lease.renew(Some(want.ttl)).await {
+            match lease.renew_by(Some(want.ttl)).await {
                 Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
                 Err(error) if error.code() != Code::Claimed => return Err(error),
                 _ => {}

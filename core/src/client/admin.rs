@@ -1,7 +1,10 @@
 //! Administration of a pool. Every change is in the store, so all processes see it at once.
 
+use std::time::Duration;
+
+use super::builders::micros;
 use super::lease::unexpected;
-use super::options::{Unit, rest, slot_specs};
+use super::options::{Unit, check_rest, id_list, rest, slot_specs, weighted_list};
 use super::pool::definition;
 use super::{Pool, Runtime};
 use crate::Micros;
@@ -23,8 +26,8 @@ pub struct Census {
     pub in_doubt: u32,
     /// Those that are leased or rest.
     pub busy: u32,
-    /// How long nothing is granted because the store may have lost leases; 0 normally.
-    pub quiet: Micros,
+    /// How long nothing is granted because the store may have lost leases, in microseconds; 0 normally.
+    pub quiet_micros: Micros,
     /// The slots that were asked for and are there.
     pub slots: Vec<SlotState>,
 }
@@ -34,17 +37,37 @@ pub struct Census {
 pub struct SlotState {
     /// Its record.
     pub view: SlotView,
-    /// How long its lease or its rest still lasts.
-    pub left: Micros,
+    /// How long its lease or its rest still lasts, in microseconds.
+    pub left_micros: Micros,
 }
 
 impl<S: Store, R: Runtime> Pool<S, R> {
-    /// Adds slots (ids, or maps with id and weight); those that are there get the new weight. This handle
-    /// leases them only if it was opened without slots of its own.
+    /// Adds slots, and says how many are new; those that are there get the weight 1. This handle leases them only if it was
+    /// opened without slots of its own.
     ///
     /// # Errors
     /// `invalid_argument`; `store_unavailable`.
-    pub async fn add(&self, slots: &Value) -> Result<u32> {
+    pub async fn add<I: AsRef<str>>(&self, slots: impl IntoIterator<Item = I>) -> Result<u32> {
+        self.add_by(&id_list(slots)).await
+    }
+
+    /// The same with weights, 1 to 255.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub async fn add_weighted<I: AsRef<str>>(
+        &self,
+        slots: impl IntoIterator<Item = (I, u64)>,
+    ) -> Result<u32> {
+        self.add_by(&weighted_list(slots)).await
+    }
+
+    /// The same of what a language gives: ids, or maps with id and weight.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    #[doc(hidden)]
+    pub async fn add_by(&self, slots: &Value) -> Result<u32> {
         let slots = slot_specs(slots).map_err(|error| error.within("slots"))?;
         self.core.define(&definition(&self.core.options, &slots)).await
     }
@@ -85,8 +108,10 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     ///
     /// # Errors
     /// As [`Self::remove`].
-    pub async fn quarantine(&self, slot: &str, time: &Value, unit: Unit) -> Result<()> {
-        self.apply(slot, quarantine(time, unit)?).await
+    pub async fn quarantine(&self, slot: &str, time: Duration) -> Result<()> {
+        let time = micros(time);
+        check_rest("time", time)?;
+        self.apply(slot, SlotChange::Quarantine(time)).await
     }
 
     /// Ends the lease of a slot by force; its nonce is in doubt.
@@ -102,6 +127,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     ///
     /// # Errors
     /// As [`Self::remove`].
+    #[doc(hidden)]
     pub async fn change(&self, verb: &str, slot: &str, time: &Value, unit: Unit) -> Result<()> {
         let change = match verb {
             "remove" => SlotChange::Remove,
@@ -115,24 +141,33 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.apply(slot, change).await
     }
 
+    /// Counts the slots.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn census(&self) -> Result<Census> {
+        self.inspect::<&str>(&[]).await
+    }
+
     /// Counts the slots, and looks at those that are named (at most 1,000).
     ///
     /// # Errors
     /// `invalid_argument`; `store_unavailable`.
-    pub async fn inspect(&self, slots: &[String]) -> Result<Census> {
+    pub async fn inspect<I: AsRef<str>>(&self, slots: &[I]) -> Result<Census> {
         if slots.len() > MAX_PER_REQUEST {
             return Err(Error::invalid("slots", format_args!("at most {MAX_PER_REQUEST} at once")));
         }
         let mut ids = Vec::with_capacity(slots.len());
         for (id, at) in slots.iter().zip(0..) {
-            let id = SlotId::new(id).map_err(|error| error.within(&format!("[{at}]")).within("slots"))?;
+            let id =
+                SlotId::new(id.as_ref()).map_err(|error| error.within(&format!("[{at}]")).within("slots"))?;
             ids.push(id);
         }
         match self.core.ask(Request::Inspect { slots: ids }).await? {
             (Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }, now, _) => {
                 let state = |view: SlotView| {
                     let due = matches!(view.state, State::Leased | State::Cooling);
-                    SlotState { left: if due { view.until.saturating_sub(now) } else { 0 }, view }
+                    SlotState { left_micros: if due { view.until.saturating_sub(now) } else { 0 }, view }
                 };
                 let slots = slots.into_iter().map(state).collect();
                 Ok(Census {
@@ -140,7 +175,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
                     ready,
                     in_doubt,
                     busy: due,
-                    quiet: quiet_until.saturating_sub(now),
+                    quiet_micros: quiet_until.saturating_sub(now),
                     slots,
                 })
             }
@@ -174,20 +209,31 @@ fn quarantine(time: &Value, unit: Unit) -> Result<SlotChange> {
 }
 
 impl Census {
+    /// How long nothing is granted because the store may have lost leases; zero normally.
+    pub fn quiet(&self) -> Duration {
+        Duration::from_micros(self.quiet_micros)
+    }
+
     /// As a value; durations in the unit of the language.
+    #[doc(hidden)]
     pub fn to_value(&self, unit: Unit) -> Value {
         Value::map([
             ("total", u64::from(self.total).into()),
             ("ready", u64::from(self.ready).into()),
             ("in_doubt", u64::from(self.in_doubt).into()),
             ("busy", u64::from(self.busy).into()),
-            ("quiet", Value::Number(unit.count(self.quiet))),
+            ("quiet", Value::Number(unit.count(self.quiet_micros))),
             ("slots", Value::List(self.slots.iter().map(|slot| slot.to_value(unit)).collect())),
         ])
     }
 }
 
 impl SlotState {
+    /// How long its lease or its rest still lasts.
+    pub fn left(&self) -> Duration {
+        Duration::from_micros(self.left_micros)
+    }
+
     fn to_value(&self, unit: Unit) -> Value {
         let view = &self.view;
         let in_doubt = matches!(view.nonce, crate::nonce::NonceRecord::InDoubt { .. });
@@ -201,7 +247,7 @@ impl SlotState {
             ("holder", format!("{:032x}", view.holder).as_str().into()),
             ("nonce", floor.into()),
             ("in_doubt", Value::Bool(in_doubt)),
-            ("left", Value::Number(unit.count(self.left))),
+            ("left", Value::Number(unit.count(self.left_micros))),
         ])
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
+use super::builders::micros;
 use super::options::check_rest;
 use super::pool::PoolCore;
 use super::statistics::Counters;
@@ -219,7 +220,24 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `claimed` if somebody of higher priority waits for the slot, see [`Self::claimed`]; `lost` if the lease has ended;
     /// `store_unavailable` if the store did not answer in time; `invalid_argument` if `ttl` is below 1 ms or above the
     /// pool's.
-    pub async fn renew(&self, ttl: Option<Micros>) -> Result<()> {
+    pub async fn renew(&self) -> Result<()> {
+        self.renew_by(None).await
+    }
+
+    /// The same to another time to live.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
+    pub async fn renew_for(&self, ttl: Duration) -> Result<()> {
+        self.renew_by(Some(micros(ttl))).await
+    }
+
+    /// The same in microseconds, if it is not the pool's.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
+    #[doc(hidden)]
+    pub async fn renew_by(&self, ttl: Option<Micros>) -> Result<()> {
         let ttl = self.core.ttl(ttl)?;
         let (reply, now, sent) = self.core.ask(Request::Renew { lease: self.live_ref()?, ttl }).await?;
         match reply {
@@ -257,6 +275,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.core.runtime.clone(), time, self.lost())
     }
@@ -285,6 +304,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
     pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.core.runtime.clone(), time, self.claimed())
     }
@@ -551,7 +571,7 @@ mod tests {
             let early = watched.then(|| lease.lost());
             pool.break_lease("a").await.unwrap();
             for _ in 0..2 {
-                assert_eq!(lease.renew(None).await.unwrap_err().code(), Code::Lost);
+                assert_eq!(lease.renew().await.unwrap_err().code(), Code::Lost);
             }
             // Whoever asks afterwards hears the same.
             for lost in early.into_iter().chain([lease.lost()]) {
@@ -572,7 +592,7 @@ mod tests {
         let pool = handle.pool_with("p", brief, None).await.unwrap();
         let lease = pool.acquire().await.unwrap();
         assert_eq!(lease.lost().await.expect("lost").code(), Code::Lost);
-        assert_eq!(lease.renew(None).await.unwrap_err().code(), Code::Lost);
+        assert_eq!(lease.renew().await.unwrap_err().code(), Code::Lost);
         assert_eq!(lease.resync(7, false).await.unwrap_err().code(), Code::Lost);
         assert_eq!(pool.statistics().expired, 1);
         // Its outcome is recorded all the same, as long as the store lets it be.

@@ -92,6 +92,7 @@ impl OpenOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         if let Some(namespace) = options.take("namespace", |value| Name::new(value.as_text()?))? {
@@ -185,6 +186,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     ///
     /// # Errors
     /// As [`Self::lock_with`].
+    #[doc(hidden)]
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
         self.lock_of(names, self.lock_defaults().read(options, unit)?)
     }
@@ -339,6 +341,7 @@ impl Target {
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; it does not repeat a URL, which may hold a password.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         let (url, pool) = match value {
             Value::Null => ("memory:".to_owned(), PoolOptions::default()),
@@ -374,6 +377,7 @@ impl SeedConfig {
     ///
     /// # Errors
     /// `invalid_argument` naming an unknown key, a wrong type or a missing endpoint.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let shared = options.take("mode", mode)?;

@@ -107,6 +107,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     ///
     /// # Errors
     /// As [`Self::acquire_with`].
+    #[doc(hidden)]
     pub async fn acquire_by(&self, options: &Value, unit: Unit) -> Result<Locked<S, R>> {
         self.acquire_with(self.options.clone().read(options, unit)?).await
     }
@@ -116,6 +117,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     ///
     /// # Errors
     /// As [`Self::acquire_with`].
+    #[doc(hidden)]
     pub async fn enter(&self, options: &Value, unit: Unit) -> Result<Option<Locked<S, R>>> {
         let (options, wanted) = self.options.clone().read_run(options, unit)?;
         self.check(&options)?;
@@ -197,6 +199,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.runtime.clone(), time, self.lost())
     }
@@ -216,6 +219,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
     pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.runtime.clone(), time, self.claimed())
     }

@@ -57,6 +57,7 @@ pub fn quorum<I: Into<String>>(urls: impl IntoIterator<Item = I>) -> Connect<Vec
 ///
 /// # Errors
 /// `invalid_argument` naming what is wrong.
+#[doc(hidden)]
 pub fn open(target: &Value, options: &Value, unit: Unit, handle: Handle) -> Result<NativeLeasehold> {
     opened(Target::read(target)?, OpenOptions::default().read(options, unit)?, handle)
 }
@@ -66,6 +67,7 @@ pub fn open(target: &Value, options: &Value, unit: Unit, handle: Handle) -> Resu
 /// # Errors
 /// `invalid_argument` naming what is wrong: the server that is there twice among others, whether or not it is spelled
 /// with a login or a database.
+#[doc(hidden)]
 pub fn open_quorum(targets: &Value, options: &Value, unit: Unit, handle: Handle) -> Result<NativeQuorum> {
     let targets = targets.as_list().map_err(|error| error.within("servers"))?;
     opened_quorum(targets, &OpenOptions::default().read(options, unit)?, &handle)

@@ -159,6 +159,7 @@ impl PoolOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         if let Some(slots) = options.take("slots", slot_specs)? {
@@ -207,6 +208,7 @@ impl AcquireOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = AcquireOptions {
@@ -263,6 +265,7 @@ impl ReleaseOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = ReleaseOptions { cooldown: time(&mut options, "cooldown", unit, rest)? };
@@ -275,6 +278,7 @@ impl ReleaseOptions {
 ///
 /// # Errors
 /// `invalid_argument` naming `ttl`.
+#[doc(hidden)]
 pub fn read_ttl(value: &Value, unit: Unit) -> Result<Option<Micros>> {
     match value {
         Value::Null => Ok(None),
@@ -286,6 +290,7 @@ pub fn read_ttl(value: &Value, unit: Unit) -> Result<Option<Micros>> {
 ///
 /// # Errors
 /// `invalid_argument` naming `timeout`.
+#[doc(hidden)]
 pub fn read_wait(value: &Value, unit: Unit) -> Result<Option<Micros>> {
     match value {
         Value::Null => Ok(None),
@@ -297,6 +302,7 @@ pub fn read_wait(value: &Value, unit: Unit) -> Result<Option<Micros>> {
 ///
 /// # Errors
 /// `invalid_argument` naming the option.
+#[doc(hidden)]
 pub fn read_rewind(value: &Value) -> Result<bool> {
     let mut options = Options::of_call(value)?;
     let rewind = options.take("rewind", Value::as_bool)?;
@@ -308,6 +314,7 @@ pub fn read_rewind(value: &Value) -> Result<bool> {
 ///
 /// # Errors
 /// `invalid_argument` naming `slots`.
+#[doc(hidden)]
 pub fn read_slots(value: &Value) -> Result<Vec<String>> {
     let text = |(value, at): (&Value, u32)| {
         value.as_text().map(str::to_owned).map_err(|error| error.within(&format!("[{at}]")))
@@ -454,6 +461,12 @@ fn strategy(value: &Value) -> Result<Strategy> {
 /// Ids as a language gives them.
 pub(super) fn id_list<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Value {
     Value::List(ids.into_iter().map(|id| id.as_ref().into()).collect())
+}
+
+/// Ids and weights as a list for [`slot_specs`].
+pub(super) fn weighted_list<I: AsRef<str>>(slots: impl IntoIterator<Item = (I, u64)>) -> Value {
+    let slot = |(id, weight): (I, u64)| Value::map([("id", id.as_ref().into()), ("weight", weight.into())]);
+    Value::List(slots.into_iter().map(slot).collect())
 }
 
 /// A list of ids without duplicates, at most so many as one request may name.

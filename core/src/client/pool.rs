@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(lease.slot(), "b");
         let error = ours.acquire_with(at_once()).await.unwrap_err();
         assert_eq!(error.code(), Code::Exhausted);
-        assert!(error.retry_after().is_some_and(|time| time <= ours.core.options.ttl), "{error:?}");
+        assert!(error.retry_after_micros().is_some_and(|time| time <= ours.core.options.ttl), "{error:?}");
         drop(lease);
         // Without a future too.
         let lease = ours.try_acquire().unwrap().expect("what is left of its own");

@@ -159,6 +159,7 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
     ///
     /// # Errors
     /// As [`Self::lock_with`].
+    #[doc(hidden)]
     pub fn lock_by(&self, names: &Value, options: &Value, unit: Unit) -> Result<Lock<S, R>> {
         self.lock_of(names, self.lock_defaults().read(options, unit)?)
     }

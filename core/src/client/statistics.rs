@@ -41,6 +41,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// The counts as a value, keys in snake case; times in the unit of the language.
+    #[doc(hidden)]
     pub fn to_value(&self, unit: Unit) -> Value {
         let time = |milliseconds: f64| match unit {
             Unit::Milliseconds => Value::Number(milliseconds),

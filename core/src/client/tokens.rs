@@ -16,6 +16,7 @@ mod turns;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -86,12 +87,13 @@ pub struct LockedToken {
     pub id: Arc<str>,
     /// Its record: who holds it, since when, until when, under which fence.
     pub view: SlotView,
-    /// How long the lock still lasts without a renewal.
-    pub left: Micros,
+    /// How long the lock still lasts without a renewal, in microseconds.
+    pub left_micros: Micros,
 }
 
 impl TokenCounts {
     /// As a value.
+    #[doc(hidden)]
     pub fn to_value(&self) -> Value {
         let TokenCounts { pages, claims, asked, missed } = *self;
         Value::map([
@@ -104,16 +106,22 @@ impl TokenCounts {
 }
 
 impl LockedToken {
+    /// How long the lock still lasts without a renewal.
+    pub fn left(&self) -> Duration {
+        Duration::from_micros(self.left_micros)
+    }
+
     /// As a value; times in the unit of the language, `since` the Unix epoch.
+    #[doc(hidden)]
     pub fn to_value(&self, unit: Unit) -> Value {
-        let LockedToken { id, view, left } = self;
+        let LockedToken { id, view, left_micros } = self;
         let holder = Spender(view.holder).to_string();
         Value::map([
             ("id", (&**id).into()),
             ("holder", holder.as_str().into()),
             ("fence", view.fence.into()),
             ("since", Value::Number(unit.count(view.since))),
-            ("left", Value::Number(unit.count(*left))),
+            ("left", Value::Number(unit.count(*left_micros))),
         ])
     }
 }
@@ -225,7 +233,8 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
     ///
     /// # Errors
     /// As theirs.
-    pub async fn locks_as_value(&self, ids: &Value, unit: Unit) -> Result<Value> {
+    #[doc(hidden)]
+    pub async fn locks_by(&self, ids: &Value, unit: Unit) -> Result<Value> {
         let locks = match ids {
             Value::Null => self.all_locks().await?,
             ids => self.locks(&read_ids(ids).map_err(|error| error.within("ids"))?).await?,

@@ -30,6 +30,7 @@ impl Token {
     ///
     /// # Errors
     /// `invalid_argument` naming what is missing or wrong.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         let mut options = Options::new(value)?;
         let id = options.take("id", |value| {
@@ -63,6 +64,7 @@ impl Page {
     ///
     /// # Errors
     /// `invalid_argument` naming what is missing or wrong.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         if let Value::List(tokens) = value {
             return Ok(Page { tokens: read_tokens(tokens)?, next: None });
@@ -102,6 +104,7 @@ impl Spender {
     ///
     /// # Errors
     /// `invalid_argument` if it is no text.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         value.as_text().map(Spender::new)
     }

@@ -37,7 +37,7 @@ pub async fn cannot_be_used(pool: &Pool, cause: &str, response: u64) {
     let (outcome, _) = soon(bound, "an attempt", pool.acquire_with(within(0))).await;
     let error = outcome.expect_err("the store cannot be used");
     assert_eq!(error.code(), Code::StoreUnavailable, "an attempt: {error}");
-    let (outcome, _) = soon(bound + Duration::from_millis(response), "a count", pool.inspect(&[])).await;
+    let (outcome, _) = soon(bound + Duration::from_millis(response), "a count", pool.census()).await;
     assert_eq!(outcome.expect_err("the store cannot be used").code(), Code::StoreUnavailable);
 }
 
@@ -51,7 +51,7 @@ pub async fn goes_on(pool: &Pool) {
     lease.unused();
     lease.release_with(Default::default()).await.expect("its own");
     eventually("nothing is held", async || {
-        let census = pool.inspect(&[]).await.expect("a count");
+        let census = pool.census().await.expect("a count");
         census.busy == 0
     })
     .await;

@@ -224,7 +224,7 @@ impl<S: LimitStore> Storm<S> {
             let change = async {
                 match removes {
                     true => pool.remove(&slot).await,
-                    false => pool.add(&again).await.map(drop),
+                    false => pool.add_by(&again).await.map(drop),
                 }
             };
             let limit = self.site.world.sleep(5_000_000);

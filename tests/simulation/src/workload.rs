@@ -4,14 +4,14 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use leasehold::client::{
-    AcquireOptions, Keepalive, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions, Unit,
+    AcquireOptions, Keepalive, Leasehold, NonceSource, OpenOptions, ReadNonce, ReleaseOptions,
 };
 use leasehold::id::SlotId;
 use leasehold::store::LimitStore;
-use leasehold::value::Value;
 use leasehold::{Error, Lease, Pool};
 
 use crate::census::Census;
@@ -306,7 +306,7 @@ impl<S: LimitStore> Member<S> {
     }
 
     async fn renew(&self, lease: &SimLease<S>) {
-        let renewed = lease.renew(None).await;
+        let renewed = lease.renew().await;
         let error = renewed.as_ref().err().map(|error| error.code().as_str().to_owned());
         if renewed.is_ok() {
             self.site.census.count("renewals");
@@ -383,11 +383,11 @@ impl<S: LimitStore> Member<S> {
             let pause = rng.between(2_000_000, 12_000_000);
             site.world.sleep(pause).await;
             let slot = rng.pick(&site.plan.accounts).0.clone();
-            let (pool, rest) = (&self.pool, Value::Number(rng.between(1, 3_000) as f64));
+            let (pool, rest) = (&self.pool, Duration::from_millis(rng.between(1, 3_000)));
             let done = match rng.below(8) {
                 0 => pool.disable(&slot).await,
                 1 => pool.drain(&slot).await,
-                2 => pool.quarantine(&slot, &rest, Unit::Milliseconds).await,
+                2 => pool.quarantine(&slot, rest).await,
                 3 => pool.inspect(&[slot]).await.map(drop),
                 4 => pool.list().await.map(drop),
                 _ => pool.enable(&slot).await,

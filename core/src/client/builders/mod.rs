@@ -47,7 +47,7 @@ impl From<Duration> for Keepalive {
 }
 
 /// A duration in microseconds, of which the last is never lost: next to nothing is not nothing.
-pub(super) fn micros(time: Duration) -> Micros {
+pub(in crate::client) fn micros(time: Duration) -> Micros {
     Micros::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(Micros::MAX)
 }
 

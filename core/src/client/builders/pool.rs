@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::micros;
-use crate::client::options::{id_list, slot_specs};
+use crate::client::options::{id_list, slot_specs, weighted_list};
 use crate::client::{
     BoxedFuture, Keepalive, Leasehold, MaybeSend, MaybeSync, NonceSource, Pool, PoolOptions, ReadNonce,
     Runtime,
@@ -39,9 +39,7 @@ impl<'a, S: Store, R: Runtime> PoolBuilder<'a, S, R> {
 
     /// The same with weights, 1 to 255, of which [`Strategy::Weighted`] makes use.
     pub fn weighted_slots<I: AsRef<str>>(mut self, slots: impl IntoIterator<Item = (I, u64)>) -> Self {
-        let slot =
-            |(id, weight): (I, u64)| Value::map([("id", id.as_ref().into()), ("weight", weight.into())]);
-        self.slots = Some(Value::List(slots.into_iter().map(slot).collect()));
+        self.slots = Some(weighted_list(slots));
         self
     }
 

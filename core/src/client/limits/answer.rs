@@ -1,5 +1,7 @@
 //! What a limit answers.
 
+use std::time::Duration;
+
 use crate::Micros;
 use crate::error::{Code, Error};
 use crate::id::Name;
@@ -15,11 +17,11 @@ pub struct LimitAnswer {
     pub limit: Option<Name>,
     /// What can still be taken of that limit.
     pub remaining: Amount,
-    /// When it would be allowed: 0 if it is, nothing if it never will be. Of what is in flight, when the first that is
+    /// When it would be allowed, in microseconds: 0 if it is, nothing if it never will be. Of what is in flight, when the first that is
     /// not given back ends by itself.
-    pub retry_after: Option<Micros>,
-    /// When that limit is as if never used; nothing if never.
-    pub reset_after: Option<Micros>,
+    pub retry_after_micros: Option<Micros>,
+    /// When that limit is as if never used, in microseconds; nothing if never.
+    pub reset_after_micros: Option<Micros>,
     /// Who says so.
     pub said: Said,
 }
@@ -54,10 +56,22 @@ impl LimitAnswer {
             allowed: true,
             limit: None,
             remaining: Amount::MAX,
-            retry_after: Some(0),
-            reset_after: Some(0),
+            retry_after_micros: Some(0),
+            reset_after_micros: Some(0),
             said,
         }
+    }
+
+    /// When it would be allowed: zero if it is, nothing if it never will be.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after_micros.map(Duration::from_micros)
+    }
+
+    /// When the limit that binds is as if never used; nothing if never.
+    #[must_use]
+    pub fn reset_after(&self) -> Option<Duration> {
+        self.reset_after_micros.map(Duration::from_micros)
     }
 
     /// The refusal as an error.
@@ -65,14 +79,14 @@ impl LimitAnswer {
     pub fn error(&self) -> Error {
         let name = self.limit.as_ref().map_or("", Name::as_str);
         let left = self.remaining;
-        let message = match self.retry_after {
+        let message = match self.retry_after_micros {
             Some(time) => {
                 let time = time.div_ceil(1_000);
                 format!("the limit {name} has {left} left; try again in {time} ms")
             }
             None => format!("the limit {name} has {left} left, and will never allow so much; ask for less"),
         };
-        Error::new(Code::Limited, message).after(self.retry_after)
+        Error::new(Code::Limited, message).after(self.retry_after_micros)
     }
 }
 

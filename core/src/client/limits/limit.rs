@@ -329,7 +329,7 @@ impl<R: Runtime> Limit<R> {
                 Ok(output) => return Ok(output),
                 Err(refused) => refused,
             };
-            let Some(mut pause) = refused.retry_after else { return Err(refused.error()) };
+            let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
             if self.is_in_flight(refused.limit.as_ref()) {
                 pause = pause.min(scope.runtime().jitter(look));
                 look = (look * 2).min(LOOK.1);
@@ -387,7 +387,14 @@ impl<R: Runtime> Limit<R> {
     fn answer(&self, verdict: &Verdict) -> LimitAnswer {
         let Verdict { allowed, binding, remaining, retry_after, reset_after } = *verdict;
         let limit = self.parts.get(binding).map(|part| part.term.name().clone());
-        LimitAnswer { allowed, limit, remaining, retry_after, reset_after, said: Said::Store }
+        LimitAnswer {
+            allowed,
+            limit,
+            remaining,
+            retry_after_micros: retry_after,
+            reset_after_micros: reset_after,
+            said: Said::Store,
+        }
     }
 
     /// How it stands.

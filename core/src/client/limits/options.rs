@@ -107,6 +107,7 @@ impl LimitOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let kind = options.take("kind", kind)?.unwrap_or_default();
@@ -169,6 +170,7 @@ impl WaitOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = self.take(&mut options, unit)?;

@@ -42,8 +42,8 @@ impl Refusals {
                 allowed: false,
                 limit: Some(charge.limit.clone()),
                 remaining: refusal.remaining,
-                retry_after: Some(refusal.retry.saturating_sub(now)),
-                reset_after: refusal.reset.map(|reset| reset.saturating_sub(now)),
+                retry_after_micros: Some(refusal.retry.saturating_sub(now)),
+                reset_after_micros: refusal.reset.map(|reset| reset.saturating_sub(now)),
                 said: Said::Memory,
             })
         })
@@ -56,7 +56,7 @@ impl Refusals {
 
     /// Keeps a refusal of a request that was sent at `sent`, unless something has changed since `changes` was told.
     pub fn keep(&mut self, charge: &Charge, answer: &LimitAnswer, sent: Micros, changes: u64) {
-        let Some(retry @ 1..) = answer.retry_after else { return };
+        let Some(retry @ 1..) = answer.retry_after_micros else { return };
         // What is in flight may be given back at any time.
         if changes != self.changes || matches!(charge.rule, Rule::InFlight { .. }) {
             return;
@@ -73,7 +73,7 @@ impl Refusals {
             cost: charge.cost,
             until: sent + retry.min(BELIEVED),
             retry: sent + retry,
-            reset: answer.reset_after.map(|time| sent + time),
+            reset: answer.reset_after_micros.map(|time| sent + time),
             remaining: answer.remaining,
         };
         self.known.insert(charge.limit.clone(), refusal);

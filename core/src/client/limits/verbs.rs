@@ -16,6 +16,7 @@ impl<R: Runtime> Limit<R> {
     ///
     /// # Errors
     /// As the method; `invalid_argument` naming `cost`.
+    #[doc(hidden)]
     pub async fn ask(&self, verb: &str, cost: &Value, unit: Unit) -> Result<Value> {
         let cost = read_cost(cost)?;
         let told = match verb {
@@ -39,6 +40,7 @@ impl<R: Runtime> Limit<R> {
     ///
     /// # Errors
     /// As [`Limit::take`]; `invalid_argument` naming `cost`.
+    #[doc(hidden)]
     pub fn take_by_now(&self, cost: &Value) -> Option<Result<Verdict>> {
         match read_cost(cost) {
             Ok(cost) => self.verdict_now(cost),
@@ -50,6 +52,7 @@ impl<R: Runtime> Limit<R> {
     ///
     /// # Errors
     /// `invalid_argument` naming `cost`.
+    #[doc(hidden)]
     pub fn at_cost_by(&self, cost: &Value) -> Result<Self> {
         Ok(self.at_cost(read_cost(cost)?))
     }
@@ -58,6 +61,7 @@ impl<R: Runtime> Limit<R> {
     ///
     /// # Errors
     /// As [`Limit::wait`]; `invalid_argument` naming what is wrong.
+    #[doc(hidden)]
     pub async fn wait_by(&self, cost: &Value, options: &Value, unit: Unit) -> Result<LimitAnswer> {
         let (cost, options) = (read_cost(cost)?, WaitOptions::default().read(options, unit)?);
         self.wait_with(cost, options).await
@@ -68,6 +72,7 @@ impl<R: Runtime> Limit<R> {
     ///
     /// # Errors
     /// As these; `invalid_argument` naming what is wrong.
+    #[doc(hidden)]
     pub async fn reserve_by(
         &self,
         waits: bool,
@@ -85,14 +90,15 @@ impl<R: Runtime> Limit<R> {
 
 impl LimitAnswer {
     /// `allowed`, `remaining` (digits), `retry_after`, `reset_after`, `limit`, `said` ([`Said::as_str`](super::Said::as_str)).
+    #[doc(hidden)]
     #[must_use]
     pub fn to_value(&self, unit: Unit) -> Value {
         let time = |time: Option<Micros>| time.map_or(Value::Null, |time| Value::Number(unit.count(time)));
         Value::map([
             ("allowed", Value::Bool(self.allowed)),
             ("remaining", text(Some(self.remaining))),
-            ("retry_after", time(self.retry_after)),
-            ("reset_after", time(self.reset_after)),
+            ("retry_after", time(self.retry_after_micros)),
+            ("reset_after", time(self.reset_after_micros)),
             ("limit", text(self.limit.as_ref())),
             ("said", self.said.as_str().into()),
         ])

@@ -62,6 +62,7 @@ impl LockOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(self, value: &Value, unit: Unit) -> Result<Self> {
         self.take(Options::of_call(value)?, unit)
     }

@@ -135,7 +135,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             |view: &SlotView| matches!(view.state, State::Leased | State::Cooling) && view.until > now;
         let locked = views.into_iter().filter(is_locked);
         Ok(locked
-            .map(|view| LockedToken { id: token_of(&view.slot), left: view.until - now, view })
+            .map(|view| LockedToken { id: token_of(&view.slot), left_micros: view.until - now, view })
             .collect())
     }
 

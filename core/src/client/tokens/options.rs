@@ -68,6 +68,7 @@ impl TokensOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         set(&mut self.currency, options.take("currency", text)?);
@@ -138,6 +139,7 @@ impl SelectOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
+    #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         let read = SelectOptions {

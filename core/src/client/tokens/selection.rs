@@ -106,6 +106,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
     pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
         runtime::within(self.wallet.core.runtime.clone(), time, self.lost())
     }
@@ -190,7 +191,7 @@ impl<S: Store, R: Runtime> Drop for Lapsing<S, R> {
 }
 
 async fn renew<S: Store, R: Runtime>(held: &[(u32, Lease<S, R>)], ttl: Micros) -> Result<()> {
-    let renewals = join_all(held.iter().map(|(_, lease)| lease.renew(Some(ttl)))).await;
+    let renewals = join_all(held.iter().map(|(_, lease)| lease.renew_by(Some(ttl)))).await;
     let mut outcome = Ok(());
     for renewal in renewals {
         // That one was lost outweighs that the store could not be asked of another.

@@ -29,6 +29,7 @@ pub struct PageAsk {
 
 impl PageAsk {
     /// As a value.
+    #[doc(hidden)]
     pub fn to_value(&self) -> Value {
         Value::map([
             ("wallet", (&*self.wallet).into()),
@@ -103,7 +104,7 @@ pub trait TokenSource: MaybeSend + MaybeSync {
     /// none.
     fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>>;
 
-    /// Which of these tokens are spent. Asked before a selection is returned, where [`super::TokensOptions::verify`] is
+    /// Which of these tokens are spent. Asked before a selection is returned, where [`verify`](crate::tokens::Bounds::verify) is
     /// set; a source that cannot say says none.
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let _ = (wallet, ids);
@@ -150,6 +151,7 @@ impl Change {
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong.
+    #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         match value {
             Value::Text(text) if text == "listening" => return Ok(Change::Listening),
@@ -173,6 +175,7 @@ impl Change {
 ///
 /// # Errors
 /// `invalid_argument` if it is no list of texts.
+#[doc(hidden)]
 pub fn read_ids(value: &Value) -> Result<Vec<Arc<str>>> {
     let read = |(id, at): (&Value, _)| {
         let id = id.as_text().map_err(|error| error.within(&format!("[{at}]")));
@@ -182,6 +185,7 @@ pub fn read_ids(value: &Value) -> Result<Vec<Arc<str>>> {
 }
 
 /// Ids of tokens as a value: what a source is asked of.
+#[doc(hidden)]
 pub fn write_ids(ids: &[Arc<str>]) -> Value {
     Value::List(ids.iter().map(|id| (&**id).into()).collect())
 }

@@ -42,7 +42,7 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
     for wallet in [&here, &there] {
         let refused = wallet.select_with(1u64, euros()).await.unwrap_err();
         assert_eq!(refused.code(), Code::LockedUntil);
-        let left = refused.retry_after().expect("known");
+        let left = refused.retry_after_micros().expect("known");
         assert!(left > 0 && left <= 60 * SECOND, "{left}");
         assert_eq!(code(wallet.select_with(9u64, euros()).await), Code::Insufficient);
         assert_eq!(wallet.count_locked().await.unwrap(), 2);
@@ -97,7 +97,7 @@ async fn odd_ids_are_locked_and_listed() {
     assert_eq!(locks.len(), 6);
     for (lock, id) in locks.iter().zip(ids) {
         assert_eq!((&*lock.id, lock.view.holder), (id, spender.0));
-        assert!(lock.left > 50 * SECOND && lock.view.since > 0);
+        assert!(lock.left_micros > 50 * SECOND && lock.view.since > 0);
     }
     let mut sorted = ids;
     sorted.sort_unstable();

@@ -40,7 +40,7 @@ impl Setting {
     }
 
     async fn busy(&self) -> u32 {
-        self.direct.inspect(&[]).await.expect("a count").busy
+        self.direct.census().await.expect("a count").busy
     }
 
     async fn fence(&self, slot: &str) -> u64 {
@@ -103,7 +103,7 @@ async fn a_release_that_is_lost_or_doubled_is_one_release() {
         assert_eq!(rival.nonce(), Some(next), "the outcome was recorded once");
         assert!(rival.fence() > lease.fence());
         tokio::time::sleep(Duration::from_millis(60)).await;
-        rival.renew(None).await.expect("nobody freed it");
+        rival.renew().await.expect("nobody freed it");
         rival.unused();
         rival.release().await.expect("its own");
     }
@@ -114,13 +114,13 @@ async fn a_renewal_and_a_resync_outlive_a_lost_reply() {
     let setting = Setting::new(&["a"]).await;
     let lease = setting.pool.acquire_with(patient()).await.expect("granted");
     setting.proxy.drop_replies(1);
-    lease.renew(None).await.expect("renewed");
+    lease.renew().await.expect("renewed");
     setting.proxy.drop_replies(1);
     assert_eq!(lease.resync(40, false).await.expect("recorded"), 40);
     setting.proxy.duplicate_next_request();
-    lease.renew(None).await.expect("renewed");
+    lease.renew().await.expect("renewed");
     let here = lease.remaining_micros();
-    let there = setting.direct.inspect(&["a".to_owned()]).await.expect("a view").slots[0].left;
+    let there = setting.direct.inspect(&["a".to_owned()]).await.expect("a view").slots[0].left_micros;
     assert!(here <= there + 5 * MILLISECOND, "{here} here, {there} there");
 }
 
@@ -203,7 +203,7 @@ async fn a_half_open_connection_delivers_late() {
             tokio::spawn(async move { pool.acquire_with(leasehold_faults::within(700)).await.map(drop) })
         })
         .collect();
-    let (outcome, _) = soon(Duration::from_secs(2), "a renewal", held.renew(None)).await;
+    let (outcome, _) = soon(Duration::from_secs(2), "a renewal", held.renew()).await;
     assert_eq!(outcome.expect_err("nothing comes through").code(), Code::StoreUnavailable);
     for caller in callers {
         let (outcome, _) = soon(Duration::from_secs(2), "a caller", caller).await;

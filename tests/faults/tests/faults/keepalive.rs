@@ -112,7 +112,7 @@ async fn the_end_of_a_lease_that_is_not_kept_is_told() {
         let mut lost = Box::pin(lease.lost());
         for _ in 0..4 {
             assert!(tokio::time::timeout(Duration::from_micros(TTL / 2), &mut lost).await.is_err());
-            lease.renew(None).await.expect("renewed");
+            lease.renew().await.expect("renewed");
         }
         let (error, _) = soon(Duration::from_micros(2 * TTL), "the message", lost).await;
         assert_eq!(error.expect("lost").code(), Code::Lost);
@@ -166,7 +166,7 @@ async fn renewals_travel_together_and_stop_with_their_owners() {
     assert!(sent as f64 <= intervals * LEASES as f64 / 100.0, "{sent} requests in {intervals} intervals");
     drop(leases);
     eventually("all are given back", async || {
-        pool.inspect(&[]).await.is_ok_and(|census| census.ready == LEASES as u32)
+        pool.census().await.is_ok_and(|census| census.ready == LEASES as u32)
     })
     .await;
     let before = calls(place.server(), "evalsha");

@@ -43,7 +43,7 @@ async fn a_late_release_frees_nobody_else(place: Place) {
     let error = late.release().await.expect_err("too late");
     assert_eq!(error.code(), Code::Lost, "{error}");
     assert!(current.is_held());
-    current.renew(None).await.expect("still held");
+    current.renew().await.expect("still held");
     let refused = first.acquire_with(within(0)).await.expect_err("held");
     assert_eq!(refused.code(), Code::Exhausted, "{refused}");
     current.release().await.expect("its own");
@@ -67,11 +67,11 @@ async fn no_second_holder_while_the_first_is_valid(place: Place) {
             }
             if renewals > 0 && valid_before && holder.remaining_micros() < 200 * MILLISECOND {
                 renewals -= 1;
-                holder.renew(None).await.expect("in time");
+                holder.renew().await.expect("in time");
             }
             tokio::time::sleep(Duration::from_millis(3)).await;
         };
-        let error = holder.renew(None).await.expect_err("gone");
+        let error = holder.renew().await.expect_err("gone");
         assert_eq!(error.code(), Code::Lost, "{error} {}", from.name());
         holder = next;
     }
@@ -87,7 +87,7 @@ async fn two_spellings_of_an_account_are_one_slot(place: Place) {
     let lease = upper.acquire_with(patient()).await.expect("granted");
     assert_eq!(lease.slot(), "0xAB");
     assert_eq!(lower.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
-    assert_eq!(lower.inspect(&[]).await.expect("a count").total, 1);
+    assert_eq!(lower.census().await.expect("a count").total, 1);
 }
 
 // An operator's lock on a busy relayer is erased by its holder's ordinary release.
@@ -101,7 +101,7 @@ async fn a_slot_taken_out_of_service_stays_out_after_the_release(place: Place) {
         (lease("a").await, lease("b").await, lease("c").await, lease("d").await, lease("e").await);
     pool.disable("a").await.expect("disabled");
     pool.drain("b").await.expect("drained");
-    pool.quarantine("c", &Value::Number(60_000.0), Unit::Milliseconds).await.expect("quarantined");
+    pool.quarantine("c", Duration::from_secs(60)).await.expect("quarantined");
     pool.break_lease("d").await.expect("broken");
     let admin = place.pool(PoolOptions { slots: None, ..options(&[]) }, None).await;
     for held in [a, b, c] {
@@ -114,7 +114,7 @@ async fn a_slot_taken_out_of_service_stays_out_after_the_release(place: Place) {
     assert_eq!(state_of(&admin, "c").await, State::Cooling);
     assert_eq!(state_of(&admin, "d").await, State::Ready);
     // A release, a quarantine and the end of it never shorten a rest that was asked for.
-    admin.quarantine("e", &Value::Number(1.0), Unit::Milliseconds).await.expect("quarantined");
+    admin.quarantine("e", Duration::from_millis(1)).await.expect("quarantined");
     admin.enable("e").await.expect("enabled");
     assert_eq!(state_of(&admin, "e").await, State::Cooling);
     let broken = admin.acquire_with(within(0)).await.expect("the broken one");
@@ -137,7 +137,7 @@ async fn a_lease_says_when_it_has_ended(place: Place) {
     .await;
     assert!(!lease.is_held());
     ended(&lease).await;
-    assert_eq!(lease.renew(None).await.expect_err("ended").code(), Code::Lost);
+    assert_eq!(lease.renew().await.expect_err("ended").code(), Code::Lost);
     assert_eq!(lease.resync(5, true).await.expect_err("ended").code(), Code::Lost);
     let error = lease.release().await.expect_err("ended");
     assert_eq!(error.code(), Code::Lost);
@@ -183,8 +183,8 @@ async fn a_slow_acquisition_holds_nobody_up(place: Place) {
     };
     eventually("the chain is asked", async || chain.reads() >= 2).await;
     let bound = Duration::from_secs(2);
-    soon(bound, "a count", pool.inspect(&[])).await.0.expect("counted");
-    soon(bound, "adding a slot", pool.add(&Value::List(vec!["c".into()]))).await.0.expect("added");
+    soon(bound, "a count", pool.census()).await.0.expect("counted");
+    soon(bound, "adding a slot", pool.add(["c"])).await.0.expect("added");
     soon(bound, "a change", pool.drain("c")).await.0.expect("drained");
     let (lease, _) = soon(bound, "another acquisition", pool.acquire_with(patient())).await;
     assert_eq!(lease.expect("granted").slot(), warm.slot());
@@ -223,7 +223,7 @@ async fn a_dropped_acquisition_leaves_nothing(place: Place) {
     waiters.iter().for_each(tokio::task::JoinHandle::abort);
     eventually("they are gone", async || pool.statistics().waiting == 0).await;
     drop(all);
-    let free = eventually("all are free", async || pool.inspect(&[]).await.expect("a count").ready == 3);
+    let free = eventually("all are free", async || pool.census().await.expect("a count").ready == 3);
     soon(Duration::from_secs(2), "giving back", free).await;
     assert_eq!(pool.statistics().leased, 0);
 }
@@ -235,7 +235,7 @@ async fn a_renewal_ends_at_max_hold(place: Place) {
     let pool = place.pool(bounded, None).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
     let begun = Instant::now();
-    while lease.renew(None).await.is_ok() {
+    while lease.renew().await.is_ok() {
         assert!(begun.elapsed() < Duration::from_secs(5), "it holds for ever");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -284,7 +284,7 @@ async fn the_local_deadline_is_never_later_than_the_stores() {
     for _ in 0..3 {
         let lease = far.acquire_with(patient()).await.expect("granted");
         check(&lease, &direct).await;
-        lease.renew(None).await.expect("in time");
+        lease.renew().await.expect("in time");
         check(&lease, &direct).await;
     }
 }
@@ -293,7 +293,7 @@ async fn check(lease: &leasehold_faults::Lease, direct: &Pool) {
     let before = Instant::now();
     let here = lease.remaining_micros();
     let view = direct.inspect(&["a".to_owned()]).await.expect("a view");
-    let there = view.slots[0].left + before.elapsed().as_micros() as u64;
+    let there = view.slots[0].left_micros + before.elapsed().as_micros() as u64;
     assert!(here > 0 && here <= there, "{here} µs here, at most {there} µs there");
 }
 
@@ -305,7 +305,7 @@ async fn a_grant_that_arrives_too_late_is_given_back() {
     let direct = place.pool(options(&["a"]), None).await;
     drop(direct.acquire_with(patient()).await.expect("granted"));
     let far = handle(&proxy.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens");
-    eventually("it is ready", async || direct.inspect(&[]).await.expect("a count").ready == 1).await;
+    eventually("it is ready", async || direct.census().await.expect("a count").ready == 1).await;
     proxy.delay(Duration::from_millis(250));
     let (outcome, took) =
         soon(Duration::from_secs(4), "the acquisition", far.acquire_with(within(1_800))).await;
@@ -313,7 +313,7 @@ async fn a_grant_that_arrives_too_late_is_given_back() {
     assert_eq!(error.code(), Code::TimedOut, "{error} after {took:?}");
     proxy.heal().expect("healed");
     // Nobody has seen the grant, so its nonce cannot have been used.
-    eventually("it is ready", async || direct.inspect(&[]).await.expect("a count").ready == 1).await;
+    eventually("it is ready", async || direct.census().await.expect("a count").ready == 1).await;
     direct.acquire_with(within(0)).await.expect("free");
 }
 

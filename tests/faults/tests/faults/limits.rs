@@ -177,7 +177,9 @@ async fn a_refusal_is_remembered_until_something_changes() {
     for _ in 0..1_000 {
         let answer = limit.take(1u64).await.expect("refused");
         assert!(
-            !answer.allowed && answer.retry_after <= told.retry_after && answer.remaining == Amount::ZERO
+            !answer.allowed
+                && answer.retry_after_micros <= told.retry_after_micros
+                && answer.remaining == Amount::ZERO
         );
         remembered += u32::from(answer.said == Said::Memory);
     }

@@ -20,7 +20,7 @@ async fn contention_neither_starves_nor_spins() {
     let place = Place::redis();
     let pool = place.pool(lasting(&TEN), None).await;
     drop(pool.acquire_with(patient()).await.expect("granted"));
-    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 10).await;
+    eventually("all are ready", async || pool.census().await.expect("a count").ready == 10).await;
     let before = calls(place.server(), "evalsha");
     let (granted, worst) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let end = Instant::now() + Duration::from_secs(3);
@@ -96,7 +96,7 @@ async fn callers_of_one_moment_travel_together() {
     let slots: Vec<&str> = slots.iter().map(String::as_str).collect();
     let pool = place.pool(lasting(&slots), None).await;
     drop(pool.acquire_with(patient()).await.expect("granted"));
-    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 64).await;
+    eventually("all are ready", async || pool.census().await.expect("a count").ready == 64).await;
     let before = calls(place.server(), "evalsha");
     let callers: Vec<_> = (0..64)
         .map(|_| {
@@ -111,7 +111,7 @@ async fn callers_of_one_moment_travel_together() {
     let claims = calls(place.server(), "evalsha") - before;
     drop(leases);
     eventually("all are back", async || pool.statistics().leased == 0).await;
-    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 64).await;
+    eventually("all are ready", async || pool.census().await.expect("a count").ready == 64).await;
     println!("coalescing: 64 claims in {claims} EVALSHA");
     assert!(claims <= 16, "{claims} calls for 64 claims");
 }
@@ -132,7 +132,7 @@ async fn an_acquisition_is_one_command_whatever_else_is_there() {
     }
     let pool = place.pool(lasting(&slots), None).await;
     drop(pool.acquire_with(patient()).await.expect("granted"));
-    eventually("all are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2_000).await;
+    eventually("all are ready", async || pool.census().await.expect("a count").ready == 2_000).await;
     let before = calls(server, "evalsha");
     for _ in 0..50 {
         let lease = pool.acquire_with(patient()).await.expect("granted");
@@ -165,7 +165,7 @@ async fn idle_waiters_ask_seldom() {
         })
         .collect();
     eventually("they wait", async || pool.statistics().waiting == 50).await;
-    held.renew(None).await.expect("held");
+    held.renew().await.expect("held");
     eventually("all have their tickets", async || {
         let asked = calls(place.server(), "evalsha");
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -175,7 +175,7 @@ async fn idle_waiters_ask_seldom() {
     let (before, began) = (calls(place.server(), "evalsha"), Instant::now());
     for _ in 0..4 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        held.renew(None).await.expect("held");
+        held.renew().await.expect("held");
     }
     let asked = calls(place.server(), "evalsha") - before - 4;
     let fives = (began.elapsed().as_secs_f64() / 5.0).ceil();

@@ -130,14 +130,13 @@ async fn a_request_performed_late_leaves_nothing() {
     let pool = handle.pool_with("relayers", long, None).await.expect("opens");
     drop(pool.acquire_with(within(15_000)).await.expect("granted"));
     for _ in 0..3 {
-        eventually("both are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2).await;
+        eventually("both are ready", async || pool.census().await.expect("a count").ready == 2).await;
         place.server().pause().expect("stopped");
         let error = pool.acquire_with(within(150)).await.expect_err("it hangs");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         place.server().resume().expect("resumed");
-        let free = eventually("both are ready", async || {
-            pool.inspect(&[]).await.is_ok_and(|census| census.ready == 2)
-        });
+        let free =
+            eventually("both are ready", async || pool.census().await.is_ok_and(|census| census.ready == 2));
         soon(Duration::from_millis(2_500), "giving back", free).await;
     }
 }
@@ -165,12 +164,12 @@ async fn messages_that_hang_hold_nobody_up() {
     drop(place.pool(options(&["a"]), None).await.acquire_with(patient()).await.expect("granted"));
     let handle = handle_with(&proxy.url(), "faults", 1_500.0).expect("a good address");
     let pool = handle.pool_with("relayers", options(&["a"]), None).await.expect("opens");
-    eventually("it is ready", async || pool.inspect(&[]).await.expect("a count").ready == 1).await;
+    eventually("it is ready", async || pool.census().await.expect("a count").ready == 1).await;
     let held = pool.acquire_with(within(0)).await.expect("granted without waiting");
     // The connection for messages is the second one. It leads to a port where nobody answers.
     let deaf = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("bound");
     proxy.retarget(deaf.local_addr().expect("known").port());
-    held.renew(None).await.expect("the first connection works");
+    held.renew().await.expect("the first connection works");
     let (outcome, _) =
         soon(Duration::from_millis(900), "the acquisition", pool.acquire_with(within(200))).await;
     assert_eq!(outcome.expect_err("held").code(), Code::TimedOut);

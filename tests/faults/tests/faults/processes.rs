@@ -46,7 +46,7 @@ async fn a_stopped_holder_finds_its_lease_lost() {
     signal(&holder, libc::SIGCONT);
     assert_eq!(holder.ask("state"), "lost");
     assert_eq!(holder.ask("release"), "lost");
-    lease.renew(None).await.expect("nobody freed it");
+    lease.renew().await.expect("nobody freed it");
     lease.release().await.expect("its own");
     let next = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!((next.nonce(), chain.reads()), (Some(51), 1), "the late one changed nothing");

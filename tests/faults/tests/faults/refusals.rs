@@ -17,7 +17,7 @@ async fn opened(url: &str) -> Pool {
     let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
     let pool = handle.pool_with("relayers", options(&["a", "b"]), None).await.expect("opens");
     drop(pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
-    eventually("both are ready", async || pool.inspect(&[]).await.expect("a count").ready == 2).await;
+    eventually("both are ready", async || pool.census().await.expect("a count").ready == 2).await;
     pool
 }
 
@@ -84,8 +84,7 @@ async fn a_full_server_says_oom() {
     // What only takes memory is refused: new slots, and the record of a look.
     let before = proxy.request_chunks();
     for _ in 0..2 {
-        let list = leasehold::value::Value::List(vec!["c".into()]);
-        let (outcome, _) = soon(Duration::from_secs(2), "adding", pool.add(&list)).await;
+        let (outcome, _) = soon(Duration::from_secs(2), "adding", pool.add(["c"])).await;
         let error = outcome.expect_err("no memory");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         assert!(error.message().contains("OOM"), "{error}");
@@ -239,7 +238,7 @@ async fn a_script_that_dies_between_its_writes_grants_nothing_twice() {
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
     // What was under way as the right was away is told to whoever comes next.
-    eventually("its trouble is over", async || pool.inspect(&[]).await.is_ok()).await;
+    eventually("its trouble is over", async || pool.census().await.is_ok()).await;
     // The held slot is the next in the order, and not granted for that.
     while held.remaining_micros() > 100_000 {
         match pool.acquire_with(within(0)).await {

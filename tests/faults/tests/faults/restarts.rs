@@ -51,7 +51,7 @@ async fn a_server_that_comes_back_empty_grants_nothing_that_is_held() {
     let next = granted_only_after(&held, &other).await;
     assert_eq!((next.nonce(), chain.reads()), (Some(9), 2), "a nonce of a lost record is not believed");
     assert_eq!(held.release().await.expect_err("lost").code(), Code::Lost);
-    assert!(next.renew(None).await.is_ok());
+    assert!(next.renew().await.is_ok());
 }
 
 // The server tells nothing of it: it has the same name, and has been up for as long as before.
@@ -73,17 +73,17 @@ async fn a_flushed_server_is_told_of_it_by_the_first_who_has_seen_what_it_had() 
     // Nobody can know of it yet.
     let other = fresh.acquire_with(only("b", 0)).await.expect("granted");
     assert!(other.fence() > held.fence());
-    assert_eq!(held.renew(None).await.expect_err("forgotten").code(), Code::Lost);
+    assert_eq!(held.renew().await.expect_err("forgotten").code(), Code::Lost);
     let error = fresh.acquire_with(only("a", 0)).await.expect_err("it may be held");
     assert_eq!(error.code(), Code::Exhausted, "{error}");
     assert!(error.message().contains("may have lost leases"), "{error}");
-    let quiet = old.inspect(&[]).await.expect("a count").quiet;
+    let quiet = old.census().await.expect("a count").quiet_micros;
     assert!(0 < quiet && quiet < options.ttl, "from the birth of the pool, not from the question: {quiet}");
-    other.renew(None).await.expect("a lease of the new pool goes on");
+    other.renew().await.expect("a lease of the new pool goes on");
     let next = fresh.acquire_with(only("a", 15_000)).await.expect("granted");
     assert!(!held.is_held(), "granted while somebody may hold it");
     assert!(next.fence() > other.fence());
-    assert_eq!(old.inspect(&[]).await.expect("a count").quiet, 0, "it is noticed once");
+    assert_eq!(old.census().await.expect("a count").quiet_micros, 0, "it is noticed once");
     drop((next, other));
     goes_on(&old).await;
 }
@@ -133,7 +133,7 @@ async fn a_fresh_server_grants_nothing_for_one_time_to_live() {
     assert!(error.message().contains("may have lost leases"), "{error}");
     let error = pool.acquire_with(within(50)).await.expect_err("too young");
     assert_eq!(error.code(), Code::TimedOut, "{error}");
-    assert!(pool.inspect(&[]).await.expect("a count").quiet > 0);
+    assert!(pool.census().await.expect("a count").quiet_micros > 0);
     drop(pool.acquire_with(patient()).await.expect("granted"));
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
     // A second pool on the same server, now older, need not wait.
@@ -161,15 +161,15 @@ async fn a_server_that_kept_its_file_still_doubts() {
         one.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     leases.iter().for_each(Lease::unused);
     drop(leases);
-    eventually("both are ready", async || one.inspect(&[]).await.expect("a count").ready == 2).await;
+    eventually("both are ready", async || one.census().await.expect("a count").ready == 2).await;
     let held = one.acquire_with(patient()).await.expect("granted");
     let reads = chain.reads();
     assert_eq!(reads, 2);
     server.kill().expect("killed");
     server.restart().expect("restarted");
     // The last second of writes may be lost, so even the slot that nobody holds rests.
-    let census = other.inspect(&[]).await.expect("a count");
-    assert!(census.quiet > 0, "{census:?}");
+    let census = other.census().await.expect("a count");
+    assert!(census.quiet_micros > 0, "{census:?}");
     assert_eq!(census.total, 2);
     let begun = Instant::now();
     let next = other.acquire_with(patient()).await.expect("granted");
@@ -253,7 +253,7 @@ async fn an_onlooker_after_a_loss_locks_nobody_out() {
     let onlooker = place.pool(PoolOptions { slots: None, ..options(&[]) }, None).await;
     drop(pool.acquire_with(patient()).await.expect("granted"));
     place.server().restart().expect("restarted");
-    assert_eq!(onlooker.inspect(&[]).await.expect("a count").total, 0);
+    assert_eq!(onlooker.census().await.expect("a count").total, 0);
     let (outcome, _) = soon(Duration::from_secs(16), "the worker", pool.acquire_with(within(15_000))).await;
     assert_eq!(outcome.expect("its own").slot(), "a");
 }
@@ -298,9 +298,9 @@ async fn scripts_that_are_flushed_are_loaded_again() {
         let lease = pool.acquire_with(patient()).await.expect("granted");
         place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
         match round % 3 {
-            0 => lease.renew(None).await.expect("renewed"),
+            0 => lease.renew().await.expect("renewed"),
             1 => assert_eq!(lease.resync(round, true).await.expect("resynced"), round),
-            _ => assert_eq!(pool.inspect(&[]).await.expect("a count").busy, 1),
+            _ => assert_eq!(pool.census().await.expect("a count").busy, 1),
         }
         place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
         lease.unused();

@@ -50,7 +50,7 @@ async fn a_password_is_never_told() {
                 admin.command(&["CONFIG", "SET", "requirepass", "third"]).expect("a reply");
                 admin.command(&["CLIENT", "KILL", "TYPE", "normal"]).expect("a reply");
                 for _ in 0..2 {
-                    let error = lease.renew(None).await.expect_err("cut off");
+                    let error = lease.renew().await.expect_err("cut off");
                     clean_debug("an error", &error);
                     clean("an error", &error.to_string());
                     server.kill().expect("killed");

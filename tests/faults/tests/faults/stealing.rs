@@ -156,7 +156,7 @@ async fn slots_of_a_pool_are_stolen_too(place: Place) {
     let thief = AcquireOptions { steal: Some(1.0), ..as_priority(1) };
     let yields = tokio::spawn(async move {
         assert!(low.claimed().await.is_some());
-        assert_eq!(low.renew(None).await.expect_err("claimed").code(), Code::Claimed);
+        assert_eq!(low.renew().await.expect_err("claimed").code(), Code::Claimed);
         low.release().await.expect("its own");
     });
     let stolen = soon(SOON, "a steal", there.acquire_with(thief)).await.0.expect("stolen");
