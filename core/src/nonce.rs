@@ -87,11 +87,56 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// What two words about one nonce come to, this one and then `said`. That it counted is not taken back by a later word:
+    /// a handler of errors says `unused` of what was sent before the error, too. Words that contradict each other are doubt.
+    #[must_use]
+    pub fn then(self, said: Outcome) -> Outcome {
+        let next_of = |outcome| match outcome {
+            Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),
+            _ => None,
+        };
+        let next = next_of(said);
+        let stands =
+            matches!(self, Outcome::Unsettled | Outcome::Unused) || next.is_some() && next >= next_of(self);
+        if stands { said } else { Outcome::Unknown }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use NonceRecord::{InDoubt, Known, Unset};
     use Outcome::{Rejected, Unknown, Unsettled, Unused, Used};
+
+    /// What a relayer says whose error handler runs after the payment was sent.
+    #[test]
+    fn a_word_is_not_taken_back_by_a_later_one() {
+        let (used, rejected) = (|next| Used { next }, |expected| Rejected { expected });
+        for (words, outcome) in [
+            (&[used(8), Unused][..], Unknown),
+            (&[used(8), Unused, Unused], Unknown),
+            (&[used(8), rejected(Some(7))], Unknown),
+            (&[used(8), rejected(None)], Unknown),
+            (&[used(8), Unknown], Unknown),
+            (&[used(9), used(8)], Unknown),
+            (&[rejected(Some(9)), used(8)], Unknown),
+            (&[rejected(Some(9)), Unused], Unknown),
+            (&[rejected(None), Unused], Unknown),
+            (&[Unknown, Unused], Unknown),
+            (&[used(8), used(8)], used(8)),
+            (&[used(8), used(9)], used(9)),
+            (&[used(8), rejected(Some(9))], rejected(Some(9))),
+            (&[Unused, used(8)], used(8)),
+            (&[Unused, Unknown], Unknown),
+            (&[Unknown, used(8)], used(8)),
+            (&[rejected(None), rejected(Some(9))], rejected(Some(9))),
+            (&[Unused, Unused], Unused),
+        ] {
+            let said = words.iter().fold(Unsettled, |before, &word| before.then(word));
+            assert_eq!(said, outcome, "{words:?}");
+        }
+    }
 
     #[test]
     fn every_outcome_of_every_record() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use futures_util::future::{poll_fn, select_all};
+use futures_util::future::poll_fn;
 
 use super::{BoxedFuture, Lease, LockOptions, MaybeSend, MaybeSync, ReleaseOptions, Runtime};
 use crate::error::{Error, Result};
@@ -54,8 +54,12 @@ pub(super) fn claimed<S: Store, R: Runtime>(
     first(leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
 }
 
-pub(super) async fn first(words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
-    select_all(words).await.0
+pub(super) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
+    poll_fn(|context| {
+        let mut ends = words.iter_mut().map(|word| word.as_mut().poll(context));
+        ends.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+    .await
 }
 
 /// Gives all of them back, to be leased again after so long; the pool's cooldown if not given.

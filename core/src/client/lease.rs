@@ -135,22 +135,15 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `invalid_argument` if `next` is missing and the lease has no nonce, or is not above its nonce.
     pub fn used(&self, next: Option<Nonce>) -> Result<()> {
         let mut held = self.lock();
-        let handed = match held.nonce {
-            NonceRecord::Known(nonce) => Some(nonce),
+        let above = match held.nonce {
+            NonceRecord::Known(nonce) => nonce.checked_add(1),
             _ => None,
         };
-        let next = match (next, handed) {
-            (Some(next), _) => next,
-            (None, Some(nonce)) => nonce.checked_add(1).ok_or_else(|| {
-                Error::invalid("next", "the lease's nonce is 2^64 - 1, there is none above it")
-            })?,
-            (None, None) => {
-                return Err(Error::invalid(
-                    "next",
-                    "the lease has no nonce of its own; say which is the next free one",
-                ));
-            }
-        };
+        let next = next.or(above).ok_or_else(|| {
+            let message =
+                "say which nonce is the next free one; the lease has none of its own, or none is above it";
+            Error::invalid("next", message)
+        })?;
         if held.nonce.after(Outcome::Used { next }).is_none() {
             let floor = held.nonce.floor().unwrap_or(0);
             return Err(Error::invalid(
@@ -158,23 +151,30 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
             ));
         }
-        held.outcome = Outcome::Used { next };
+        drop(held);
+        self.say(Outcome::Used { next });
         Ok(())
     }
 
-    /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process.
+    /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process. What was said
+    /// before is not taken back by that: the nonce is in doubt then.
     pub fn unused(&self) {
-        self.lock().outcome = Outcome::Unused;
+        self.say(Outcome::Unused);
     }
 
     /// Says that the chain refused the nonce, and which one it expects if it said so.
     pub fn rejected(&self, expected: Option<Nonce>) {
-        self.lock().outcome = Outcome::Rejected { expected };
+        self.say(Outcome::Rejected { expected });
     }
 
     /// Says that nobody knows whether the nonce was used: the next holder asks the chain.
     pub fn unknown(&self) {
-        self.lock().outcome = Outcome::Unknown;
+        self.say(Outcome::Unknown);
+    }
+
+    fn say(&self, word: Outcome) {
+        let mut held = self.lock();
+        held.outcome = held.outcome.then(word);
     }
 
     /// Gives the slot back. A second call does nothing.
@@ -559,7 +559,7 @@ pub(super) fn unexpected(reply: &Reply) -> Error {
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use crate::client::PoolOptions;
-    use crate::client::native::connect;
+    use crate::client::native::{NativeLease, connect};
     use crate::error::Code;
 
     #[tokio::test]
@@ -581,6 +581,24 @@ mod tests {
             assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
             let counts = pool.statistics();
             assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_nonce_that_was_used_is_not_handed_out_again_whatever_is_said_afterwards() {
+        let handle = connect("memory:used-first").namespace("test").open().unwrap();
+        let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = handle.pool_with("p", brief, None).await.unwrap();
+        let words: [fn(&NativeLease); 3] =
+            [NativeLease::unused, |lease| lease.rejected(Some(7)), NativeLease::unknown];
+        for take_back in words {
+            let lease = pool.acquire().await.unwrap();
+            lease.resync(7, true).await.unwrap();
+            lease.used(None).unwrap();
+            take_back(&lease);
+            lease.release().await.unwrap();
+            let next = pool.acquire().await.unwrap();
+            assert!(next.in_doubt() && next.nonce().is_none());
         }
     }
 

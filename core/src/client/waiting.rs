@@ -38,6 +38,8 @@ struct Room {
     /// Whether one who chooses for itself came since nobody was there.
     some_choose: bool,
     due: Option<Alarm>,
+    /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended.
+    noted: bool,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
     closed: bool,
@@ -162,11 +164,13 @@ impl WaitingRoom {
     fn note_call(&self) {
         let bell = {
             let mut room = self.lock();
-            if room.due.is_some() {
+            if room.noted {
                 return;
             }
             let waiting = room.seats.iter_mut().find(|chair| chair.asked && chair.bell.is_some());
-            waiting.and_then(|chair| chair.bell.take())
+            let bell = waiting.and_then(|chair| chair.bell.take());
+            room.noted = bell.is_some();
+            bell
         };
         if let Some(bell) = bell {
             let _ = bell.send(Call::Elsewhere);
@@ -200,6 +204,7 @@ impl WaitingRoom {
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
+        self.lock().noted = false;
         self.call(1, Call::Alarm, &|_| true);
     }
 
@@ -348,7 +353,7 @@ impl Seat {
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
-            room.some_choose = false;
+            (room.some_choose, room.noted) = (false, false);
         }
         chair
     }

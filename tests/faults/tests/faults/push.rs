@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
 use leasehold::client::PoolOptions;
-use leasehold_faults::{Place, Pool, Prize, eventually, info, options, patient, soon, tickets};
+use leasehold_faults::{Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets};
 
 fn lasting() -> PoolOptions {
     PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
@@ -122,6 +122,48 @@ async fn a_line_over_processes_goes_on_when_messages_are_lost() {
             assert!(took < Duration::from_millis(900), "{took:?}");
         }
         won = prizes[2].win().await.expect("granted");
+    }
+}
+
+// It was offered what came free, and the others heard of that, and looked again only when the holder's time would have ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_died_as_it_waited_costs_the_next_one_an_offer() {
+    let place = Place::redis();
+    let long = || PoolOptions { ttl: 4_000 * MILLISECOND, timeout: 30_000 * MILLISECOND, ..options(&["a"]) };
+    let (one, other) = (place.pool(long(), None).await, place.pool(long(), None).await);
+    one.acquire_with(patient()).await.expect("granted").release().await.expect("its own");
+    let held = one.acquire_with(patient()).await.expect("granted");
+    let first = Doomed::waits(place.url(), long());
+    eventually("it stands in line", async || tickets(place.server()) == 1).await;
+    let next = tokio::spawn({
+        let other = other.clone();
+        async move { other.acquire_with(patient()).await.map(drop) }
+    });
+    eventually("so does the next", async || tickets(place.server()) == 2).await;
+    first.dies();
+    held.release().await.expect("its own");
+    let (outcome, took) = soon(Duration::from_secs(20), "the next", next).await;
+    outcome.expect("no panic").expect("granted");
+    assert!(took < Duration::from_millis(2_500), "{took:?}");
+}
+
+/// A process of its own, or what stands for it: a runtime that ends without a word to anybody.
+struct Doomed(tokio::runtime::Runtime);
+
+impl Doomed {
+    fn waits(url: &str, options: PoolOptions) -> Self {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().build().expect("a runtime");
+        let url = url.to_owned();
+        runtime.spawn(async move {
+            let pool = handle(&url).pool_with("relayers", options, None).await.expect("the pool opens");
+            drop(pool.acquire_with(patient()).await);
+        });
+        Doomed(runtime)
+    }
+
+    fn dies(self) {
+        self.0.shutdown_background();
     }
 }
 
