@@ -12,6 +12,7 @@ use leasehold::client::{Calls, Engine};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bell::Bell;
 use crate::errors::Failure;
@@ -130,6 +131,12 @@ impl Bridge {
             }
             Ok(())
         })
+    }
+
+    /// A loop that is never closed has this, which it calls.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.event_loop)?;
+        visit.call(&self.create_future)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Functions of the user's that the core calls: a plain one on a thread of its own, a coroutine on the event loop it came from.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
+use std::mem;
+use std::sync::{Arc, Mutex, Weak};
 
 use leasehold::client::ReadNonce;
 use leasehold::nonce::Nonce;
@@ -10,6 +11,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -19,11 +21,15 @@ use crate::guard::{guard, lock};
 use crate::value::Arg;
 
 /// Reads nonces by the argument of a face.
-pub fn nonce_source(function: &Bound<'_, PyAny>, face: Face) -> Result<ReadNonce, Failure> {
+pub fn nonce_source(
+    function: &Bound<'_, PyAny>,
+    face: Face,
+    functions: &mut Functions,
+) -> Result<ReadNonce, Failure> {
     if !function.is_callable() {
         return Err(Error::invalid("read_nonce", "must be a function that takes a slot's id").into());
     }
-    let callback = Callback::new(function, face, "read_nonce")?;
+    let callback = functions.callback(function, face, "read_nonce")?;
     Ok(Arc::new(move |slot: String| callback.clone().ask((slot,), read_answer)))
 }
 
@@ -43,18 +49,33 @@ pub async fn with_cause<T>(call: impl Future<Output = leasehold::error::Result<T
 /// What makes an answer of what a function gave.
 pub type Read<T> = fn(&Bound<'_, PyAny>) -> Result<T, Failure>;
 
-/// A function of the user's.
-pub struct Callback {
+/// The functions of a pool or wallet, which owns them where Python's collector sees it: they may know it in turn, as the methods of
+/// an object that has it do. Whoever calls has the pool, its lease or the wallet, so that they are there when the core asks.
+#[derive(Default)]
+pub struct Functions(Mutex<Vec<Arc<Function>>>);
+
+struct Function {
     function: Py<PyAny>,
     /// With asyncio: a `Home` of the package's other half, which awaits on its loop and in its context.
     home: Option<Py<PyAny>>,
-    is_coroutine_function: bool,
-    name: &'static str,
 }
 
-impl Callback {
-    /// Coroutines run on the loop that is running now, in the context of now.
-    pub fn new(function: &Bound<'_, PyAny>, face: Face, name: &'static str) -> PyResult<Arc<Self>> {
+impl Function {
+    /// References of its own, which keep a call that is under way from the collector.
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        let home = self.home.as_ref().map(|home| home.clone_ref(py));
+        Self { function: self.function.clone_ref(py), home }
+    }
+}
+
+impl Functions {
+    /// Adds one for the core to call. Coroutines run on the loop that is running now, in the context of now.
+    pub fn callback(
+        &mut self,
+        function: &Bound<'_, PyAny>,
+        face: Face,
+        name: &'static str,
+    ) -> PyResult<Callback> {
         let py = function.py();
         let inspected = py.import("inspect")?.call_method1("iscoroutinefunction", (function,))?;
         let home = match face {
@@ -62,12 +83,40 @@ impl Callback {
             Face::Asyncio => Some(py.import("leasehold._settle")?.call_method0("Home")?.unbind()),
         };
         let is_coroutine_function = inspected.is_truthy()?;
-        Ok(Arc::new(Self { function: function.clone().unbind(), home, is_coroutine_function, name }))
+        let function = Arc::new(Function { function: function.clone().unbind(), home });
+        let callback = Callback { function: Arc::downgrade(&function), is_coroutine_function, name };
+        lock(&self.0).push(function);
+        Ok(callback)
     }
 
+    /// Shows them to the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        lock(&self.0).iter().try_for_each(|it| {
+            visit.call(&it.function)?;
+            visit.call(&it.home)
+        })
+    }
+
+    /// Lets go of them for the collector.
+    pub fn clear(&self) {
+        let functions = mem::take(&mut *lock(&self.0));
+        // Not under the lock: this runs code of the user's.
+        drop(functions);
+    }
+}
+
+/// A function of the user's as the core has it, where the collector does not look: it does not keep it.
+#[derive(Clone)]
+pub struct Callback {
+    function: Weak<Function>,
+    is_coroutine_function: bool,
+    name: &'static str,
+}
+
+impl Callback {
     /// Calls it and waits for the answer; or says in words why there is none. If this future is dropped, a coroutine is
     /// cancelled; a plain function runs to its end, for there is no way to stop it.
-    pub async fn ask<A, T>(self: Arc<Self>, arguments: A, read: Read<T>) -> Result<T, String>
+    pub async fn ask<A, T>(self, arguments: A, read: Read<T>) -> Result<T, String>
     where
         A: for<'py> PyCallArgs<'py> + Send + 'static,
         T: Send + 'static,
@@ -79,7 +128,7 @@ impl Callback {
         })
     }
 
-    async fn answer<A, T>(self: Arc<Self>, arguments: A, read: Read<T>) -> Result<T, Refusal>
+    async fn answer<A, T>(self, arguments: A, read: Read<T>) -> Result<T, Refusal>
     where
         A: for<'py> PyCallArgs<'py> + Send + 'static,
         T: Send + 'static,
@@ -99,12 +148,16 @@ impl Callback {
         A: for<'py> PyCallArgs<'py>,
         T: Send + 'static,
     {
-        let answer = self.function.bind(py).call1(arguments)?;
+        let Some(Function { function, home }) = self.function.upgrade().map(|it| it.clone_ref(py)) else {
+            let name = self.name;
+            return Err(PyRuntimeError::new_err(format!("what {name} belongs to was collected")).into());
+        };
+        let answer = function.bind(py).call1(arguments)?;
         if !py.import("inspect")?.call_method1("isawaitable", (&answer,))?.is_truthy()? {
             return Ok(Answer::Now(read(&answer)?));
         }
         let name = self.name;
-        let awaited = match &self.home {
+        let awaited = match &home {
             Some(home) => Awaited::begin(home.bind(py), &answer, name, read),
             None => Err(PyTypeError::new_err(format!("{name} is a coroutine function: use leasehold.aio"))),
         };

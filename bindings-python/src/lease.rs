@@ -8,10 +8,12 @@ use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl};
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreLease, Face};
 use crate::guard::{guard, lock};
+use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::value::Arg;
 
@@ -20,13 +22,18 @@ use crate::value::Arg;
 #[pyclass(frozen, module = "leasehold")]
 pub struct Lease {
     core: Homebound<Arc<CoreLease>>,
-    face: Face,
+    /// Has the function by which it reads its nonce.
+    pool: Py<Pool>,
 }
 
 impl Lease {
     /// A lease of this process.
-    pub fn new(core: CoreLease, face: Face) -> Self {
-        Self { core: Homebound::new(Arc::new(core), Code::Lost, "lease"), face }
+    pub fn new(core: CoreLease, pool: Py<Pool>) -> Self {
+        Self { core: Homebound::new(Arc::new(core), Code::Lost, "lease"), pool }
+    }
+
+    fn face(&self) -> Face {
+        self.pool.get().face()
     }
 
     fn give_back(&self, py: Python<'_>, options: ReleaseOptions) -> Result<Py<PyAny>, Failure> {
@@ -35,7 +42,7 @@ impl Lease {
             return Ok(done.map(|()| py.None())?);
         }
         let core = core.clone();
-        self.face.value(py, async move { core.release_with(options).await })
+        self.face().value(py, async move { core.release_with(options).await })
     }
 }
 
@@ -110,7 +117,7 @@ impl Lease {
     fn renew(&self, py: Python<'_>, ttl: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let ttl = read_ttl(&ttl.unwrap_or_default().named("ttl")?, Unit::Seconds)?;
-            self.face.ask(py, &self.core, |core| async move { core.renew_by(ttl).await })
+            self.face().ask(py, &self.core, |core| async move { core.renew_by(ttl).await })
         })
     }
 
@@ -120,27 +127,27 @@ impl Lease {
         guard(|| {
             let chain = nonce.nonce("nonce")?;
             let rewind = read_rewind(&Value::map([("rewind", rewind.unwrap_or_default().named("rewind")?)]))?;
-            self.face.ask(py, &self.core, |core| async move { core.resync(chain, rewind).await })
+            self.face().ask(py, &self.core, |core| async move { core.resync(chain, rewind).await })
         })
     }
 
     /// Reads the nonce from the chain through the pool's `read_nonce`, and records it.
     fn read_nonce(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.face.ask(py, &self.core, |core| async move { core.read_nonce().await }))
+        guard(|| self.face().ask(py, &self.core, |core| async move { core.read_nonce().await }))
     }
 
     /// Waits until the lease can no longer be relied on, and gives the error that says why. Gives None if it was given back in
     /// time, or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn lost(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.lost_within(time))))
+        guard(|| self.face().told(py, timeout, |time| Ok(self.core.get()?.lost_within(time))))
     }
 
     /// Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
     /// Gives None if it ends first, or if `timeout` seconds have passed.
     #[pyo3(signature = (timeout=None))]
     fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.claimed_within(time))))
+        guard(|| self.face().told(py, timeout, |time| Ok(self.core.get()?.claimed_within(time))))
     }
 
     /// Gives the slot back. A second call does nothing.
@@ -164,38 +171,46 @@ impl Lease {
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold Lease")))
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pool)
+    }
 }
 
 /// Leases on their way to their caller. If it went away meanwhile, nobody has seen their nonces: they were not used.
 #[pyclass(frozen, module = "leasehold._leasehold")]
 pub struct Granted {
     leases: Homebound<Mutex<Vec<CoreLease>>>,
-    face: Face,
+    pool: Py<Pool>,
 }
 
 impl Granted {
     /// Fresh from the core.
-    pub fn new(leases: Vec<CoreLease>, face: Face) -> Self {
-        Self { leases: Homebound::new(Mutex::new(leases), Code::Lost, "lease"), face }
+    pub fn new(leases: Vec<CoreLease>, pool: Py<Pool>) -> Self {
+        Self { leases: Homebound::new(Mutex::new(leases), Code::Lost, "lease"), pool }
     }
 
     /// All of them, for a caller that is there.
-    pub fn take_all(&self) -> Result<Vec<Lease>, Failure> {
+    pub fn take_all(&self, py: Python<'_>) -> Result<Vec<Lease>, Failure> {
         let leases = mem::take(&mut *lock(self.leases.get()?));
-        Ok(leases.into_iter().map(|lease| Lease::new(lease, self.face)).collect())
+        Ok(leases.into_iter().map(|lease| Lease::new(lease, self.pool.clone_ref(py))).collect())
     }
 
     /// The only one.
-    pub fn take_one(&self) -> Result<Lease, Failure> {
-        self.take_all()?.pop().ok_or_else(|| Failure::new(Code::Internal, "a grant without a lease"))
+    pub fn take_one(&self, py: Python<'_>) -> Result<Lease, Failure> {
+        self.take_all(py)?.pop().ok_or_else(|| Failure::new(Code::Internal, "a grant without a lease"))
     }
 }
 
 #[pymethods]
 impl Granted {
     /// The leases, once.
-    fn take(&self) -> PyResult<Vec<Lease>> {
-        guard(|| self.take_all())
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<Lease>> {
+        guard(|| self.take_all(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pool)
     }
 }
 

@@ -58,7 +58,10 @@ mod _leasehold {
 
     #[pymodule_init]
     fn init(py: Python<'_>) -> PyResult<()> {
-        super::guard::guard(|| Ok(super::process::watch_forks(py)?))
+        super::guard::guard(|| {
+            super::process::watch_forks(py)?;
+            Ok(super::runtime::watch_exit(py)?)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::amount::Whole;
-use crate::callback::nonce_source;
+use crate::callback::{Functions, nonce_source};
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
@@ -80,11 +80,13 @@ impl Leasehold {
         guard(|| {
             let (core, face) = (self.core.get()?.clone(), self.face);
             let name = name.text("name")?;
-            let read_nonce = read_nonce.map(|function| nonce_source(function, face)).transpose()?;
+            let mut functions = Functions::default();
+            let read_nonce =
+                read_nonce.map(|function| nonce_source(function, face, &mut functions)).transpose()?;
             let options = options.unwrap_or_default().options()?;
             let options = core.pool_defaults().read(&options, Unit::Seconds)?;
-            let pool = async move { Ok(Pool::new(core.pool_with(&name, options, read_nonce).await?, face)) };
-            face.run(py, pool, Ok)
+            let pool = async move { core.pool_with(&name, options, read_nonce).await };
+            face.run(py, async move { Ok(Pool::new(pool.await?, face, functions)) }, Ok)
         })
     }
 

@@ -4,9 +4,10 @@ use leasehold::Code;
 use leasehold::client::{AcquireOptions, Unit, read_slots};
 use leasehold::error::Result as CoreResult;
 use leasehold::value::Value;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 
+use crate::callback::Functions;
 use crate::errors::Failure;
 use crate::face::{CoreLease, CorePool, Face};
 use crate::guard::guard;
@@ -19,18 +20,24 @@ use crate::value::{Arg, Plain};
 pub struct Pool {
     core: Homebound<CorePool>,
     face: Face,
+    /// `read_nonce`, if there is one.
+    functions: Functions,
 }
 
 impl Pool {
     /// A pool of this process.
-    pub fn new(core: CorePool, face: Face) -> Self {
-        Self { core: Homebound::new(core, Code::InvalidArgument, "pool"), face }
+    pub fn new(core: CorePool, face: Face, functions: Functions) -> Self {
+        Self { core: Homebound::new(core, Code::InvalidArgument, "pool"), face, functions }
+    }
+
+    /// How its calls are waited for, and those of its leases.
+    pub fn face(&self) -> Face {
+        self.face
     }
 
     /// Runs an acquisition. A thread that waited is there, and takes what was granted at once.
     fn grant<F, T>(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Self>,
         options: Option<Arg>,
         call: impl FnOnce(CorePool, AcquireOptions) -> F,
         take: impl FnOnce(Granted) -> Result<T, Failure>,
@@ -40,9 +47,9 @@ impl Pool {
         T: for<'py> IntoPyObjectExt<'py>,
     {
         // In a box: the core's future is large, and each future around another would have a copy of it.
-        let call = Box::pin(call(self.core.get()?.clone(), acquire_options(options)?));
-        let face = self.face;
-        face.run(py, async move { Ok(Granted::new(call.await?, face)) }, take)
+        let call = Box::pin(call(this.get().core.get()?.clone(), acquire_options(options)?));
+        let pool = this.clone().unbind();
+        this.get().face.run(this.py(), async move { Ok(Granted::new(call.await?, pool)) }, take)
     }
 
     /// Changes one slot.
@@ -63,29 +70,29 @@ impl Pool {
 
     /// Leases one slot; waits for it until the timeout.
     #[pyo3(signature = (**options))]
-    fn acquire(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn acquire(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let one = |pool: CorePool, options| async move { Ok(vec![pool.acquire_with(options).await?]) };
-            self.grant(py, options, one, |granted| granted.take_one())
+            Self::grant(this, options, one, |granted| granted.take_one(this.py()))
         })
     }
 
     /// Leases `count` slots at once: all of them or none.
     #[pyo3(signature = (**options))]
-    fn acquire_many(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn acquire_many(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let many = |pool: CorePool, options| async move { pool.acquire_many_with(options).await };
-            self.grant(py, options, many, |granted| granted.take_all())
+            Self::grant(this, options, many, |granted| granted.take_all(this.py()))
         })
     }
 
     /// Leases one slot at once, or gives None. For stores in memory; `read_nonce` is not asked.
     #[pyo3(signature = (**options))]
-    fn try_acquire(&self, options: Option<Arg>) -> PyResult<Option<Lease>> {
+    fn try_acquire(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Option<Lease>> {
         guard(|| {
             let options = acquire_options(options)?;
-            let lease = self.core.get()?.try_acquire_with(options)?;
-            Ok(lease.map(|lease| Lease::new(lease, self.face)))
+            let lease = this.get().core.get()?.try_acquire_with(options)?;
+            Ok(lease.map(|lease| Lease::new(lease, this.clone().unbind())))
         })
     }
 
@@ -154,6 +161,14 @@ impl Pool {
 
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold Pool")))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.functions.clear();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use leasehold::Code;
 use leasehold::client::Engine;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCFunction, PyDict};
 
 use crate::errors::Failure;
 use crate::guard::lock;
@@ -35,6 +35,20 @@ pub fn local(py: Python<'_>) -> Result<&'static Local, Failure> {
     })?;
     let bridges = PyDict::new(py).unbind();
     Ok(slot.insert(Box::leak(Box::new(Local { pid, engine, bridges }))))
+}
+
+/// Lets go of the event loops as the interpreter ends. What they know, by a handler of exceptions for example, is garbage then like
+/// anything else, and the leases among it are given back.
+pub fn watch_exit(py: Python<'_>) -> PyResult<()> {
+    let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
+        // The calls of a parent must not be dropped here.
+        let local = lock(&LOCAL).filter(|local| local.pid == process::known());
+        if let Some(local) = local {
+            local.bridges.bind(arguments.py()).clear();
+        }
+    })?;
+    py.import("atexit")?.call_method1("register", (hook,))?;
+    Ok(())
 }
 
 static LOCAL: Mutex<Option<&'static Local>> = Mutex::new(None);

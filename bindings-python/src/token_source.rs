@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyList, PySet};
 
 use crate::amount::Int;
-use crate::callback::Callback;
+use crate::callback::{Callback, Functions};
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
@@ -20,7 +20,11 @@ use crate::process::Homebound;
 use crate::value::{Arg, Plain};
 
 /// Lists tokens by the argument of a face: a function that gives pages, an object that has one, or tokens in memory.
-pub fn token_source(source: &Bound<'_, PyAny>, face: Face) -> Result<SharedSource, Failure> {
+pub fn token_source(
+    source: &Bound<'_, PyAny>,
+    face: Face,
+    functions: &mut Functions,
+) -> Result<SharedSource, Failure> {
     if let Ok(memory) = source.cast::<TokensInMemory>() {
         return Ok(Arc::new(memory.get().core.get()?.clone()));
     }
@@ -36,15 +40,15 @@ pub fn token_source(source: &Bound<'_, PyAny>, face: Face) -> Result<SharedSourc
     let page = own
         .or_else(|| Some(source.clone()).filter(|it| it.is_callable()))
         .ok_or_else(|| Error::invalid("source", "must be a function, or have one that is called page"))?;
-    let page = Callback::new(&page, face, "source")?;
-    let spent = spent.map(|spent| Callback::new(&spent, face, "source.spent")).transpose()?;
+    let page = functions.callback(&page, face, "source")?;
+    let spent = spent.map(|spent| functions.callback(&spent, face, "source.spent")).transpose()?;
     Ok(Arc::new(HostTokens { page, spent }))
 }
 
 /// Asks the user's functions.
 struct HostTokens {
-    page: Arc<Callback>,
-    spent: Option<Arc<Callback>>,
+    page: Callback,
+    spent: Option<Callback>,
 }
 
 impl TokenSource for HostTokens {

@@ -9,8 +9,10 @@ use leasehold::value::Value;
 use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::amount::{Int, Whole};
+use crate::callback::Functions;
 use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreSelection, CoreTokens, Face};
 use crate::guard::guard;
@@ -24,6 +26,8 @@ pub struct Tokens {
     core: Homebound<CoreTokens>,
     wallet: String,
     face: Face,
+    /// Those of the source. Selections that were made ask it nothing more.
+    functions: Functions,
 }
 
 impl Tokens {
@@ -36,11 +40,12 @@ impl Tokens {
         options: Option<Arg>,
     ) -> Result<Self, Failure> {
         let source = source.ok_or_else(|| Error::invalid("source", "is missing"))?;
-        let source = token_source(source, face)?;
+        let mut functions = Functions::default();
+        let source = token_source(source, face, &mut functions)?;
         let options =
             TokensOptions::default().read(&options.unwrap_or_default().options()?, Unit::Seconds)?;
         let core = handle.tokens_with(&wallet, source, options)?;
-        Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "wallet"), wallet, face })
+        Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "wallet"), wallet, face, functions })
     }
 }
 
@@ -117,6 +122,14 @@ impl Tokens {
 
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold Tokens")))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.functions.clear();
     }
 }
 

@@ -279,6 +279,9 @@ def test_every_export_of_the_source_is_guarded():
         methods = re.findall(r"^#\[pymethods\]\nimpl .*?^}", text, re.M | re.S)
         functions = re.findall(r"^#\[pyfunction\].*?^}", text, re.M | re.S)
         for body in functions + [it for block in methods for it in re.findall(r"^    (?:pub )?fn .*?^    }", block, re.M | re.S)]:
+            # The collector's own calls can raise nothing.
+            if re.match(r" *fn __(traverse|clear)__", body):
+                continue
             bodies += 1
             assert "guard(||" in body, f"{source.name}: {body.splitlines()[:3]}"
     assert bodies > 40

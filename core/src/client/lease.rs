@@ -134,7 +134,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// # Errors
     /// `invalid_argument` if `next` is missing and the lease has no nonce, or is not above its nonce.
     pub fn used(&self, next: Option<Nonce>) -> Result<()> {
-        let mut held = self.lock();
+        let held = self.lock();
         let above = match held.nonce {
             NonceRecord::Known(nonce) => nonce.checked_add(1),
             _ => None,
