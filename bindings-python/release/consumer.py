@@ -71,6 +71,13 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
         return len(to)
 
     sent: int = send("0xaa")
+
+    waiting: leasehold.options.WaitOptions = {"timeout": 1}
+    listed: leasehold.sources.TokenSpec = {"id": "a", "amount": 1}
+    looked: leasehold.views.LimitAnswer = rate.peek()
+    guard: leasehold.fence.FenceGuard = leasehold.FenceGuard()
+    refusal: type[leasehold.errors.Limited] = leasehold.Limited
+    decorate = leasehold.limits.limited
 leasehold.open({"mode": "shared", "retry_timeout": 1, "redis": {"endpoint": "redis://127.0.0.1"}})
 try:
     pass
@@ -86,7 +93,8 @@ async def main() -> None:
             n: int = await lease.resync(7)
         held: aio.Lease = await pool.acquire()
         wait: Awaitable[aio.Lease] = pool.acquire()
-        await held.release(cooldown=1)
+        await held.release()
+        await (await wait).release(cooldown=1)
         async with lh.lock(["a", "b"]).acquire(timeout=1) as locked:
             fence: int = locked.fence
         waits: Awaitable[aio.Locked] = lh.lock("c").acquire()

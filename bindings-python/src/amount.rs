@@ -2,6 +2,7 @@
 
 use leasehold::Error;
 use leasehold::amount::Amount;
+use leasehold::value::Value;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -12,6 +13,11 @@ use crate::value::{Arg, digits};
 pub struct Whole(pub Arg);
 
 impl Whole {
+    /// What a cost is where none is given. None is given, and is no amount.
+    pub fn one() -> Self {
+        Self(Value::Integer(1).into())
+    }
+
     /// The amount of this name.
     pub fn amount(self, name: &str) -> Result<Amount, Error> {
         Amount::read(&self.0.named(name)?).map_err(|error| error.within(name))

@@ -1,6 +1,7 @@
 //! Errors: those of the core on their way to Python, whose half of the package has a class for each code.
 
 use leasehold::{Code, Error, SECOND};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
@@ -48,14 +49,43 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen.
+/// The beginning of a block, which must not run without what it is to run under.
+pub fn still_held(held: bool, noun: &str) -> Result<(), Failure> {
+    let lost =
+        || Failure::new(Code::Lost, format!("this {noun} is not held any more; the block needs a new one"));
+    held.then_some(()).ok_or_else(lost)
+}
+
+/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it.
 pub fn unless_raised(
     exception: &Bound<'_, PyTuple>,
     outcome: Result<Py<PyAny>, Failure>,
 ) -> Result<Py<PyAny>, Failure> {
+    let py = exception.py();
     match outcome {
-        Err(Failure::Ours(..)) if !exception.get_item(0)?.is_none() => Ok(exception.py().None()),
+        Err(Failure::Ours(error, _)) if !exception.get_item(1)?.is_none() => {
+            let noted = (exception.get_item(1)?, Told(error));
+            py.import("leasehold._settle")?.call_method1("note", noted)?;
+            Ok(py.None())
+        }
         outcome => outcome,
+    }
+}
+
+/// The same of what is told before any error of the block, which is its context then. What is no `Exception` is not for a
+/// library to replace: Ctrl-C, a cancellation, the end of a generator.
+pub fn unless_called_off(
+    exception: &Bound<'_, PyTuple>,
+    outcome: Result<Py<PyAny>, Failure>,
+) -> Result<Py<PyAny>, Failure> {
+    match exception.get_item(1) {
+        Ok(raised) if raised.is_instance_of::<PyException>() => outcome.map_err(|failure| {
+            let error = PyErr::from(failure);
+            // What Python itself does only for errors of its own functions.
+            let _ = error.value(raised.py()).setattr("__context__", &raised);
+            error.into()
+        }),
+        _ => unless_raised(exception, outcome),
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::errors::{Failure, unless_raised};
+use crate::errors::{Failure, still_held, unless_raised};
 use crate::face::{CoreLease, Face};
 use crate::guard::{guard, lock};
 use crate::pool::Pool;
@@ -160,7 +160,7 @@ impl Lease {
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
-        guard(|| Ok(this))
+        guard(|| still_held(this.get().core.get()?.is_held(), "lease").map(|()| this))
     }
 
     #[pyo3(signature = (*exception))]

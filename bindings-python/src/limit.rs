@@ -61,15 +61,14 @@ impl Limit {
     fn call<F, T>(
         &self,
         py: Python<'_>,
-        cost: Option<Whole>,
+        cost: Whole,
         verb: impl FnOnce(CoreLimit, Amount) -> F,
     ) -> Result<Py<PyAny>, Failure>
     where
         F: Future<Output = CoreResult<T>> + Send + 'static,
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
     {
-        let call =
-            verb(self.core.get()?.clone(), cost.map_or(Ok(Amount::from(1u64)), |cost| cost.amount("cost"))?);
+        let call = verb(self.core.get()?.clone(), cost.amount("cost")?);
         // In a box: the core's futures are large.
         self.face.run(py, Box::pin(call), Ok)
     }
@@ -78,10 +77,10 @@ impl Limit {
         &self,
         py: Python<'_>,
         waits: bool,
-        cost: Option<Whole>,
+        cost: Whole,
         options: Value,
     ) -> Result<Py<PyAny>, Failure> {
-        let (limit, cost, face) = (self.core.get()?.clone(), read_cost(cost)?, self.face);
+        let (limit, cost, face) = (self.core.get()?.clone(), cost.0.named("cost")?, self.face);
         let call = Box::pin(async move { limit.reserve_by(waits, &cost, &options, Unit::Seconds).await });
         face.run(py, async move { Ok(Reservation::new(call.await?, face)) }, Ok)
     }
@@ -90,40 +89,40 @@ impl Limit {
 #[pymethods]
 impl Limit {
     /// Charges a cost, if all limits allow it. A refused attempt is not charged.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn take(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn take(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.take(cost).await.map(Answer) }))
     }
 
     /// The same as a truth value.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn increment(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn increment(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.increment(cost).await }))
     }
 
     /// The same, where a refusal is `Limited`.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn increment_or_fail(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn increment_or_fail(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| {
             self.call(py, cost, |limit, cost| async move { limit.increment_or_fail(cost).await.map(Answer) })
         })
     }
 
     /// Whether a cost would be allowed, when, and what remains. Nothing is charged.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn peek(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn peek(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.peek(cost).await.map(Answer) }))
     }
 
     /// Whether a cost would be refused.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn exceeded(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn exceeded(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.exceeded(cost).await }))
     }
 
     /// The name of the limit that refuses a cost, or None.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn limit_exceeded(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn limit_exceeded(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| {
             self.call(py, cost, |limit, cost| async move {
                 Ok(limit.limit_exceeded(cost).await?.map(|name| name.as_str().to_owned()))
@@ -133,42 +132,42 @@ impl Limit {
 
     /// What can still be taken; of several limits, of that of which least remains.
     fn remaining(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, None, |limit, _| async move { limit.remaining().await.map(Int) }))
+        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.remaining().await.map(Int) }))
     }
 
     /// What is used of the limit of which least remains.
     fn used(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, None, |limit, _| async move { limit.used().await.map(Int) }))
+        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.used().await.map(Int) }))
     }
 
     /// Gives back what was taken a moment ago.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn refund(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn refund(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.refund(cost).await.map(Answer) }))
     }
 
     /// The same under the name that other libraries have for it.
-    #[pyo3(signature = (cost=None), text_signature = "($self, cost=1)")]
-    fn decrement(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one()), text_signature = "($self, cost=1)")]
+    fn decrement(&self, py: Python<'_>, cost: Whole) -> PyResult<Py<PyAny>> {
         guard(|| self.call(py, cost, |limit, cost| async move { limit.decrement(cost).await.map(Answer) }))
     }
 
     /// Makes the limit as if it was never used.
     fn reset(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, None, |limit, _| async move { limit.reset().await.map(Plain::from) }))
+        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.reset().await.map(Plain::from) }))
     }
 
     /// Takes a cost for the time being: at most for `ttl` seconds, in which it can be given back, once.
-    #[pyo3(signature = (cost=None, *, ttl), text_signature = "($self, cost=1, *, ttl)")]
-    fn reserve(&self, py: Python<'_>, cost: Option<Whole>, ttl: Arg) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one(), *, ttl), text_signature = "($self, cost=1, *, ttl)")]
+    fn reserve(&self, py: Python<'_>, cost: Whole, ttl: Arg) -> PyResult<Py<PyAny>> {
         guard(|| self.reserve_by(py, false, cost, joined(None, "ttl", ttl)?))
     }
 
     /// Waits until a cost is allowed, and charges it.
-    #[pyo3(signature = (cost=None, **options), text_signature = "($self, cost=1, **options)")]
-    fn wait(&self, py: Python<'_>, cost: Option<Whole>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (cost=Whole::one(), **options), text_signature = "($self, cost=1, **options)")]
+    fn wait(&self, py: Python<'_>, cost: Whole, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let (limit, cost) = (self.core.get()?.clone(), read_cost(cost)?);
+            let (limit, cost) = (self.core.get()?.clone(), cost.0.named("cost")?);
             let options = options.unwrap_or_default().options()?;
             let call = Box::pin(async move { limit.wait_by(&cost, &options, Unit::Seconds).await });
             self.face.run(py, async { call.await.map(Answer) }, Ok)
@@ -177,13 +176,13 @@ impl Limit {
 
     /// Waits until a cost can be reserved.
     #[pyo3(
-        signature = (cost=None, *, ttl, **options),
+        signature = (cost=Whole::one(), *, ttl, **options),
         text_signature = "($self, cost=1, *, ttl, **options)"
     )]
     fn wait_to_reserve(
         &self,
         py: Python<'_>,
-        cost: Option<Whole>,
+        cost: Whole,
         ttl: Arg,
         options: Option<Arg>,
     ) -> PyResult<Py<PyAny>> {
@@ -217,7 +216,6 @@ impl Reservation {
     }
 
     fn end(&self) -> Result<CoreReservation, Failure> {
-        let ended = || Failure::new(Code::Lost, "this reservation has ended already; reserve anew");
         lock(self.core.get()?).take().ok_or_else(ended)
     }
 }
@@ -241,7 +239,10 @@ impl Reservation {
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
-        guard(|| Ok(this))
+        guard(|| {
+            let has_ended = lock(this.get().core.get()?).is_none();
+            if has_ended { Err(ended()) } else { Ok(this) }
+        })
     }
 
     #[pyo3(signature = (*exception))]
@@ -251,6 +252,10 @@ impl Reservation {
             unless_raised(exception, self.face.value(py, core.commit()))
         })
     }
+}
+
+fn ended() -> Failure {
+    Failure::new(Code::Lost, "this reservation has ended already; reserve anew")
 }
 
 /// An answer as Python has it.
@@ -285,9 +290,4 @@ fn joined(options: Option<Arg>, name: &str, value: Arg) -> Result<Value, Error> 
         }
         _ => Value::Map(vec![value]),
     })
-}
-
-/// A cost, of which none is said: 1.
-fn read_cost(cost: Option<Whole>) -> Result<Value, Error> {
-    cost.map_or(Ok(Value::Integer(1)), |cost| cost.0.named("cost"))
 }

@@ -7,6 +7,7 @@ use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::errors::{still_held, unless_called_off};
 use crate::face::{CoreLock, CoreLocked, Face};
 use crate::guard::guard;
 use crate::process::Homebound;
@@ -48,7 +49,8 @@ impl Lock {
     }
 
     /// Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
-    /// is `Lost`, with what the body gave as its `result`, or what it raised as its context.
+    /// is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
+    /// such as Ctrl-C, comes through with a note of that.
     #[pyo3(signature = (body, **options))]
     fn run(&self, py: Python<'_>, body: &Bound<'_, PyAny>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
@@ -65,6 +67,7 @@ impl Lock {
                 return Err(Error::invalid("body", "must be a function that takes the lock").into());
             }
             let (core, face) = (self.core.get()?.clone(), self.face);
+            py.import("leasehold._bodies")?.call_method1("check", (body, face == Face::Asyncio))?;
             let options = options.unwrap_or_default().options()?;
             let call = Box::pin(async move { core.enter(&options, Unit::Seconds).await });
             face.run(py, async move { Ok(call.await?.map(|locked| Locked::new(locked, face))) }, Ok)
@@ -136,17 +139,17 @@ impl Locked {
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
-        guard(|| Ok(this))
+        guard(|| still_held(this.get().core.get()?.is_held(), "lock").map(|()| this))
     }
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        guard(|| self.face.ask(py, &self.core, |core| async move { core.conclude().await })).inspect_err(
-            |lost| {
-                // What Python itself does only for errors of its own functions.
-                let _ = exception.get_item(1).map(|error| lost.value(py).setattr("__context__", error));
-            },
-        )
+        guard(|| {
+            unless_called_off(
+                exception,
+                self.face.ask(py, &self.core, |core| async move { core.conclude().await }),
+            )
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::amount::{Int, Whole};
 use crate::callback::Functions;
-use crate::errors::{Failure, unless_raised};
+use crate::errors::{Failure, still_held, unless_raised};
 use crate::face::{CoreSelection, CoreTokens, Face};
 use crate::guard::guard;
 use crate::process::Homebound;
@@ -219,7 +219,7 @@ impl Selection {
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
-        guard(|| Ok(this))
+        guard(|| still_held(this.get().core.get()?.is_held(), "selection").map(|()| this))
     }
 
     #[pyo3(signature = (*exception))]

@@ -214,8 +214,6 @@ def test_a_reservation_ends_once(lh):
         for end in (reservation.commit, reservation.refund):
             with pytest.raises(errors.Lost, match="ended already"):
                 end()
-        with reservation:
-            pass
     assert limit.used() == 4
     late = limit.reserve(ttl=0.001)
     time.sleep(0.1)
@@ -391,9 +389,10 @@ def test_an_outage(own_redis):
     assert [(it["allowed"], it["said"]) for it in answers] == [(True, "outage"), (True, "outage"), (False, "outage")]
     with pytest.raises(errors.Limited):
         open.increment_or_fail()
-    # The error of the block is the one to be seen.
-    with pytest.raises(KeyError), reservation:
+    # The error of the block is the one to be seen, with a note of the other.
+    with pytest.raises(KeyError) as caught, reservation:
         raise KeyError
+    assert caught.value.__notes__[0].startswith("At the end of the block: StoreUnavailable: ")
 
     async def main():
         lh = aio.open(own_redis.url, response_timeout=0.3)
@@ -413,9 +412,10 @@ def test_an_outage_at_the_end_of_a_block(own_redis):
         with pytest.raises(errors.StoreUnavailable):
             async with blocks[0]:
                 pass
-        with pytest.raises(KeyError):
+        with pytest.raises(KeyError) as caught:
             async with blocks[1]:
                 raise KeyError
+        assert caught.value.__notes__[0].startswith("At the end of the block: StoreUnavailable: ")
         with pytest.raises(errors.StoreUnavailable):
             await blocks[2].refund()
 
@@ -450,6 +450,65 @@ def test_functions_under_a_limit(lh, place):
     asyncio.run(main())
 
 
+def test_a_generator_function_is_charged_when_it_is_called(memory):
+    limit = opened(memory).limit("a", max=1, period=HOUR)
+
+    @leasehold.limited(limit)
+    def count():
+        yield from range(3)
+
+    counting = count()
+    assert limit.used() == 1
+    with pytest.raises(errors.Limited):
+        count()
+    assert list(counting) == [0, 1, 2]
+
+
+async def coroutine():
+    pass
+
+
+async def generates_later():
+    yield
+
+
+def generates():
+    yield
+
+
+def test_what_cannot_be_under_a_limit_is_refused_when_it_is_decorated(memory):
+    sync, later = (opened(memory, face).limit("a", **RATE) for face in (leasehold, aio))
+    for limit in ("not a limit", None, opened(memory), opened(memory).limit):
+        with pytest.raises(errors.InvalidArgument, match="^limit: ") as caught:
+            leasehold.limited(limit)
+        assert caught.value.field == "limit"
+    for limit in (sync, later):
+        for cost in (None, *AMOUNTS):
+            with pytest.raises(errors.InvalidArgument, match="^cost: ") as caught:
+                leasehold.limited(limit, cost)
+            assert caught.value.field == "cost"
+    unfit = [(sync, it) for it in (coroutine, generates_later)] + [(later, it) for it in (print, generates, generates_later)]
+    for limit, body in [*unfit, (sync, None), (sync, 5), (later, None)]:
+        with pytest.raises(errors.InvalidArgument, match="^body: ") as caught:
+            leasehold.limited(limit)(body)
+        assert caught.value.field == "body"
+    assert sync.used() == 0
+
+
+def test_asyncio_refuses_a_cost_that_is_none(memory):
+    async def main():
+        limit = opened(memory, aio).limit("a", **RATE)
+        for verb in (limit.take, limit.increment, limit.increment_or_fail, limit.refund, limit.decrement, limit.wait):
+            with pytest.raises(errors.InvalidArgument, match="^cost: "):
+                await verb(None)
+        for verb in (limit.reserve, limit.wait_to_reserve):
+            with pytest.raises(errors.InvalidArgument, match="^cost: "):
+                await verb(None, ttl=1)
+        assert await limit.used() == 0
+
+    asyncio.run(main())
+
+
 AMOUNTS = [-1, 1.5, math.nan, math.inf, -(2**200), 2**256, "", "-1", "1e3", "1_000", "010", "0x", "0xg", str(2**256), True, b"1", [], {}, ..., "\ud800"]
 TIMES = [-1, math.nan, math.inf, 2**64, 2**200, "1", b"1", [], {}, True, ...]
 WORDS = ["ajar", "", 5, True, b"open", [], ..., "\ud800"]
@@ -471,9 +530,9 @@ def fields():
     yield ("limit", RATE | {"maximum": 5}, "maximum")
     yield from (("named", value, "name") for value in [None, *WORDS[1:], "a" * 129])
     for verb in ("take", "increment", "increment_or_fail", "peek", "exceeded", "limit_exceeded", "refund", "decrement", "wait", "at_cost"):
-        yield from ((verb, {"cost": value}, "cost") for value in AMOUNTS)
+        yield from ((verb, {"cost": value}, "cost") for value in [None, *AMOUNTS])
     for verb in ("reserve", "wait_to_reserve"):
-        yield from ((verb, {"ttl": 1, "cost": value}, "cost") for value in AMOUNTS)
+        yield from ((verb, {"ttl": 1, "cost": value}, "cost") for value in [None, *AMOUNTS])
         yield from ((verb, {"ttl": value}, "ttl") for value in [None, 0, 8 * 86_400, *TIMES])
     for verb, given in (("wait", {}), ("wait_to_reserve", {"ttl": 1})):
         yield from ((verb, given | {"timeout": value}, "timeout") for value in TIMES)

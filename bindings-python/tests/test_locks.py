@@ -1,6 +1,7 @@
 """Named locks, with threads and with asyncio."""
 
 import asyncio
+import functools
 import threading
 import time
 
@@ -281,6 +282,84 @@ def test_a_lock_that_is_kept_outlives_its_time_to_live(lh, other):
     assert locked.lost() is None
 
 
+async def coroutine(locked):
+    pytest.fail("ran")
+
+
+async def generates_later(locked):
+    pytest.fail("ran")
+    yield
+
+
+def generates(locked):
+    pytest.fail("ran")
+    yield
+
+
+class Later:
+    async def __call__(self, locked):
+        pytest.fail("ran")
+
+    async def method(self, locked):
+        pytest.fail("ran")
+
+
+def name(body):
+    return getattr(body, "__name__", type(body).__name__)
+
+
+LATER = [coroutine, generates_later, Later(), Later().method, functools.partial(coroutine), functools.partial(generates)]
+
+
+@pytest.mark.parametrize("body", [*LATER, generates], ids=name)
+def test_a_body_that_would_run_later_is_refused_before_the_lock_is_taken(lh, other, body):
+    with lh.lock("a").acquire():
+        for options in ({}, {"unless": True}):
+            with pytest.raises(errors.InvalidArgument, match="^body: is ") as caught:
+                other.lock("a", timeout=0).run(body, **options)
+            assert caught.value.field == "body"
+
+
+def test_a_body_that_gives_what_must_be_awaited_is_told_of_it(lh, other):
+    loop = asyncio.new_event_loop()
+    for given in (coroutine(None), loop.create_future()):
+        for options in ({}, {"unless": True}):
+            with pytest.raises(errors.InvalidArgument, match="^body: gave what must be awaited") as caught:
+                lh.lock("a").run(lambda locked: given, **options)
+            assert caught.value.field == "body"
+    loop.close()
+    assert is_free(other, "a")
+
+
+@pytest.mark.parametrize("body", [generates, generates_later, functools.partial(generates)], ids=name)
+def test_asyncio_refuses_a_body_that_would_run_later(memory, body):
+    async def main():
+        async with aio.open(memory.url) as lh:
+            async with lh.lock("a").acquire():
+                with pytest.raises(errors.InvalidArgument, match="^body: is ") as caught:
+                    await lh.lock("a", timeout=0).run(body)
+                assert caught.value.field == "body"
+            with pytest.raises(errors.InvalidArgument) as caught:
+                await lh.lock("a", timeout=0).run("a")
+            assert caught.value.field == "body"
+
+    asyncio.run(main())
+
+
+def test_asyncio_runs_whatever_gives_what_can_be_awaited(memory):
+    class Body:
+        async def __call__(self, locked):
+            await asyncio.sleep(0)
+            return locked.held
+
+    async def main():
+        async with aio.open(memory.url) as lh:
+            for body in (Body(), functools.partial(Body()), lambda locked: asyncio.ensure_future(Body()(locked))):
+                assert await lh.lock("a").run(body) is True
+
+    asyncio.run(main())
+
+
 def test_one_that_nobody_has_any_more_is_given_back(lh, other):
     lh.lock("a").acquire()
     until(lambda: is_free(other, "a"))
@@ -375,7 +454,7 @@ def test_a_task_that_is_cancelled_as_it_acquires_leaves_nothing_behind(place):
         async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as lh, aio.open(place.url, namespace=place.namespace, **OPTIONS) as other:
             held = await lh.lock("a", timeout=20).acquire()
             lock = other.lock("a", **KEPT)
-            waiting = [asyncio.ensure_future(it) for it in (lock.run(pytest.fail), lock.acquire()._acquire())]
+            waiting = [asyncio.ensure_future(it) for it in (lock.run(pytest.fail), lock.acquire())]
             await asyncio.sleep(0.05)
             for task in waiting:
                 task.cancel()
@@ -384,7 +463,7 @@ def test_a_task_that_is_cancelled_as_it_acquires_leaves_nothing_behind(place):
             await held.release()
             # Whenever it comes, before, while, or after it is granted.
             for round in range(100):
-                task = asyncio.ensure_future(lock.acquire()._acquire())
+                task = asyncio.ensure_future(lock.acquire())
                 await asyncio.sleep((round % 10) / 5000)
                 task.cancel()
                 try:

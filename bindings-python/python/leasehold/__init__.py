@@ -1,6 +1,13 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
-from . import aio
+from . import _handles as _handles
+from . import aio as aio
+from . import errors as errors
+from . import fence as fence
+from . import limits as limits
+from . import options as options
+from . import sources as sources
+from . import views as views
 from ._leasehold import (
     Lease,
     Leasehold,

@@ -252,7 +252,8 @@ class Lock:
     @overload
     def run(self, body: Callable[[Locked], _T], **options: Unpack[LockOptions]) -> _T:
         """Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it:
-        that is `Lost`, with what the body gave as its `result`, or what it raised as its context."""
+        that is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
+        such as Ctrl-C, comes through with a note of that."""
 
     @overload
     def run(self, body: Callable[[Locked | None], _T], **options: Unpack[RunOptions]) -> _T: ...

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
+from ._bodies import given_now
 from ._leasehold import Lease, Locked, Pending
-from .errors import Lost
+from .errors import LeaseholdError, Lost
 
-__all__ = ["Home", "call", "granted", "outlived", "run", "settle"]
+__all__ = ["Home", "call", "granted", "note", "outlived", "run", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,9 +46,9 @@ async def granted(started: Any) -> list[Lease]:
 def run(locked: Locked | None, body: Callable[[Locked | None], T]) -> T:
     """Runs a body under a lock that was acquired for it, or without."""
     if locked is None:
-        return body(None)
+        return given_now(body(None))
     with outlived() as gave, locked:
-        gave.append(result := body(locked))
+        gave.append(result := given_now(body(locked)))
     return result
 
 
@@ -60,6 +62,14 @@ def outlived() -> Iterator[list[Any]]:
         if gave:
             (error.result,) = gave
         raise
+
+
+def note(raised: BaseException, late: LeaseholdError) -> None:
+    """Tells, with what a block raised, what went wrong at its end."""
+    if sys.version_info >= (3, 11):
+        raised.add_note(f"At the end of the block: {type(late).__name__}: {late}")
+    elif raised.__context__ is None:
+        raised.__context__ = late
 
 
 class Home:

@@ -140,6 +140,11 @@ class Internal(LeaseholdError):
     code: ClassVar[str] = "internal"
 
 
+def _invalid(field: str, why: str) -> LeaseholdError:
+    """For this half: an argument that is refused."""
+    return _of(InvalidArgument.code, f"{field}: {why}", field, None)
+
+
 _CLASSES = {it.code: it for it in LeaseholdError.__subclasses__()}
 
 

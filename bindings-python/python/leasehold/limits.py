@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from . import aio
+from ._bodies import COROUTINE, GENERATOR, kind
 from ._leasehold import Limit
+from .errors import _invalid
 
 __all__ = ["limited"]
 
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Later(Protocol):
-    def __call__(self, body: Callable[P, Awaitable[T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __call__(self, body: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
 
 class _Now(Protocol):
@@ -29,10 +31,19 @@ def limited(limit: Limit, cost: int | str = 1) -> _Now: ...
 def limited(limit: aio.Limit, cost: int | str = 1) -> _Later: ...
 def limited(limit: Limit | aio.Limit, cost: int | str = 1) -> Any:
     """Decorates a function, or for a limit of asyncio a coroutine function: each call first charges the cost, and raises `Limited`
-    without running the body if that is refused."""
+    without running the body if that is refused. What cannot be decorated so is refused at once."""
+    if not isinstance(limit, (Limit, aio.Limit)):
+        raise _invalid("limit", "must be a limit")
+    # Refuses what is no cost.
+    limit.at_cost(cost)
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(body):
+            raise _invalid("body", "must be a function")
+        found = kind(body)
         if isinstance(limit, Limit):
+            if found not in (None, GENERATOR):
+                raise _invalid("body", f"is {found}, which a limit of leasehold.aio is for")
 
             @wraps(body)
             def now(*arguments: Any, **options: Any) -> Any:
@@ -40,6 +51,9 @@ def limited(limit: Limit | aio.Limit, cost: int | str = 1) -> Any:
                 return body(*arguments, **options)
 
             return now
+
+        if found != COROUTINE:
+            raise _invalid("body", "must be a coroutine function for a limit of leasehold.aio")
 
         @wraps(body)
         async def later(*arguments: Any, **options: Any) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from asyncio import current_task
+from collections.abc import Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from weakref import ref
 
-from .._settle import call
-from ..errors import LeaseholdError
+from .._handles import refuse
+from .._settle import call, note
+from ..errors import InvalidArgument, LeaseholdError
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -34,6 +37,9 @@ class Face(Generic[C]):
     def __repr__(self) -> str:
         return repr(self._core)
 
+    def __reduce__(self) -> NoReturn:
+        refuse(self)
+
 
 class Opened(Face[O]):
     """What is closed at the end of a block."""
@@ -54,7 +60,11 @@ class Held(Face[G]):
 
     __slots__ = ()
 
+    # The errors of a block that give way to what went wrong at its end. Any other is the one to be seen.
+    _outweighed: ClassVar[tuple[type[BaseException], ...]] = ()
+
     async def __aenter__(self) -> Self:
+        self._core.__enter__()
         return self
 
     async def __aexit__(
@@ -62,27 +72,47 @@ class Held(Face[G]):
     ) -> None:
         try:
             await call(self._core.__exit__, kind, error, traceback)
-        except LeaseholdError:
-            # The error of the block is the one to be seen.
-            if kind is None:
+        except LeaseholdError as late:
+            if error is None or isinstance(error, self._outweighed):
                 raise
+            note(error, late)
 
 
-class Acquiring(AbstractAsyncContextManager[H, None], Generic[H]):
-    """An acquisition that begins when it is awaited, or entered with `async with`."""
+class Acquiring(Coroutine[Any, Any, H], AbstractAsyncContextManager[H, None]):
+    """An acquisition that begins when it is awaited, made a task, or entered with `async with`: for one of these, once."""
 
-    __slots__ = ("_acquire", "_held")
+    __slots__ = ("_acquire", "_held", "_user")
 
-    def __init__(self, acquire: Callable[[], Coroutine[Any, Any, H]]) -> None:
+    def __init__(self, acquire: Coroutine[Any, Any, H]) -> None:
+        # It is what Python complains of if nobody awaits.
         self._acquire = acquire
+        self._user: object = None
         self._held: H | None = None
 
     def __await__(self) -> Generator[Any, Any, H]:
-        return self._acquire().__await__()
+        return self._used_by(object()).__await__()
+
+    # What a task does that was made of this.
+    def send(self, value: Any, /) -> Any:
+        return self._used_by(ref(current_task())).send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._used_by(ref(current_task())).throw(*error)
+
+    def close(self) -> None:
+        self._acquire.close()
+
+    def _used_by(self, user: object) -> Coroutine[Any, Any, H]:
+        if self._user is None:
+            self._user = user
+        if self._user != user:
+            name = getattr(self._acquire, "__name__", "acquire")
+            raise InvalidArgument(f"what {name}() gives is good for one use, and this was used already: call {name}() again")
+        return self._acquire
 
     async def __aenter__(self) -> H:
-        self._held = await self._acquire()
-        return self._held
+        self._held = await self._used_by(object())
+        return await self._held.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -96,4 +126,5 @@ class Open(Protocol):
 
 
 class Granted(Protocol):
+    def __enter__(self) -> Any: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -80,7 +80,7 @@ class Limit(Face[_leasehold.Limit]):
         async def reserve() -> Reservation:
             return Reservation(await call(self._core.reserve, cost, ttl=ttl))
 
-        return Acquiring(reserve)
+        return Acquiring(reserve())
 
     async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
@@ -90,10 +90,10 @@ class Limit(Face[_leasehold.Limit]):
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Acquiring[Reservation]:
         """Waits as `wait` does until a cost can be reserved for `ttl` seconds. For `async with`, or to be awaited."""
 
-        async def reserve() -> Reservation:
+        async def wait_to_reserve() -> Reservation:
             return Reservation(await call(self._core.wait_to_reserve, cost, ttl=ttl, **options))
 
-        return Acquiring(reserve)
+        return Acquiring(wait_to_reserve())
 
     def at_cost(self, cost: int | str) -> Limit:
         """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs

@@ -6,7 +6,6 @@ import builtins
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import _leasehold
@@ -43,7 +42,7 @@ class Lock(Face[_leasehold.Lock]):
         async def acquire() -> Locked:
             return Locked(await call(self._core.acquire, **options))
 
-        return Acquiring(acquire)
+        return Acquiring(acquire())
 
     @overload
     async def run(self, body: Callable[[Locked], Awaitable[T]], **options: Unpack[LockOptions]) -> T: ...
@@ -56,7 +55,7 @@ class Lock(Face[_leasehold.Lock]):
     async def run(self, body: Callable[[Any], Any], **options: Unpack[RunOptions]) -> Any:
         """Runs the body, a coroutine function or a plain one, under the lock, and gives what it gives. If the lock did not last as
         long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
-        context."""
+        context; but what is no `Exception`, such as a cancellation, comes through with a note of that."""
         core = await call(self._core._enter, body, **options)
         if core is None:
             return await _ended(body(None))
@@ -71,6 +70,9 @@ class Locked(Held[_leasehold.Locked]):
     last as long."""
 
     __slots__ = ()
+
+    # They are the context of `Lost` then. What is no `Exception`, as a cancellation, is not for a library to replace.
+    _outweighed = (Exception,)
 
     @property
     def names(self) -> builtins.list[str]:
@@ -105,12 +107,6 @@ class Locked(Held[_leasehold.Locked]):
     async def release(self) -> None:
         """Gives the lock back. A second call does nothing."""
         await call(self._core.release)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        # One that did not last as long is told in any case, with the error of the block as its context.
-        await call(self._core.__exit__, kind, error, traceback)
 
 
 async def _ended(given: Any) -> Any:

@@ -40,7 +40,7 @@ class Pool(Face[_leasehold.Pool]):
             (lease,) = await granted(self._core.acquire(**options))
             return Lease(lease)
 
-        return Acquiring(acquire)
+        return Acquiring(acquire())
 
     async def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
         """Leases `count` slots at once: all of them or none."""

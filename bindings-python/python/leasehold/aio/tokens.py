@@ -43,7 +43,7 @@ class Tokens(Face[_leasehold.Tokens]):
         async def select() -> Selection:
             return Selection(await call(self._core.select, target, **options))
 
-        return Acquiring(select)
+        return Acquiring(select())
 
     def hear(self, change: TokenChange, currency: str | None = None) -> None:
         """Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is told
