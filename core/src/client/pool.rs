@@ -172,9 +172,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::acquire`].
     pub async fn acquire_with(&self, options: AcquireOptions) -> Result<Lease<S, R>> {
-        if options.count.is_some_and(|count| count != 1) {
-            return Err(Error::invalid("count", "acquire leases one slot; use acquire_many for more"));
-        }
+        only_one(&options)?;
         let mut leases = self.acquire_many_with(options).await?;
         leases.pop().ok_or_else(|| unexpected(&Reply::Granted(Vec::new())))
     }
@@ -201,6 +199,10 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// # Errors
     /// As [`Self::try_acquire`]; `invalid_argument` naming what is wrong.
     pub fn try_acquire_with(&self, options: AcquireOptions) -> Result<Option<Lease<S, R>>> {
+        only_one(&options)?;
+        if options.timeout.unwrap_or(0) > 0 || options.steal.is_some() {
+            return Err(Error::invalid("try_acquire", "does not wait; leave out timeout and steal"));
+        }
         let core = &self.core;
         let want = core.want(options, 0)?;
         match core.try_attempt(&want) {
@@ -386,6 +388,13 @@ fn in_time(sent: Micros, left: Micros) -> Micros {
     (sent + left - left / 100).saturating_sub(MARGIN)
 }
 
+fn only_one(options: &AcquireOptions) -> Result<()> {
+    match options.count {
+        None | Some(1) => Ok(()),
+        Some(_) => Err(Error::invalid("count", "acquire leases one slot; use acquire_many for more")),
+    }
+}
+
 /// The requests that make a pool of these options and slots.
 pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) -> Vec<Request> {
     let define = |slots: &[(String, SlotSpec)]| Request::Define {
@@ -408,6 +417,23 @@ mod tests {
     use crate::error::Code;
     use crate::store::MemoryStore;
     use crate::{MILLISECOND, SECOND};
+
+    // It leased as many, gave one and forgot the others; what it could not heed it passed over.
+    #[tokio::test]
+    async fn an_attempt_gives_one_slot_and_refuses_what_it_cannot_heed() {
+        let handle = connect("memory:attempt").namespace("test").open().unwrap();
+        let pool = handle.pool("p").slots(["a", "b"]).await.unwrap();
+        for (options, field) in [
+            (AcquireOptions { count: Some(2), ..AcquireOptions::default() }, "count"),
+            (AcquireOptions { timeout: Some(SECOND), ..AcquireOptions::default() }, "try_acquire"),
+            (AcquireOptions { steal: Some(1.0), ..AcquireOptions::default() }, "try_acquire"),
+        ] {
+            assert_eq!(pool.try_acquire_with(options).unwrap_err().field(), Some(field));
+        }
+        assert_eq!(pool.census().await.unwrap().busy, 0);
+        let at_once = AcquireOptions { timeout: Some(0), count: Some(1), ..AcquireOptions::default() };
+        assert!(pool.try_acquire_with(at_once).unwrap().is_some());
+    }
 
     #[tokio::test]
     async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {

@@ -314,13 +314,18 @@ impl<R: Runtime> Limit<R> {
             return self.attempt(cost, ttl).await?.map_err(|answer| answer.error());
         };
         let deadline = scope.runtime().now() + options.timeout;
-        let timed_out =
-            || Error::new(Code::TimedOut, "the limit allowed it at no time until the timeout; wait longer");
+        let timed_out = |again: Option<Micros>| {
+            let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
+            let message = "the limit allowed it at no time until the timeout; wait longer";
+            Error::new(Code::TimedOut, message).after(left)
+        };
+        // When the store would allow it, as it said last.
+        let mut again = None;
         let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
         let mut look = LOOK.0;
         loop {
             let turn = runtime::by(scope.runtime(), deadline, pin!(place.turn())).await;
-            turn.ok_or_else(timed_out)?;
+            turn.ok_or_else(|| timed_out(again))?;
             scope.check_open()?;
             // Before it is asked: what changes meanwhile is heard.
             let called = place.called();
@@ -330,13 +335,14 @@ impl<R: Runtime> Limit<R> {
                 Err(refused) => refused,
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
+            again = Some(scope.runtime().now() + pause);
             if self.is_in_flight(refused.limit.as_ref()) {
                 pause = pause.min(scope.runtime().jitter(look));
                 look = (look * 2).min(LOOK.1);
             }
             let told = pin!(scope.runtime().sleep(pause));
             let rest = runtime::by(scope.runtime(), deadline, select(told, called)).await;
-            rest.ok_or_else(timed_out)?;
+            rest.ok_or_else(|| timed_out(again))?;
         }
     }
 
