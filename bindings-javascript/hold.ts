@@ -1,6 +1,7 @@
-import { type Begun, type Call, glue, guarded, Owned, settled } from "../core.js";
+import { type Begun, type Call, Owned, settled } from "../core.js";
 import { LeaseholdError } from "./errors.js";
-import { whenTold } from "./told.js";
+import { conclude, type Ended } from "./run.js";
+import { remaining, when } from "./told.js";
 
 /** What somebody has until it is given back, which is done once, or lost. */
 export class Hold {
@@ -29,13 +30,13 @@ export class Hold {
 
   /** Aborted when it is lost; never if it was given back before. */
   get lost(): AbortSignal {
-    this.#lost ??= when(this.#owned, false);
+    this.#lost ??= when(this.#owned, false, this);
     return this.#lost.signal;
   }
 
   /** Aborted when it is claimed; never if it ends before. */
   get claimed(): AbortSignal {
-    this.#claimed ??= when(this.#owned, true);
+    this.#claimed ??= when(this.#owned, true, this);
     return this.#claimed.signal;
   }
 
@@ -50,14 +51,9 @@ export class Hold {
       return begun;
     });
   }
-}
 
-/** For how many milliseconds it can still be relied on. */
-export function remaining(owned: Owned | undefined): number {
-  return owned?.lives ? guarded(() => glue.remaining(owned.number)) : 0;
-}
-
-/** Aborted when it is lost, or claimed; never if it ended before. */
-export function when(owned: Owned | undefined, claimed: boolean): AbortController {
-  return owned ? whenTold((call) => glue.told(owned.number, claimed, call)) : new AbortController();
+  /** Ends it by a call at the end of a block or a body: see `conclude`. */
+  async conclude(begin: (number: number, call: Call) => Begun, body?: Ended): Promise<void> {
+    await conclude(this.#owned, () => this.end(begin), body);
+  }
 }

@@ -1,7 +1,8 @@
 import { glue, guarded, Owned, releaseNow, settled } from "../core.js";
 import { invalid, LeaseholdError } from "./errors.js";
-import { remaining, when } from "./hold.js";
 import { fromCore, toCore } from "./keys.js";
+import { conclude, type Ended } from "./run.js";
+import { remaining, when } from "./told.js";
 
 /** How a lease is given back. */
 export interface ReleaseOptions {
@@ -22,9 +23,10 @@ export interface Facts {
 /**
  * A slot that is this holder's alone until its deadline.
  *
- * Say what became of the nonce (`used`, `unused`, `rejected`, `unknown`) and give the lease back: at the end
- * of an `await using` block, or by `release`. A lease that is collected unreleased is given back too, its
- * nonce in doubt if nothing was said of it.
+ * Say what became of the nonce (`used`, `unused`, `rejected`, `unknown`) and give the lease back: by `Pool.run`, at the end
+ * of an `await using` block, or by `release`. A lease that is forgotten, of which the program has neither this object nor one
+ * of its signals any more, is renewed no more, and ends at its deadline with its nonce in doubt: whoever took `slot` and `nonce`
+ * out of it may still be at work.
  */
 export class Lease {
   /** The slot's id, as this process spelled it. */
@@ -71,10 +73,10 @@ export class Lease {
    * given back in time. Hand it to what must not go on then: `fetch(url, { signal: lease.lost })`.
    *
    * An event loop that is busy hears of it when it turns; `held` is right at once. The signal does not keep the process
-   * alive, nor the lease: one that is collected is given back.
+   * alive, but the lease: who has it has not forgotten the lease.
    */
   get lost(): AbortSignal {
-    this.#lost ??= when(this.#owned, false);
+    this.#lost ??= when(this.#owned, false, this);
     return this.#lost.signal;
   }
 
@@ -83,7 +85,7 @@ export class Lease {
    * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
    */
   get claimed(): AbortSignal {
-    this.#claimed ??= when(this.#owned, true);
+    this.#claimed ??= when(this.#owned, true, this);
     return this.#claimed.signal;
   }
 
@@ -141,8 +143,17 @@ export class Lease {
     return this.#learn(await settled((call) => glue.readNonce(this.#number, call)));
   }
 
+  /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
+  async conclude(body?: Ended): Promise<void> {
+    await conclude(this.#owned, () => this.release(), body);
+  }
+
+  /**
+   * As `release`, but rejects with no other error than `lost`: the block had the lease to its end, whether or not the store
+   * could be told of that, and of the nonce.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+    await this.conclude();
   }
 
   /** Gives the slot back in the background; whether that worked is not told. */

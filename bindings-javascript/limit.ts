@@ -18,16 +18,27 @@ import { taken, toCore } from "./keys.js";
 export type LimitKind = "refill" | "gcra" | "rolling" | "lifetime" | "budget" | "in_flight";
 
 /** What a limit allows, and how. Durations are in milliseconds. */
-export interface LimitOptions {
-  /** The most at once and in a period; at most 1,000 in flight. */
-  max: Amount;
+export type LimitOptions = LimitBounds & (Periodic | Endless);
+
+interface Periodic {
+  /** `refill` if not given. */
+  kind?: Exclude<LimitKind, Endless["kind"]> | undefined;
   /**
    * How long a full refill takes, or a window or a budget lasts: a microsecond (0.001) to 366 days; 0 limits each request
-   * by itself. Needless for `lifetime` and `in_flight`.
+   * by itself.
    */
+  period: number;
+}
+
+interface Endless {
+  kind: "lifetime" | "in_flight";
+  /** Needless. */
   period?: number | undefined;
-  /** `refill` if not given. */
-  kind?: LimitKind | undefined;
+}
+
+interface LimitBounds {
+  /** The most at once and in a period; at most 1,000 in flight. */
+  max: Amount;
   /** Of `gcra`, the most at once: `max` if not given. */
   burst?: number | bigint | undefined;
   /** Of a `budget`, when its periods begin, after midnight UTC: 0 if not given. */
@@ -108,10 +119,15 @@ export class Limit {
     }
     const there = [...members].flatMap((member, at) => {
       if (member === null || member === undefined) return [];
-      if (typeof member !== "object" || !(#owned in member)) throw invalid(`limits[${at}]`, "must be a limit");
+      if (!Limit.is(member)) throw invalid(`limits[${at}]`, "must be a limit");
       return [member];
     });
     return new Limit(guarded(() => glue.limitGroup(Uint32Array.from(there, (member) => member.#owned.number))));
+  }
+
+  /** @internal */
+  static is(limit: unknown): limit is Limit {
+    return typeof limit === "object" && limit !== null && #owned in limit;
   }
 
   /**
@@ -227,7 +243,8 @@ export class Limit {
 
 /**
  * What was taken of limits for the time being. End it once: by `commit`, or by `refund`. At the end of an `await using` block
- * it is committed if it has not ended, and one that is collected too: what it was for may have happened.
+ * it is committed if it has not ended. One that is forgotten stays charged, and what it has in flight lands when its `ttl` is
+ * over: what it was for may have happened, or be under way.
  */
 export class Reservation {
   /** What the limits said as it was taken. */
@@ -256,7 +273,7 @@ export class Reservation {
     await this.#end(true);
   }
 
-  /** As `commit`, but rejects with nothing. */
+  /** As `commit`, but rejects with nothing: what was charged stays so in any case. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.commit().catch(() => {});
   }

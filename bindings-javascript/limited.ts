@@ -1,6 +1,6 @@
 import type { Amount } from "./amount.js";
-import { LeaseholdError } from "./errors.js";
-import type { Limit } from "./limit.js";
+import { invalid, LeaseholdError } from "./errors.js";
+import { Limit } from "./limit.js";
 
 /** What something is for all calls, or for each by what it is called with: the limit of whoever asks, the cost of what is asked. */
 export type Each<A extends unknown[], T> = T | ((...asked: A) => T);
@@ -23,8 +23,11 @@ export function limited<A extends unknown[], T>(
   body: (...asked: A) => Promise<T> | T,
   cost: Each<A, Amount> = 1,
 ): (...asked: A) => Promise<T> {
+  if (typeof limit !== "function") checked(limit);
+  if (typeof body !== "function") throw invalid("body", "must be a function");
+  if (!COSTS.has(typeof cost)) throw invalid("cost", "must be an amount, or a function that gives one");
   return async (...asked) => {
-    await of(limit, asked).incrementOrFail(of(cost, asked));
+    await checked(of(limit, asked)).incrementOrFail(of(cost, asked));
     return body(...asked);
   };
 }
@@ -32,25 +35,25 @@ export function limited<A extends unknown[], T>(
 /**
  * Middleware as Express and Connect take it: a request that the limit refuses is answered with status 429, and with
  * `Retry-After` if trying again can help; no name of a limit is told. Whatever else goes wrong goes to `next`, such as
- * `store_unavailable`.
+ * `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
  */
 export function limitRequests<Q>(
   limit: Each<[request: Q], Limit>,
   cost: Each<[request: Q], Amount> = 1,
-): (request: Q, response: LimitedResponse, next: (error?: unknown) => void) => Promise<void> {
+): (request: Q, response: LimitedResponse, next: (error?: unknown) => unknown) => Promise<void> {
   const charge = limited(limit, () => {}, cost);
   return async (request, response, next) => {
     try {
       await charge(request);
     } catch (error) {
       const refusal = refused(error);
-      if (!refusal) return next(error);
+      if (!refusal) return void (await next(error));
       response.statusCode = TOO_MANY;
       for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
       response.end(refusal.text);
       return;
     }
-    next();
+    await next();
   };
 }
 
@@ -63,6 +66,7 @@ export function limitHandler<A extends [request: Request, ...context: unknown[]]
   handler: (...asked: A) => Promise<Response> | Response,
   cost: Each<A, Amount> = 1,
 ): (...asked: A) => Promise<Response> {
+  if (typeof handler !== "function") throw invalid("handler", "must be a function");
   const charge = limited(limit, () => {}, cost);
   return async (...asked) => {
     try {
@@ -75,6 +79,14 @@ export function limitHandler<A extends [request: Request, ...context: unknown[]]
     return handler(...asked);
   };
 }
+
+/** Also what a function gives may be none. */
+function checked(limit: Limit): Limit {
+  if (!Limit.is(limit)) throw invalid("limit", "must be a limit, or a function that gives one");
+  return limit;
+}
+
+const COSTS: ReadonlySet<string> = new Set(["function", "number", "bigint", "string"]);
 
 function of<A extends unknown[], T>(each: Each<A, T>, asked: A): T {
   return typeof each === "function" ? (each as (...asked: A) => T)(...asked) : each;

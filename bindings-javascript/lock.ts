@@ -3,6 +3,7 @@ import { unlessAborted } from "./abort.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
+import { type Ended, runWith } from "./run.js";
 
 /** How a lock is held. Durations are in milliseconds. */
 export interface LockOptions {
@@ -35,20 +36,27 @@ export interface LockOptions {
 }
 
 /** What one acquisition wants, where it differs from the lock. */
-export interface LockAcquireOptions extends LockOptions {
+export interface LockAcquireOptions extends LockOptions, Abortable {}
+
+export interface RunOptions extends LockAcquireOptions, Conditional {}
+
+interface Abortable {
   /** Aborted, the acquisition rejects with its reason and leaves nothing behind. */
   signal?: AbortSignal | undefined;
 }
 
-export interface RunOptions extends LockAcquireOptions {
+interface Conditional {
   /** False: the body runs without the lock. */
   if?: boolean | undefined;
   /** True: the body runs without the lock. */
   unless?: boolean | undefined;
 }
 
-/** One name, or several that are held together or not at all. Nothing of them stays behind in the store. */
-export class Lock {
+/**
+ * One name, or several that are held together or not at all. Nothing of them stays behind in the store. `Options` are those that
+ * its acquisitions take: a quorum's take no priority.
+ */
+export class Lock<Options = LockOptions> {
   readonly #names: readonly string[];
   readonly #owned: Owned;
 
@@ -59,7 +67,7 @@ export class Lock {
   }
 
   /** @internal A lock of these names, which may be one. */
-  static of(number: number, names: string | readonly string[]): Lock {
+  static of<Options>(number: number, names: string | readonly string[]): Lock<Options> {
     return new Lock(number, typeof names === "string" ? [names] : [...names]);
   }
 
@@ -72,7 +80,7 @@ export class Lock {
   }
 
   /** Locks all of its names, waiting until the timeout. */
-  async acquire(options?: LockAcquireOptions): Promise<Locked> {
+  async acquire(options?: Options & Abortable): Promise<Locked> {
     return (await this.#enter(false, options)) as Locked;
   }
 
@@ -81,22 +89,13 @@ export class Lock {
    * back. If the lock did not last as long as the body, others may have run beside it: then this rejects with `lost`,
    * with what the body gave as the error's `result`, or what it threw as its `cause`.
    */
-  run<T>(body: (locked: Locked) => Promise<T> | T, options?: LockAcquireOptions): Promise<T>;
+  run<T>(body: (locked: Locked) => Promise<T> | T, options?: Options & Abortable): Promise<T>;
   /** The same, perhaps without the lock. */
-  run<T>(body: (locked: Locked | undefined) => Promise<T> | T, options: RunOptions): Promise<T>;
-  async run<T>(body: (locked: never) => Promise<T> | T, options?: RunOptions): Promise<T> {
+  run<T>(body: (locked: Locked | undefined) => Promise<T> | T, options: Options & Abortable & Conditional): Promise<T>;
+  async run<T>(body: (locked: never) => Promise<T> | T, options?: unknown): Promise<T> {
     if (typeof body !== "function") throw invalid("body", "must be a function");
     const locked = await this.#enter(true, options);
-    if (!locked) return body(undefined as never);
-    let result: T;
-    try {
-      result = await body(locked as never);
-    } catch (cause) {
-      await locked.conclude({ cause });
-      throw cause;
-    }
-    await locked.conclude({ result });
-    return result;
+    return locked ? runWith(locked, body as (locked: Locked) => Promise<T> | T) : body(undefined as never);
   }
 
   async #enter(forBody: boolean, options: unknown): Promise<Locked | undefined> {
@@ -111,8 +110,8 @@ export class Lock {
 }
 
 /**
- * A lock that is held. Give it back: at the end of an `await using` block, or by `release`. One that is collected is
- * given back too.
+ * A lock that is held. Give it back: at the end of an `await using` block, or by `release`. One that is forgotten, of which the
+ * program has neither this object nor one of its signals any more, is renewed no more, and ends at its deadline.
  */
 export class Locked {
   /** As the caller spelled them. */
@@ -156,16 +155,12 @@ export class Locked {
 
   /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */
   async release(): Promise<void> {
-    await this.#hold.end((number, call) => glue.releaseLock(number, false, call));
+    await this.#hold.end(glue.releaseLock);
   }
 
   /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
-  async conclude(body: { result?: unknown; cause?: unknown } = {}): Promise<void> {
-    try {
-      await this.#hold.end((number, call) => glue.releaseLock(number, true, call));
-    } catch (error) {
-      throw Object.assign(error as Error, body);
-    }
+  async conclude(body?: Ended): Promise<void> {
+    await this.#hold.conclude(glue.releaseLock, body);
   }
 
   /** As `release`, but rejects with no other error than `lost`: the block had the lock to its end. */

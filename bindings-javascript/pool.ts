@@ -1,7 +1,9 @@
 import { acquireNow, type Begun, type Call, glue, granted, type Granted, guarded, Owned, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
+import { invalid } from "./errors.js";
 import { fromCore, taken, toCore } from "./keys.js";
 import { Lease } from "./lease.js";
+import { runWith } from "./run.js";
 import type { Statistics } from "./statistics.js";
 
 /** How to choose among the slots that are ready. */
@@ -117,6 +119,16 @@ export class Pool {
   async acquire(options?: AcquireOptions): Promise<Lease> {
     const [lease] = await this.#acquire(glue.acquire, options);
     return lease as Lease;
+  }
+
+  /**
+   * Runs `body` with a lease, and gives what it gives. What it throws comes through as it is, after the lease was given back, with
+   * what the body said of the nonce. If the lease did not last as long as the body, its slot may have been another's: then this
+   * rejects with `lost`, with what the body gave as the error's `result`, or what it threw as its `cause`.
+   */
+  async run<T>(body: (lease: Lease) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
+    if (typeof body !== "function") throw invalid("body", "must be a function");
+    return runWith(await this.acquire(options), body);
   }
 
   /** Leases `count` slots at once: all of them or none. */

@@ -3,7 +3,7 @@ import { toCore } from "./keys.js";
 import { Lock, type LockOptions } from "./lock.js";
 
 /** How a lock of a quorum is held: those who wait for several servers stand in no line, and have no priority. */
-export type QuorumLockOptions = Omit<LockOptions, "priority">;
+export type QuorumLockOptions = Omit<LockOptions, "priority" | "steal" | "stolenConsistencyFactor">;
 
 /**
  * Independent servers that grant locks by majority: of three one may fail, of five two. The locks are as those of one
@@ -21,7 +21,7 @@ export class Quorum {
   }
 
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
-  lock(names: string | readonly string[], options?: QuorumLockOptions): Lock {
+  lock(names: string | readonly string[], options?: QuorumLockOptions): Lock<QuorumLockOptions> {
     return Lock.of(guarded(() => glue.quorumLock(this.#owned.number, names, toCore(options))), names);
   }
 

@@ -13,7 +13,8 @@ export interface Token {
 
 /**
  * Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`, or give them back:
- * by `release`, or at the end of an `await using` block. A selection that is collected is given back too.
+ * by `release`, or at the end of an `await using` block. A selection that is forgotten, of which the program has neither this
+ * object nor its signal any more, is renewed no more, and its tokens are free at its deadline.
  */
 export class Selection {
   readonly tokens: readonly Token[];
@@ -76,8 +77,9 @@ export class Selection {
     await this.#hold.end((number, call) => glue.selectionEnd(number, true, call));
   }
 
+  /** As `release`, but rejects with no other error than `lost`: the block had all of them to its end. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+    await this.#hold.conclude((number, call) => glue.selectionEnd(number, false, call));
   }
 
   /** Gives them back in the background; whether that worked is not told. */

@@ -56,7 +56,7 @@ export interface Native {
   readNonce(lease: number, call?: Call): Promise<Answer<unknown>>;
   acquireLock(lock: number, options: unknown, forBody: boolean, call?: Call): Soon<unknown>;
   handshake(lock: number): number;
-  releaseLock(locked: number, ofBody: boolean, call?: Call): Soon<null>;
+  releaseLock(locked: number, call?: Call): Soon<null>;
   tokensInMemory(): Answer<number>;
   sourceAdd(source: number, wallet: unknown, currency: unknown, token: unknown): Answer<void>;
   sourceSpend(source: number, wallet: unknown, id: unknown): Answer<void>;

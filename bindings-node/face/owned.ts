@@ -2,7 +2,7 @@ import { native } from "./native.js";
 
 /**
  * The number of something that lives in the addon. Held by the one object that stands for it; when that is
- * collected, so is this, and the addon forgets the thing: a lease is given back.
+ * collected, so is this, and the addon forgets the thing: a lease is left to run to its deadline.
  *
  * Registering costs more than all the rest of a lease: those of things that were given back are used again.
  */

@@ -37,18 +37,11 @@ pub fn handshake(lock: Numbered<NativeLock>) -> f64 {
     lock.get().map_or(0.0, |lock| UNIT.count(lock.handshake()))
 }
 
-/// Gives it back, perhaps at the end of a body that the face ran. The number is free from then on.
+/// Gives it back. The number is free from then on.
 #[napi(catch_unwind)]
-pub fn release_lock(
-    env: &Env,
-    locked: Numbered<NativeLocked>,
-    of_body: bool,
-) -> Result<Soon<Option<Granted>>> {
+pub fn release_lock(env: &Env, locked: Numbered<NativeLocked>) -> Result<Soon<Option<Granted>>> {
     hit("release_lock");
     locked.forget();
-    let call = Box::pin(async move {
-        let locked = locked.get()?;
-        if of_body { locked.conclude().await } else { locked.release().await }.map(|()| None)
-    });
+    let call = Box::pin(async move { locked.get()?.release().await.map(|()| None) });
     begin(env, call)
 }

@@ -113,12 +113,20 @@ fn gone(message: &str) -> Error {
     Error::new(Code::Lost, message)
 }
 
-/// The face has let a thing go: it was given back, or the garbage collector has taken it, and what is still held is given
-/// back in the background.
+/// The garbage collector has taken a thing of the face's. What is still held may still be relied on by whoever kept only a
+/// part of it, and lasts to its deadline.
 #[napi(catch_unwind)]
 pub fn free(number: u32) {
     hit("free");
-    forget(number);
+    match remove(number) {
+        Some(Thing::Lease(lease)) => lease.lapse(),
+        Some(Thing::Locked(locked)) => locked.lapse(),
+        Some(Thing::Selection(selection)) => selection.lapse(),
+        Some(Thing::Reservation(reservation)) => {
+            Arc::into_inner(reservation).map_or((), NativeReservation::lapse)
+        }
+        _ => {}
+    }
 }
 
 /// The thing of this number.
@@ -178,9 +186,12 @@ pub fn number<T: Tabled>(thing: Arc<T>) -> u32 {
 }
 
 fn forget(number: u32) {
-    // Dropped after the table is free again: a drop runs code.
-    let thing = TABLE.with_borrow_mut(|table| table.remove(number));
-    drop(thing);
+    drop(remove(number));
+}
+
+/// Takes it out, to be dropped when the table is free again: a drop runs code.
+fn remove(number: u32) -> Option<Thing> {
+    TABLE.with_borrow_mut(|table| table.remove(number))
 }
 
 /// A result: a new thing, which gets its number on the thread of the table.

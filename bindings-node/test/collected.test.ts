@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { open, type Pool } from "../face/index.js";
+import { open } from "../face/index.js";
 import { native } from "../face/native.js";
 import { startRedis } from "./redis.js";
-import { collected, granting } from "./support.js";
+import { allReady, collected, eventually, failure, granting, sweep } from "./support.js";
 
 const lh = await open();
-const idle = async (pool: Pool) => pool.statistics().leased === 0;
 
 test("what was given back over Redis is kept nowhere", async () => {
   const redis = await startRedis();
@@ -25,14 +24,56 @@ test("what was given back over Redis is kept nowhere", async () => {
   await redis.stop();
 });
 
-test("a lease that is collected is given back", async () => {
-  const pool = await lh.pool("leases", { slots: ["a", "b"], ttl: 600_000 });
-  for (let round = 0; round < 3; round++) {
-    assert.ok(pool.tryAcquire());
-    await pool.acquire();
-    await collected(() => idle(pool));
-    assert.equal((await pool.inspect()).ready, 2);
-  }
+// Who has taken its slot and its nonce out of it may be at work with them.
+test("a lease that is forgotten is nobody else's until its deadline", async () => {
+  const pool = await lh.pool("leases", { slots: ["a", "b", "c"], ttl: 600_000, readNonce: () => 7n });
+  assert.ok(pool.tryAcquire());
+  const { slot, nonce } = await pool.acquire();
+  await collected(() => pool.statistics().leased === 0);
+  assert.equal((await pool.inspect()).ready, 1);
+  const next = await pool.acquire();
+  assert.deepEqual([next.slot === slot, nonce, pool.tryAcquire()], [false, 7n, null]);
+  await next.release();
+});
+
+test("a lease that is forgotten is kept no more, and ends at its deadline, its nonce in doubt", async () => {
+  const pool = await lh.pool("lapses", { slots: ["a"], ttl: 2_000, keepalive: 100, maxHold: 0, readNonce: () => 7n });
+  const work = async () => {
+    const lease = await pool.acquire();
+    lease.used();
+    return lease.nonce;
+  };
+  assert.equal(await work(), 7n);
+  await collected(() => pool.statistics().leased === 0);
+  assert.equal((await pool.inspect()).ready, 0);
+  await allReady(pool, 20_000);
+  assert.equal((await pool.inspect()).inDoubt, 1);
+});
+
+test("who has a signal of a lease, a lock or a selection has not forgotten it", async () => {
+  const lh = await open();
+  const pool = await lh.pool("signals", { slots: ["a", "b"], ttl: 600_000, keepalive: 1_000 });
+  const wallet = lh.tokens("signals", { source: () => [{ id: "a", amount: 1 }] });
+  const [lock, thief] = [lh.lock("signals"), lh.lock("signals", { priority: 1, steal: true })];
+  const taken = async () => {
+    const { slot, lost } = await pool.acquire();
+    const { claimed } = await pool.acquire();
+    return { slot, lost, claimed, stolen: (await lock.acquire()).claimed, spent: (await wallet.select(1)).lost };
+  };
+  let kept: Partial<Awaited<ReturnType<typeof taken>>> = await taken();
+  const listening = new WeakRef(kept.lost!);
+  await sweep();
+  assert.deepEqual([pool.statistics().leased, wallet.statistics().leased], [2, 1]);
+  await pool.breakLease(kept.slot!);
+  await eventually(() => kept.lost!.aborted);
+  const stealing = thief.acquire({ timeout: 30_000 });
+  await eventually(() => kept.stolen!.aborted);
+  assert.deepEqual([kept.claimed!.aborted, kept.spent!.aborted], [false, false]);
+  // With the last signal it is forgotten.
+  kept = {};
+  await collected(() => pool.statistics().leased === 0 && wallet.statistics().leased === 0 && !listening.deref());
+  await lh.close();
+  await assert.rejects(stealing, failure("cancelled"));
 });
 
 test("of many leases, those that are kept stay", async () => {
@@ -44,7 +85,8 @@ test("of many leases, those that are kept stay", async () => {
     if (index % 3 === 0) lease?.giveBack();
     return index % 3 === 1 ? lease : undefined;
   });
-  await collected(async () => (await pool.inspect()).ready === 2_000);
+  await collected(() => pool.statistics().leased === 1_000);
+  assert.equal((await pool.inspect()).ready, 1_000);
   assert.equal(kept.filter((lease) => lease?.held).length, 1_000);
 });
 

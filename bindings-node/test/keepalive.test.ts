@@ -153,7 +153,7 @@ for (const place of ["memory", "Redis"]) {
       await leave(() => pool.acquire({ keepalive: false }));
       await collected(() => pool.statistics().leased === 0);
       await collected(() => left.every((signal) => signal.deref() === undefined));
-      await allReady(pool);
+      await allReady(pool, 20_000);
     });
 
     test("a process ends while its leases are kept and their ends awaited", async () => {

@@ -60,6 +60,34 @@ test("middleware passes on whatever else goes wrong", async () => {
   assert.equal(response.statusCode, 200);
 });
 
+test("what is no limit, no function and no cost is refused where it is given", async () => {
+  const limit = lh.limit("right", { max: 1, period });
+  const [wrong, body] = [5 as never, () => {}];
+  for (const [field, call] of [
+    ["limit", () => limited(wrong, body)],
+    ["limit", () => limited({ take: body } as never, body)],
+    ["limit", () => limitRequests(undefined as never)],
+    ["limit", () => limitHandler(null as never, body as never)],
+    ["body", () => limited(limit, wrong)],
+    ["handler", () => limitHandler(limit, wrong)],
+    ["cost", () => limited(limit, body, {} as never)],
+    ["cost", () => limitRequests(limit, null as never)],
+  ] as const) {
+    assert.throws(call, failure("invalid_argument", field));
+  }
+  await assert.rejects(limited(() => wrong, body)(), failure("invalid_argument", "limit"));
+  assert.equal(await limit.used(), 0n);
+});
+
+test("what becomes of a promise of next becomes of the middleware", async () => {
+  const response = { statusCode: 200, setHeader: () => assert.fail(), end: () => assert.fail() };
+  const middleware = limitRequests(lh.limit("next", { max: 1, period }));
+  const fails = middleware({}, response, async () => {
+    throw new Error("no node");
+  });
+  await assert.rejects(fails, /no node/);
+});
+
 test("a handler of fetch is limited", async () => {
   const handler = limitHandler(lh.limit("fetched", { max: 2, period }), (request: Request, env: string) => new Response(request.url + env), 1n);
   const request = new Request("http://example.org/");

@@ -8,12 +8,13 @@ import {
   LeaseholdError,
   type Limit,
   type LimitAnswer,
+  type LimitKind,
   type LimitOptions,
   open,
   type Reservation,
 } from "../face/index.js";
 import { type Redis, startRedis } from "./redis.js";
-import { collected, eventually, failure } from "./support.js";
+import { eventually, failure, sweep } from "./support.js";
 
 // Nothing comes back of itself while a test runs.
 const period = 3_600_000;
@@ -215,9 +216,12 @@ for (const place of ["memory", "Redis"]) {
       assert.equal(await flights.used(), 1n);
       first[Symbol.dispose]();
       await eventually(async () => (await flights.used()) === 0n);
-      // Those that are collected land too.
-      await flights.reserve(2, { ttl });
-      await collected(async () => (await flights.used()) === 0n);
+      // Those that are forgotten land too, at their deadline.
+      await flights.reserve(1, { ttl });
+      await flights.reserve(1, { ttl: 2_000 });
+      await sweep();
+      await eventually(async () => (await flights.used()) === 1n);
+      await assert.rejects(flights.reserve(2, { ttl }), failure("limited"));
     });
 
     test("who waits is told of what is given back, by priority", async () => {
@@ -407,6 +411,7 @@ describe("what is wrong is named", async () => {
   test("what a getter of the caller throws comes through as it is", () => {
     const mine = new Error("mine");
     const max = {
+      period,
       get max(): number {
         throw mine;
       },
@@ -426,6 +431,10 @@ test("what each call takes and gives has its type", async () => {
   await reservation.commit();
   // @ts-expect-error: a limit has a most.
   assert.throws(() => lh.limit("a", { period: 1_000 }), failure("invalid_argument", "max"));
+  // @ts-expect-error: what refills does so in a period.
+  assert.throws(() => lh.limit("a", { max: 1 }), failure("invalid_argument", "period"));
+  const ofAnyKind: LimitOptions = { max: 1, period: 1_000, kind: "refill" as LimitKind };
+  assert.equal(await lh.limit("b", ofAnyKind).used(), 0n);
   // @ts-expect-error: it is written with an underscore.
   assert.throws(() => lh.limit("a", { max: 1, kind: "inFlight" }), failure("invalid_argument", "kind"));
   // @ts-expect-error: it is not waited for.

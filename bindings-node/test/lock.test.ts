@@ -254,15 +254,16 @@ for (const place of ["memory", "Redis"]) {
       assert.throws(wrong, failure("invalid_argument", "stolenConsistencyFactor"));
     });
 
-    test("one that is collected is given back", async () => {
-      const lock = lh.lock("collected", { keepalive: 200 });
+    test("one that is forgotten is kept no more, and ends at its deadline", async () => {
+      const lock = lh.lock("forgotten", { keepalive: 200 });
       const leave = async () => {
         const locked = await lock.acquire();
         locked.lost.addEventListener("abort", () => locked.held);
       };
       await leave();
-      await collected(() => free("collected"));
       await collected(() => trial.underWay() === 0);
+      assert.equal(await free("forgotten"), false);
+      await eventually(() => free("forgotten"), 20_000);
     });
   });
 }

@@ -181,6 +181,43 @@ test("a lease is given back at the end of its block", async () => {
   await allReady(pool);
 });
 
+test("a body runs with a lease, which is given back with what the body said", async () => {
+  let chain = 7n;
+  const pool = await lh.pool("bodies", { slots: ["a"], readNonce: () => chain });
+  const sent = await pool.run(async (lease) => {
+    assert.ok(lease.held && (await pool.inspect()).ready === 0);
+    lease.used();
+    chain = 8n;
+    return `${lease.slot}:${lease.nonce}`;
+  });
+  assert.deepEqual([sent, (await pool.inspect()).ready], ["a:7", 1]);
+  const mine = new Error("mine");
+  const throws = pool.run(({ nonce }) => {
+    assert.equal(nonce, 8n);
+    throw mine;
+  });
+  await assert.rejects(throws, (error) => error === mine);
+  const census = await pool.inspect();
+  assert.deepEqual([census.ready, census.inDoubt], [1, 1]);
+  // Given back by the body itself, it is not lost.
+  assert.equal(await pool.run((lease) => lease.release().then(() => 1)), 1);
+  await using _held = await pool.acquire();
+  await assert.rejects(pool.run(() => assert.fail(), { timeout: 0 }), failure("exhausted"));
+  await assert.rejects(pool.run(5 as never), failure("invalid_argument", "body"));
+});
+
+test("what became of a body that outlived its lease is kept", async () => {
+  const pool = await lh.pool("outlived", { slots: ["a"], ttl: 5_000 });
+  const outlive = ({ lost }: Lease) => eventually(() => lost.aborted);
+  const gave = pool.run(async (lease) => outlive(lease).then(() => "0x1"), { ttl: 50 });
+  await assert.rejects(gave, { ...failure("lost"), result: "0x1" });
+  const threw = pool.run(async (lease) => outlive(lease).then(() => lease.lost.throwIfAborted()), { ttl: 50 });
+  await assert.rejects(threw, (error: LeaseholdError) => {
+    assert.ok(error.code === "lost" && !("result" in error) && error.cause instanceof LeaseholdError && error.cause !== error);
+    return true;
+  });
+});
+
 test("a closed handle opens no more pools, and its leases stay", async () => {
   let lease: Lease;
   let handle;

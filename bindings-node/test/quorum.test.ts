@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError, open, openQuorum } from "../face/index.js";
 import { startRedis } from "./redis.js";
-import { eventually } from "./support.js";
+import { eventually, sweep } from "./support.js";
 
 // A server that has just started grants no lock for so long.
 const options = { responseTimeout: 300, lockTtl: 3_000 };
@@ -74,10 +74,25 @@ describe("a lock of a quorum", () => {
     await locked.release();
   });
 
+  test("is nobody else's until its deadline where it is forgotten", async () => {
+    await using quorum = await openQuorum(["memory:q8", "memory:q9", "memory:q10"], options);
+    await quorum.lock("a").acquire();
+    await sweep();
+    assert.equal((await refused(quorum.lock("a", { timeout: 0 }).acquire())).code, "exhausted");
+    await quorum.lock("a", patient).run(() => {});
+  });
+
   test("has no priority, and each server one vote", async () => {
     const quorum = await openQuorum(["memory:q6", "memory:q7"]);
     // @ts-expect-error: nor has it a type.
     assert.throws(() => quorum.lock("a", { priority: 1 }), { code: "invalid_argument", field: "priority" });
+    // @ts-expect-error: nor steals it.
+    assert.throws(() => quorum.lock("a", { steal: true }), { code: "invalid_argument", field: "steal" });
+    // @ts-expect-error: nor one acquisition.
+    assert.equal((await refused(quorum.lock("a").acquire({ steal: true }))).field, "steal");
+    // @ts-expect-error: nor a body's.
+    assert.equal((await refused(quorum.lock("a").run(() => {}, { priority: 1 }))).field, "priority");
+    assert.ok(await quorum.lock("a").run((locked) => locked === undefined, { unless: true }));
     const twice = await refused(openQuorum(["redis://a/1", "redis://a/2"]));
     assert.deepEqual([twice.code, twice.field], ["invalid_argument", "servers[1]"]);
     assert.equal((await refused(openQuorum("redis://a" as never))).field, "servers");

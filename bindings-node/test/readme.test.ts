@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -27,6 +27,16 @@ test("the example of the README pays, nonce by nonce", async () => {
   assert.equal(await pay(["0xAb01"], chain), "0xAb01:3");
   await Promise.all([pay(["0xAb01"], chain), pay(["0xAb01"], chain)]);
   assert.deepEqual(sent, [3n, 4n, 5n]);
+  // What was sent is known also where the lease was lost.
+  const relayers = await (await open("memory:pay", { namespace: "eth:1" })).pool("relayers");
+  const broken = {
+    ...chain,
+    send: async ({ from }: { from: string }) => {
+      await relayers.breakLease(from.toLowerCase());
+      return "0x1";
+    },
+  };
+  await assert.rejects(pay(["0xAb01"], broken, "memory:pay"), { code: "lost", result: "0x1" });
 });
 
 test("the example that locks withdraws, one after the other", async () => {
@@ -132,16 +142,19 @@ test("the example of a resource refuses who is late", () => {
 
 test("the example that relays serves each key ten times a second", async () => {
   const lh = await open("memory:relay");
-  const server = relay(lh, async (request) => `paid ${request.url}`).listen(0, "127.0.0.1");
+  const paid = async ({ url }: IncomingMessage) => (url === "/1" ? "paid /1" : Promise.reject(new Error("no node")));
+  const server = relay(lh, paid).listen(0, "127.0.0.1");
   try {
     await new Promise((listens) => server.once("listening", listens));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/1`;
-    const ask = (of: string) => fetch(url, { headers: { "x-key": of, connection: "close" } });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const headers = (of?: string) => ({ ...(of !== undefined && { "x-key": of }), connection: "close" });
+    const ask = (of?: string, path = "/1") => fetch(url + path, { headers: headers(of) });
     assert.equal(await (await ask("a")).text(), "paid /1");
     // However slow this machine is: another limit of the same name has used for an hour what there is in a second.
     await lh.limit("key:b", { max: 10, period: 3_600_000 }).increment(10);
     assert.equal((await ask("b")).status, 429);
     assert.equal((await ask("a")).status, 200);
+    assert.deepEqual([(await ask("a b")).status, (await ask("a", "/2")).status, (await ask()).status], [400, 500, 200]);
   } finally {
     await new Promise((closed) => server.close(closed));
   }

@@ -3,11 +3,13 @@ import { FenceGuard, type Leasehold, limitRequests, open, openQuorum, type Pool,
 
 export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
-  const relayers = await lh.pool("relayers", { slots: accounts, readNonce: (account) => chain.nextNonce(account) });
-  await using lease = await relayers.acquire({ timeout: 1_000 });
-  const hash = await chain.send({ from: lease.slot, nonce: lease.nonce! });
-  lease.used();
-  return hash;
+  const readNonce = (account: string) => chain.nextNonce(account);
+  const relayers = await lh.pool("relayers", { slots: accounts, keepalive: true, readNonce });
+  return relayers.run(async (lease) => {
+    const hash = await chain.send({ from: lease.slot, nonce: lease.nonce!, signal: lease.lost });
+    lease.used();
+    return hash; // if the lease was lost meanwhile, the error has it as its `result`
+  });
 }
 
 export async function payAll(relayers: Pool, payments: string[], node: string): Promise<void> {
@@ -50,11 +52,13 @@ export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: ()
 }
 
 export function relay(lh: Leasehold, pay: (request: IncomingMessage) => Promise<string>): Server {
-  const limitOf = (request: IncomingMessage) => lh.limit(`key:${request.headers["x-key"]}`, { max: 10, period: 1_000 });
+  const limitOf = ({ headers }: IncomingMessage) => lh.limit(`key:${headers["x-key"] ?? ""}`, { max: 10, period: 1_000 });
   const middleware = limitRequests(limitOf); // or app.use(limitRequests(limitOf))
-  return createServer((request, response) =>
-    middleware(request, response, async (error) => response.end(error ? "try later" : await pay(request))),
-  );
+  return createServer((request, response) => {
+    const next = async (error?: unknown) => (error ? Promise.reject(error) : response.end(await pay(request)));
+    const fail = ({ code }: { code?: string }) => response.writeHead(code === "invalid_argument" ? 400 : 500).end();
+    middleware(request, response, next).catch(fail); // a key that is no name, or what failed
+  });
 }
 
 export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise<void>, url = "memory:tokens"): Promise<void> {
@@ -88,5 +92,5 @@ interface Ledger {
 
 interface Chain {
   nextNonce(account: string): Promise<bigint>;
-  send(transaction: { from: string; nonce: bigint }): Promise<string>;
+  send(transaction: { from: string; nonce: bigint; signal: AbortSignal }): Promise<string>;
 }

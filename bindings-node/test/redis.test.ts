@@ -67,6 +67,33 @@ describe("over Redis", { concurrency: true }, () => {
     await fourth.release();
   });
 
+  test("the end of a block, or of a body, tells of nothing but a loss", async () => {
+    const redis = await startRedis();
+    try {
+      const far = await open(redis.url, { responseTimeout: 300 });
+      const pool = await granting(await far.pool("blocks", { slots: ["a", "b", "c", "d", "e"], ttl: long }));
+      const brief = { ttl: long, settle: long, maxAge: 1_000 };
+      const wallet = far.tokens("blocks", { source: () => [{ id: "a", amount: 1 }], ...brief });
+      const selection = await wallet.select(1, { timeout: 20_000 });
+      const [late, block, released] = [await pool.acquire({ ttl: 400 }), await pool.acquire(), await pool.acquire()];
+      const sent = pool.run(async () => {
+        await eventually(() => !late.held);
+        redis.hang();
+        return "0x1";
+      });
+      const outlives = pool.run(async (lease) => eventually(() => !lease.held).then(() => "0x2"), { ttl: 400 });
+      const lost = assert.rejects(outlives, { code: "lost", result: "0x2" });
+      assert.equal(await sent, "0x1");
+      await Promise.all([block[Symbol.asyncDispose](), selection[Symbol.asyncDispose]()]);
+      await lost;
+      await assert.rejects(late[Symbol.asyncDispose](), failure("lost"));
+      await assert.rejects(released.release(), failure("store_unavailable"));
+    } finally {
+      redis.resume();
+      await redis.stop();
+    }
+  });
+
   test("several are leased together, renewed, and given back at the end of their blocks", async () => {
     const pool = await granting(await one.pool("blocks", { slots: ["a", "b"], ttl: long }));
     {
@@ -130,11 +157,12 @@ describe("over Redis", { concurrency: true }, () => {
     await allReady(pool, long / 2);
   });
 
-  test("a lease that is collected is given back", async () => {
-    const pool = await granting(await one.pool("collected", { slots: ["a"], ttl: long }));
+  test("a lease that is forgotten costs its time to live", async () => {
+    const pool = await granting(await one.pool("forgotten", { slots: ["a"], ttl: long }));
     await pool.acquire();
     await collected(() => pool.statistics().leased === 0);
-    await allReady(pool, long / 2);
+    await assert.rejects(pool.acquire({ timeout: 0 }), failure("exhausted"));
+    await allReady(pool, 2 * long);
   });
 
   test("a process that is killed costs its time to live", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Code, Pool } from "../face/index.js";
+import { type Code, open, type Pool } from "../face/index.js";
 
 /** What `assert.throws` and `assert.rejects` compare a failure with. */
 export function failure(code: Code, field?: string) {
@@ -41,4 +41,12 @@ export async function collected(holds: () => Promise<boolean> | boolean): Promis
     collect();
     return holds();
   });
+}
+
+/** Collects all that is forgotten by now. */
+export async function sweep(): Promise<void> {
+  // Forgotten last, and seen to be collected: with it all that was before.
+  const pool = await (await open()).pool("swept", { slots: ["a"] });
+  pool.tryAcquire();
+  await collected(() => pool.statistics().leased === 0);
 }

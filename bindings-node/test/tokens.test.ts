@@ -206,7 +206,7 @@ for (const place of ["memory", "Redis"]) {
       await (await here.select(4, patient)).release();
     });
 
-    test("a selection is given back at the end of its block, or when it is collected", async () => {
+    test("a selection is given back at the end of its block, or free at its deadline when it is forgotten", async () => {
       const { here } = twice("blocks", { a: 1 });
       {
         await using selection = await here.select(1, patient);
@@ -219,7 +219,9 @@ for (const place of ["memory", "Redis"]) {
       await eventually(async () => (await here.countLocked()) === 0);
       // Who listens does not keep it.
       (await here.select(1, patient)).lost.addEventListener("abort", () => {});
-      await collected(async () => (await here.countLocked()) === 0);
+      await collected(() => here.statistics().leased === 0);
+      assert.equal(await here.countLocked(), 1);
+      await eventually(async () => (await here.countLocked()) === 0, 20_000);
     });
 
     test("a spender goes on with what it had, and is told where it was before", async () => {

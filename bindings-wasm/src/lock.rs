@@ -53,17 +53,14 @@ pub fn handshake(lock: u32) -> Result<f64, JsValue> {
     Ok(things::lock(lock)?.handshake() as f64 / MILLISECOND as f64)
 }
 
-/// Gives it back, perhaps at the end of a body that the face ran; the number is free from then on.
+/// Gives it back; the number is free from then on.
 #[wasm_bindgen(js_name = releaseLock)]
-pub fn release_lock(locked: u32, of_body: bool, number: u32) -> Result<u32, JsValue> {
+pub fn release_lock(locked: u32, number: u32) -> Result<u32, JsValue> {
     entered();
     let held = things::locked(locked)?;
     take(locked);
     let work = async move {
-        match of_body {
-            true => held.conclude().await?,
-            false => held.release().await?,
-        }
+        held.release().await?;
         Ok(Answer::Nothing)
     };
     Ok(call(number, Box::pin(work)))

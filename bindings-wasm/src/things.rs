@@ -126,11 +126,22 @@ pub fn reservation(number: u32) -> Result<HostReservation, Failure> {
     Rc::into_inner(reservation).ok_or_else(gone)
 }
 
-/// Frees what the face has let go. What is still held is given back.
+/// The garbage collector has taken what the face had. What is still held may still be relied on by whoever kept only a part of
+/// it, and lasts to its deadline.
 #[wasm_bindgen]
 pub fn free(number: u32) {
     entered();
-    drop(take(number));
+    match take(number) {
+        Some(Thing::Lease(lease)) => lease.lapse(),
+        Some(Thing::Locked(locked)) => locked.lapse(),
+        #[cfg(feature = "full")]
+        Some(Thing::Selection(selection)) => selection.lapse(),
+        #[cfg(feature = "full")]
+        Some(Thing::Reservation(reservation)) => {
+            Rc::into_inner(reservation).map_or((), HostReservation::lapse)
+        }
+        _ => {}
+    }
 }
 
 fn gone() -> Failure {

@@ -81,6 +81,25 @@ export function kept(connect: () => Transport): Checks {
         same(signals.map(({ aborted }) => aborted), [false, false, false]);
       }),
 
+    async "the end of a block, or of a body, tells of nothing but a loss"() {
+      const transport = connect();
+      let down = false;
+      const send: Transport["send"] = (command) => (down ? Promise.reject(new Error("down")) : transport.send(command));
+      const leasehold = await open({ send }, { namespace: unique(), responseTimeout: 300 });
+      const pool = await leasehold.pool("relayers", { slots: ["a", "b", "c", "d"], ttl });
+      await (await pool.acquire({ timeout: 10_000 })).release();
+      const [late, block, released] = [await pool.acquire({ ttl: 300 }), await pool.acquire(), await pool.acquire()];
+      const sent = await pool.run(async () => {
+        await eventually(() => !late.held);
+        down = true;
+        return "0x1";
+      });
+      same(sent, "0x1");
+      await block[Symbol.asyncDispose]();
+      await fails(() => late[Symbol.asyncDispose](), "lost");
+      await fails(() => released.release(), "store_unavailable");
+    },
+
     async "a lease that was taken at once is kept too, and what it costs ends with it"() {
       const pool = await opened(`memory:${unique()}`, { keepalive: 100 });
       const tasks = guarded(() => trial.underWay());

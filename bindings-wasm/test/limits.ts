@@ -62,6 +62,7 @@ export function limits(connect: () => Transport): Checks {
         const once = lh.limit("once", { max: 1, period });
         same(await limited(once, (number: number) => number + 1)(1), 2);
         await fails(() => limited(once, () => {})(), "limited", /once/);
+        await fails(() => limited(5 as never, () => {}), "invalid_argument", /./, "limit");
         const handler = limitHandler(lh.limit("handled", { max: 1, period }), () => new Response("served"));
         same(await (await handler(new Request("http://example.org/"))).text(), "served");
         const refused = await handler(new Request("http://example.org/"));

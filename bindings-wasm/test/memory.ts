@@ -2,7 +2,7 @@
 import { type AcquireOptions, Lease, LeaseholdError, open, type OpenOptions, type Pool, type PoolOptions, type Transport } from "../face/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
-import { type Checks, fails, same, sleep, unique } from "./support.js";
+import { type Checks, eventually, fails, same, sleep, unique } from "./support.js";
 
 const wrong = <T>(value: unknown) => value as T;
 
@@ -95,9 +95,27 @@ export const memory: Checks = {
     const relayers = await leasehold.pool(unique(), { slots: ["a"] });
     const lease = await relayers.acquire();
     await fails(() => relayers.acquire(), "timed_out");
-    // Used to the end: a lease that nobody has any more may be collected, and is given back then.
     same([lease.held, lease.remaining <= 5_000], [true, true]);
     await fails(() => open({ mode: "segregated", retry_timeout: -1 }), "invalid_argument", /^retry_timeout/, "retry_timeout");
+  },
+
+  async "a body runs with a lease, and what became of it is kept where the lease was lost"() {
+    let chain = 7n;
+    const relayers = await pool({ slots: ["a"], readNonce: () => chain });
+    same(await relayers.run(async (lease) => (lease.used(), `${lease.slot}:${lease.nonce}`)), "a:7");
+    chain = 8n;
+    const mine = new Error("mine");
+    const told = async (work: Promise<unknown>) => (await work.catch((error: unknown) => error)) as LeaseholdError;
+    const threw = await told(
+      relayers.run(({ nonce }) => {
+        same(nonce, 8n);
+        throw mine;
+      }),
+    );
+    same([(threw as unknown) === mine, (await relayers.inspect()).ready], [true, 1]);
+    const late = await told(relayers.run(({ lost }) => eventually(() => lost.aborted).then(() => "0x1"), { ttl: 50 }));
+    same([late.code, late.result], ["lost", "0x1"]);
+    await fails(() => relayers.run(wrong(5)), "invalid_argument", /./, "body");
   },
 
   async "whoever waits is served by what is given back"() {

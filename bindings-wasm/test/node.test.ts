@@ -77,49 +77,89 @@ test("a lease whose end is awaited is collected like any other", async () => {
   assert.equal(stdout, "0 0\n");
 });
 
-test("a lease that is collected is given back", async () => {
-  const { stdout } = await run(`
-    const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a"] });
-    await (async () => { console.log((await pool.acquire()).slot) })();
-    for (let tries = 0; tries < 50 && pool.statistics().leased; tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
-    console.log(pool.statistics().leased, pool.tryAcquire()?.slot);`);
-  assert.equal(stdout, "a\n0 a\n");
+/** Collects garbage until it is so. */
+const COLLECTED = `const collected = async (holds) => {
+  for (let tries = 0; tries < 500 && !(await holds()); tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
+};`;
+
+// Who has taken its slot and its nonce out of it may be at work with them.
+test("a lease that is forgotten is kept no more, and nobody else's until its deadline", async () => {
+  const { stdout } = await run(`${COLLECTED}
+    const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a"], ttl: 2_000, maxHold: 0, readNonce: () => 7n });
+    await (async () => { const { slot, nonce } = await pool.acquire({ keepalive: 20 }); console.log(slot, nonce) })();
+    await collected(() => !pool.statistics().leased);
+    console.log(pool.statistics().leased, pool.tryAcquire());
+    const next = await pool.acquire();
+    console.log(next.slot, next.inDoubt || next.nonce);`);
+  assert.equal(stdout, "a 7n\n0 null\na 7n\n");
 });
 
-test("a lock whose end is awaited is collected and given back", async () => {
-  const { stdout } = await run(`
-    const lock = (await api.open()).lock("a", { keepalive: 20, timeout: 0 });
+test("who has a signal of a lease, a lock or a selection has not forgotten it", async () => {
+  const { stdout } = await run(`${COLLECTED}
+    const lh = await full.open(); const pool = await lh.pool("p", { slots: ["a", "b", "c"], keepalive: 1_000 });
+    const wallet = lh.tokens("w", { source: () => [{ id: "a", amount: 5 }] });
+    const take = async () => {
+      const { slot, lost } = await pool.acquire();
+      const { claimed } = await pool.acquire();
+      return { slot, lost, claimed, stolen: (await lh.lock("l").acquire()).claimed, spent: (await wallet.select(5)).lost };
+    };
+    let kept = await take();
+    await (async () => { await pool.acquire() })();
+    await collected(() => pool.statistics().leased === 2);
+    for (let round = 0; round < 5; round++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
+    console.log(pool.statistics().leased, wallet.statistics().leased);
+    await pool.breakLease(kept.slot);
+    await collected(() => kept.lost.aborted);
+    const stealing = lh.lock("l", { priority: 1, steal: true, timeout: 30_000 }).acquire().catch(({ code }) => console.log(code));
+    await collected(() => kept.stolen.aborted);
+    console.log(kept.lost.aborted, kept.stolen.aborted, kept.claimed.aborted, kept.spent.aborted);
+    kept = undefined;
+    await collected(() => !pool.statistics().leased && !wallet.statistics().leased);
+    console.log(pool.statistics().leased, wallet.statistics().leased);
+    await lh.close(); await stealing;`);
+  assert.equal(stdout, "2 1\ntrue true false false\n0 0\ncancelled\n");
+});
+
+test("a lock that is forgotten is kept no more, and free at its deadline", async () => {
+  const { stdout } = await run(`${COLLECTED}
+    const lock = (await api.open()).lock("a", { ttl: 2_200, keepalive: 20, timeout: 0 });
     await (async () => {
       const locked = await lock.acquire();
       locked.lost.addEventListener("abort", () => locked.held);
     })();
     const free = () => lock.run(() => true).catch(({ code }) => code);
-    let freed = false;
-    for (let tries = 0; tries < 200 && freed !== true; tries++) { gc(); freed = await free(); await new Promise((go) => setTimeout(go, 10)); }
-    for (let tries = 0; tries < 200 && trial.underWay(); tries++) await new Promise((go) => setTimeout(go, 10));
-    console.log(freed, trial.underWay());`);
-  assert.equal(stdout, "true 0\n");
+    await collected(() => !trial.underWay());
+    console.log(await free());
+    await collected(async () => (await free()) === true);
+    console.log(await free());`);
+  assert.equal(stdout, "exhausted\ntrue\n");
 });
 
-test("what is in flight lands where its reservation is collected", async () => {
-  const { stdout } = await run(`
-    const flights = (await full.open()).limit("flights", { max: 2, kind: "in_flight" });
-    await (async () => { console.log((await flights.reserve(2, { ttl: 600_000 })).answer.remaining) })();
-    let used = 2n;
-    for (let tries = 0; tries < 200 && used; tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); used = await flights.used(); }
-    console.log(used);`);
-  assert.equal(stdout, "0n\n0n\n");
+test("what is in flight lands at its deadline where its reservation is forgotten", async () => {
+  const { stdout } = await run(`${COLLECTED}
+    const lh = await full.open(); const flights = lh.limit("flights", { max: 2, kind: "in_flight" });
+    const pool = await lh.pool("p", { slots: ["a"] });
+    await (async () => {
+      for (const ttl of [600_000, 2_000]) console.log((await flights.reserve(1, { ttl })).answer.remaining);
+      await pool.acquire();
+    })();
+    await collected(() => !pool.statistics().leased);
+    console.log(await flights.used());
+    await collected(async () => (await flights.used()) === 1n);
+    console.log(await flights.used());`);
+  assert.equal(stdout, "1n\n0n\n2n\n1n\n");
 });
 
-test("a selection that is collected is given back, also where its end is awaited", async () => {
-  const { stdout } = await run(`
-    const wallet = (await full.open()).tokens("w", { source: () => [{ id: "a", amount: 5 }] });
+test("a selection that is forgotten is free at its deadline, also where its end is awaited", async () => {
+  const { stdout } = await run(`${COLLECTED}
+    const wallet = (await full.open()).tokens("w", { source: () => [{ id: "a", amount: 5 }], ttl: 2_200, keepalive: 20 });
     await (async () => {
       const selection = await wallet.select(5);
       selection.lost.addEventListener("abort", () => selection.held);
     })();
+    await collected(() => !wallet.statistics().leased);
     console.log(await wallet.countLocked());
-    for (let tries = 0; tries < 200 && (await wallet.countLocked()); tries++) { gc(); await new Promise((go) => setTimeout(go, 10)); }
+    await collected(async () => !(await wallet.countLocked()));
     console.log(await wallet.countLocked());`);
   assert.equal(stdout, "1\n0\n");
 });

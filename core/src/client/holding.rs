@@ -28,6 +28,8 @@ pub(super) trait Several: MaybeSend + MaybeSync {
     fn lost(&self) -> BoxedFuture<'static, Option<Error>>;
 
     fn release(&self) -> BoxedFuture<'_, Result<()>>;
+
+    fn lapse(&self);
 }
 
 /// The largest fence.

@@ -41,6 +41,8 @@ pub struct Lease<S: Store, R: Runtime> {
 struct Held {
     /// Whether it has not been given back yet.
     open: bool,
+    /// Whether it is left to run to its deadline.
+    lapses: bool,
     life: Life,
     nonce: NonceRecord,
     outcome: Outcome,
@@ -79,7 +81,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         // Once it stands it is not touched here: then it is made where its holder has it, and not carried there.
         let kept = interval > 0;
         let life = if kept { Life::watched(&core, &at, term, ttl, interval, now) } else { Life::Alone(term) };
-        let held = Held { open: true, life, nonce, outcome: Outcome::Unsettled };
+        let held = Held { open: true, lapses: false, life, nonce, outcome: Outcome::Unsettled };
         let (resynced, watched) = (AtomicBool::new(false), AtomicBool::new(kept));
         Lease { core, at, granted: nonce, resynced, watched, held: Mutex::new(held) }
     }
@@ -363,11 +365,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.resync(chain, false).await
     }
 
-    /// Nothing is done for it any more: it lasts as long as the store lets it.
-    #[cfg(feature = "tokens")]
-    pub(super) fn leave(&self) {
-        self.close(ReleaseOptions::default());
-        self.given_back();
+    /// However it ends from now on, dropped or released: it is not given back, but renewed no more and left to run to its
+    /// deadline, as that of a process that died. For languages in which a garbage collector, and not the program, says when
+    /// it is dropped: whoever had it may still be at work.
+    #[doc(hidden)]
+    pub fn lapse(&self) {
+        self.lock().lapses = true;
     }
 
     /// Gives it back if it was not, and does not ask what came of that.
@@ -403,7 +406,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
     }
 
-    /// Ends the holder's use; what the store must be told, the first time.
+    /// Ends the holder's use; what the store must be told, the first time and unless it lapses.
     fn close(&self, options: ReleaseOptions) -> Option<(Outcome, Micros)> {
         let mut held = self.lock();
         if !std::mem::replace(&mut held.open, false) {
@@ -415,7 +418,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             vigil.leave();
         }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
-        Some((held.outcome, cooldown))
+        (!held.lapses).then_some((held.outcome, cooldown))
     }
 
     fn given_back(&self) {

@@ -253,6 +253,16 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         if is_lost(&outcome) { outcome } else { Ok(()) }
     }
 
+    /// However it ends from now on, and whoever shares it: it runs to its deadline; see [`Lease::lapse`].
+    #[doc(hidden)]
+    pub fn lapse(&self) {
+        match self.holding().as_deref() {
+            Some(Holding::One(leases)) => leases.iter().for_each(Lease::lapse),
+            Some(Holding::Several(several)) => several.lapse(),
+            None => {}
+        }
+    }
+
     fn holding(&self) -> MutexGuard<'_, Option<Arc<Holding<S, R>>>> {
         self.holding.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -455,6 +465,24 @@ mod tests {
         assert!(had.fence() > joined.fence());
         // It is another's now.
         assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
+    }
+
+    // Whoever shared it and was collected may still be at work.
+    #[tokio::test]
+    async fn what_lapses_is_given_back_by_nobody_and_ends_at_its_deadline() {
+        let handle = opened("lapses").unwrap();
+        let brief = LockOptions { ttl: 1_000 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+        let lock = handle.lock_with(["a", "b"], brief).unwrap();
+        let another = handle.lock_with(["b"], at_once()).unwrap();
+        let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+        inner.lapse();
+        drop(inner);
+        assert!(outer.is_held());
+        outer.release().await.unwrap();
+        assert!(!outer.is_held() && outer.lost().await.is_none());
+        assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+        let patient = LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() };
+        another.acquire_with(patient).await.unwrap();
     }
 
     #[tokio::test]

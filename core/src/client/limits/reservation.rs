@@ -64,6 +64,13 @@ impl<R: Runtime> Reservation<R> {
         }
     }
 
+    /// Ends it here only: what it has in flight lands at its deadline. As with a lease: where a garbage collector drops it,
+    /// what it was for may still be under way.
+    #[doc(hidden)]
+    pub fn lapse(mut self) {
+        self.scope = None;
+    }
+
     async fn settle(&mut self, act: Act) -> Result<Settlement> {
         match self.scope.take() {
             Some(scope) => scope.settle(act, self.charges.clone()).await,

@@ -105,6 +105,11 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
             settle(releases.collect(), self.servers.needed).await
         })
     }
+
+    /// Who grants later is given back what it granted: the others are enough.
+    fn lapse(&self) {
+        self.servers.lock().iter().flatten().for_each(Lease::lapse);
+    }
 }
 
 /// As long as the best last of which there are enough.

@@ -155,6 +155,12 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         release(held.0.iter().map(|(_, lease)| lease), Some(settle)).await
     }
 
+    /// However it ends from now on, what is not spent runs to its deadline; see [`Lease::lapse`].
+    #[doc(hidden)]
+    pub fn lapse(&self) {
+        self.held().iter().flat_map(|held| held.iter()).for_each(|(_, lease)| lease.lapse());
+    }
+
     fn held(&self) -> MutexGuard<'_, Option<Arc<Held<S, R>>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,7 +192,7 @@ struct Lapsing<S: Store, R: Runtime>(Arc<Held<S, R>>);
 
 impl<S: Store, R: Runtime> Drop for Lapsing<S, R> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|(_, lease)| lease.leave());
+        self.0.iter().for_each(|(_, lease)| lease.lapse());
     }
 }
 
