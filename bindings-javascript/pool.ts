@@ -172,7 +172,10 @@ export class Pool {
     await this.#change("quarantine", slot, time);
   }
 
-  /** Ends the lease of a slot by force; its nonce is in doubt. */
+  /**
+   * Ends the lease of a slot by force, for a holder that is known to be dead: one that lives believes in its lease until its next
+   * renewal, or to its deadline. The nonce is in doubt.
+   */
   async breakLease(slot: string): Promise<void> {
     await this.#change("break_lease", slot);
   }

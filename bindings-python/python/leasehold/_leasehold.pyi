@@ -165,7 +165,8 @@ class Pool:
         """Hands a slot out no more for so many seconds; its nonce is in doubt afterwards."""
 
     def break_lease(self, slot: str) -> None:
-        """Ends the lease of a slot by force; its nonce is in doubt."""
+        """Ends the lease of a slot by force, for a holder that is known to be dead: one that lives believes in its lease until its
+        next renewal, or to its deadline. The nonce is in doubt."""
 
     def inspect(self, slots: Sequence[str] | None = None) -> Census:
         """Counts the slots, and looks at those that are named."""

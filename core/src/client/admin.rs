@@ -114,7 +114,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.apply(slot, SlotChange::Quarantine(time)).await
     }
 
-    /// Ends the lease of a slot by force; its nonce is in doubt.
+    /// Ends the lease of a slot by force, for a holder that is known to be dead: one that lives believes in its lease until its
+    /// next renewal, or to its deadline. The nonce is in doubt.
     ///
     /// # Errors
     /// As [`Self::remove`].

@@ -80,7 +80,8 @@ class Pool(Face[_leasehold.Pool]):
         await call(self._core.quarantine, slot, time)
 
     async def break_lease(self, slot: str) -> None:
-        """Ends the lease of a slot by force; its nonce is in doubt."""
+        """Ends the lease of a slot by force, for a holder that is known to be dead: one that lives believes in its lease until its
+        next renewal, or to its deadline. The nonce is in doubt."""
         await call(self._core.break_lease, slot)
 
     async def inspect(self, slots: Sequence[str] | None = None) -> Census:
