@@ -21,7 +21,8 @@ export class FenceGuard {
 
   /** A guard that has seen this fence; 0 for none. */
   constructor(highest: bigint | number = 0n) {
-    this.#highest = highest ? guarded(() => glue.fenceAdmit(0n, highest)) : 0n;
+    // As a fence 0 is refused, and so is what only looks like it.
+    this.#highest = highest === 0 || highest === 0n ? 0n : guarded(() => glue.fenceAdmit(0n, highest));
   }
 
   /** The highest fence that was admitted; 0 for none. */

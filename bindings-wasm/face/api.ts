@@ -22,10 +22,9 @@ export { type FetchOptions, fetchTransport } from "./transports/fetch.js";
 export { type IoredisClient, ioredisTransport } from "./transports/ioredis.js";
 export { type NodeRedisClient, nodeRedisTransport } from "./transports/node-redis.js";
 
-import * as glue from "./glue/leasehold.js";
-import { guarded } from "./instance.js";
+import { glue } from "./core.js";
 
 /** The version of the compiled module. */
 export function version(): string {
-  return guarded(() => glue.version());
+  return glue.version();
 }

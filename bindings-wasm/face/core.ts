@@ -1,21 +1,33 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
 // ends, how a thing is owned, how leases are had and given back at once, how limits are
 // taken of at once, how a function of the user's is asked.
-import * as glue from "./glue/leasehold.js";
+import * as exported from "./glue/leasehold.js";
 import { heard } from "./host.js";
-import { guarded } from "./instance.js";
+import { guarded as entered, guarding } from "./instance.js";
 import type { Facts } from "./shared/lease.js";
 
-export { aside, type Begun, type Call, guarded, Owned, settled } from "./instance.js";
+export { aside, type Begun, type Call, Owned, settled } from "./instance.js";
 export { FENCE_TEXTS as fenceTexts } from "./script.js";
-export { glue };
+
+/**
+ * The module's exports, each of them guarded by itself: a call's options may be the caller's own code, and what that throws is no
+ * trap and comes through as it is.
+ */
+export const glue = Object.fromEntries(
+  Object.entries(exported as Record<string, (...args: unknown[]) => unknown>).map(([name, call]) => [name, guarding(call)]),
+) as unknown as typeof exported;
+
+/** Nothing is left to guard in a call of these. */
+export function guarded<T>(call: () => T): T {
+  return call();
+}
 
 /** What a call was granted: one lease, or several. */
 export type Granted = Facts | Facts[];
 
 /** Leases a slot at once, or not at all. To pass a value takes longer than many a pool takes to find a slot. */
 export function acquireNow(pool: number, options: unknown): Facts | undefined {
-  const answer = answered(() => (options === undefined ? glue.tryAcquire(pool) : glue.tryAcquireWith(pool, options)));
+  const answer = answered(() => (options === undefined ? exported.tryAcquire(pool) : exported.tryAcquireWith(pool, options)));
   return answer === NOTHING ? undefined : (heard() as Facts);
 }
 
@@ -24,13 +36,13 @@ export function acquireNow(pool: number, options: unknown): Facts | undefined {
  * lease as it was, as it is where this throws.
  */
 export function releaseNow(lease: number, options: unknown): unknown {
-  const answer = answered(() => (options === undefined ? glue.releaseNow(lease) : glue.releaseNowWith(lease, options)));
+  const answer = answered(() => (options === undefined ? exported.releaseNow(lease) : exported.releaseNowWith(lease, options)));
   return answer === ENDED ? heard() : answer === DONE;
 }
 
 /** What a call at once gives, of which the module says the rest. */
 function answered(call: () => number): number {
-  return guarded(() => {
+  return entered(() => {
     const answer = call();
     if (answer === FAILED) throw heard();
     return answer;

@@ -1,4 +1,5 @@
-// What the compiled module imports. None of it throws but what the module catches.
+// What the compiled module imports. None of it throws but what the module catches: what is thrown through the module's own
+// frames skips their ends, and the task that had its turn is lost.
 import { SCRIPTS } from "./script.js";
 import { failure as told, type LeaseholdError } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
@@ -30,6 +31,7 @@ export function listen(to: Ears): void {
 export function clear(): string | undefined {
   for (const watch of watches.values()) watch.stop?.();
   watches.clear();
+  late.clear();
   for (const number of [...subscriptions.keys()]) unsubscribe(number);
   const message = panic;
   panic = undefined;
@@ -61,13 +63,27 @@ export function panicked(message: string): void {
   panic = message;
 }
 
-/** Milliseconds since the start. Some hosts stop their clock while the machine sleeps; the wall clock goes on. */
+/**
+ * Milliseconds since the start, which only ever become more. Some hosts stop their steady clock while the machine sleeps, and
+ * who slept must learn that its lease is over: where the wall clock has gone on without it, its time counts. One that is set
+ * forward by hand looks the same, and leases then end early for their holders and the store in memory alike.
+ */
 export function now(): number {
   const steady = clock.now();
-  const distance = Date.now() - steady;
-  if (distance - lastDistance > STEP) slept += distance - lastDistance;
-  lastDistance = distance;
-  return steady + slept;
+  const wall = Date.now();
+  const shown = steady - lastSteady;
+  const byWall = wall - lastWall;
+  // In a worker it shows 0 outside of requests: in global scope, and where something is collected. That, and what goes back
+  // while the wall clock does not, says nothing; and the next that says something is held to the last that did.
+  const says = steady !== 0 && (shown > 0 || byWall < -STEP);
+  const passed = says ? shown : 0;
+  time = Math.max(time, lastTime + (byWall - passed > STEP ? byWall : passed));
+  if (says) {
+    lastTime = time;
+    lastSteady = steady;
+    lastWall = wall;
+  }
+  return time;
 }
 
 export function origin(): number {
@@ -85,16 +101,22 @@ export function defer(): void {
 export function setTimer(number: number, milliseconds: number): void {
   const watch: Watch = {};
   watches.set(number, watch);
-  // A longer one would ring at once; the module looks at its clock and sets another.
-  const timer = setTimeout(() => settle(number, watch, true, undefined), Math.min(milliseconds, LONGEST)) as unknown;
-  if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
-  watch.stop = () => clearTimeout(timer as number);
+  set(number, watch, milliseconds);
+}
+
+/** Sets the timers that could not be set when they were wanted. */
+export function setLate(): void {
+  if (late.size === 0) return;
+  const all = [...late];
+  late.clear();
+  for (const [number, { watch, due }] of all) set(number, watch, due - now());
 }
 
 export function watch(number: number, promise: unknown): void {
   const watch: Watch = {};
   watches.set(number, watch);
-  Promise.resolve(promise).then(
+  // Not `Promise.resolve`, which throws what a getter of the promise does.
+  new Promise((resolve) => resolve(promise)).then(
     (value) => settle(number, watch, true, value),
     (reason: unknown) => settle(number, watch, false, reason),
   );
@@ -103,6 +125,7 @@ export function watch(number: number, promise: unknown): void {
 export function forget(number: number): void {
   watches.get(number)?.stop?.();
   watches.delete(number);
+  late.delete(number);
 }
 
 export function answer(call: number, fulfilled: boolean, value: unknown): void {
@@ -116,7 +139,12 @@ export function members(object: object): unknown[] | undefined {
     ArrayBuffer.isView(object) ||
     object instanceof Promise
   );
-  return plain ? Object.entries(object).flat() : undefined;
+  return plain ? Object.entries(object).flatMap(([key, member]) => [key, own(member)]) : undefined;
+}
+
+/** A list of the caller's as one whose items are asked for by none of the caller's code; anything else as it is. */
+export function own(value: unknown): unknown {
+  return Array.isArray(value) ? Array.from(value) : value;
 }
 
 export function wellFormed(text: string): boolean {
@@ -153,7 +181,7 @@ export async function send(transport: Transport, command: string[]): Promise<[bo
 
 export async function subscribe(number: number, transport: Transport, channel: string): Promise<boolean> {
   if (!transport.subscribe) return false;
-  const subscription: Subscription = { transport, ended: false };
+  const subscription: Subscription = { ended: false };
   subscriptions.set(number, subscription);
   try {
     const stop = await transport.subscribe(channel, (message) => ears.message(number, String(message)));
@@ -174,13 +202,6 @@ export function unsubscribe(number: number): void {
   if (subscription.stop) end(subscription.stop);
 }
 
-/** Ends what was subscribed to through a transport: its connection would keep the process alive. */
-export function unsubscribeAll(transport: Transport): void {
-  for (const [number, subscription] of [...subscriptions]) {
-    if (subscription.transport === transport) unsubscribe(number);
-  }
-}
-
 /** A number of a call or a subscription, not used twice: also not by the next instance. */
 export function newNumber(): number {
   last = (last + 1) >>> 0;
@@ -193,14 +214,13 @@ interface Watch {
 }
 
 interface Subscription {
-  transport: Transport;
   ended: boolean;
   stop?: () => unknown;
 }
 
 const LONGEST = 2 ** 31 - 1;
 
-/** Milliseconds by which the wall clock must run ahead for the machine to have slept. */
+/** Milliseconds by which the wall clock must have gone further for the machine to have slept, or back to have been set. */
 const STEP = 1_000;
 
 /** A global of the host's is looked up anew at every use. */
@@ -210,13 +230,41 @@ let ears: Ears;
 let panic: string | undefined;
 let said: unknown;
 let last = 0;
-let slept = 0;
-let lastDistance = Infinity;
+
+/** What the clock has shown at most. */
+let time = 0;
+
+/** What it showed at the last reading that said something, and what that was. */
+let lastTime = 0;
+let lastSteady = 0;
+let lastWall = Infinity;
 
 /** What the module waits for. */
 const watches = new Map<number, Watch>();
 
+/** The timers that the host has yet to set, and when they are due. */
+const late = new Map<number, { watch: Watch; due: number }>();
+
 const subscriptions = new Map<number, Subscription>();
+
+function set(number: number, watch: Watch, milliseconds: number): void {
+  try {
+    // A longer one would ring at once; the module looks at its clock and sets another.
+    const timer = setTimeout(() => settle(number, watch, true, undefined), Math.min(milliseconds, LONGEST)) as unknown;
+    if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+    watch.stop = () => unset(timer as number);
+  } catch {
+    // A worker sets none outside of a request.
+    late.set(number, { watch, due: now() + milliseconds });
+  }
+}
+
+/** Where a worker takes back no timer either, it rings in vain. */
+function unset(timer: number): void {
+  try {
+    clearTimeout(timer);
+  } catch {}
+}
 
 function settle(number: number, watch: Watch, fulfilled: boolean, value: unknown): void {
   if (watches.get(number) !== watch) return;

@@ -1,6 +1,6 @@
 // The one instance of the compiled module, and the guard around every way into it.
 import * as glue from "./glue/leasehold.js";
-import { clear, listen, newNumber, Passed } from "./host.js";
+import { clear, listen, newNumber, own, Passed, setLate } from "./host.js";
 import { invalid, LeaseholdError } from "./shared/errors.js";
 
 /**
@@ -21,10 +21,17 @@ export type Call = number;
 /** What beginning a call gives: its task. */
 export type Begun = number;
 
+/** What sets a host apart. */
+export interface Host {
+  pulse?: Pulse | undefined;
+  /** Whether what is collected is told of where nothing can be begun. */
+  collectsOutside?: boolean;
+}
+
 /** Makes the instance. A second time it does nothing. */
-export function start(module: object, ofProcess?: Pulse): void {
+export function start(module: object, host: Host = {}): void {
   if (started) return;
-  pulse = ofProcess;
+  ({ pulse, collectsOutside = false } = host);
   listen({
     runTasks: () => unattended(() => glue.runTasks()),
     settle: (number, fulfilled, value) => unattended(() => glue.settle(number, fulfilled, value)),
@@ -35,14 +42,36 @@ export function start(module: object, ofProcess?: Pulse): void {
   started = true;
 }
 
-/** A synchronous call of the module, with its errors made ours. */
+/**
+ * A way into the module, with its errors made ours. Nothing of the caller's is reckoned within: what that throws could not be
+ * told from a trap.
+ */
 export function guarded<T>(call: () => T): T {
-  if (!started) throw new LeaseholdError("invalid_argument", "leasehold-wasm is not ready: `await init()` first");
+  enter();
   try {
     return call();
   } catch (error) {
     throw thrown(error);
   }
+}
+
+/** An export of the module, guarded whenever it is called. */
+export function guarding(call: (...args: unknown[]) => unknown): (...args: unknown[]) => unknown {
+  return (...args) => {
+    for (let at = 0; at < args.length; at++) args[at] = own(args[at]);
+    enter();
+    try {
+      return call(...args);
+    } catch (error) {
+      throw thrown(error);
+    }
+  };
+}
+
+function enter(): void {
+  if (!started) throw new LeaseholdError("invalid_argument", "leasehold-wasm is not ready: `await init()` first");
+  setLate();
+  if (fallen.length > 0) fallen.splice(0).forEach(free);
 }
 
 /**
@@ -57,7 +86,7 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
     const call: Waiter = { resolve: resolve as (value: unknown) => void, reject };
     calls.set(number, call);
     try {
-      const task = guarded(() => begin(number));
+      const task = begin(number);
       if (!given) return;
       call.forget = onAbort(given, () => {
         // What was granted before is on its way already, and is returned.
@@ -80,7 +109,7 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
 export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
   const number = newNumber();
   try {
-    guarded(() => begin(number));
+    begin(number);
   } catch (error) {
     if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
     return tell(error);
@@ -145,6 +174,7 @@ const idle: Owned[] = [];
 
 let started = false;
 let pulse: Pulse | undefined;
+let collectsOutside: boolean;
 
 /** Counts the instances, because numbers begin again in each. */
 let generation = 0;
@@ -157,6 +187,9 @@ const asides = new Map<number, Waiter>();
 
 /** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
 const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);
+
+/** What was collected where nothing can be begun: the next way in sees to it. */
+const fallen: Thing[] = [];
 
 /** The calls that wait under each signal: one listener for all, because Node warns of more than ten. */
 const aborts = new WeakMap<AbortSignal, Set<() => void>>();
@@ -200,7 +233,12 @@ function onAbort(signal: AbortSignal, call: () => void): () => void {
   return () => calls.delete(call);
 }
 
-function collected({ number, generation: lived, free }: Thing): void {
+function collected(thing: Thing): void {
+  if (collectsOutside) fallen.push(thing);
+  else free(thing);
+}
+
+function free({ number, generation: lived, free }: Thing): void {
   if (lived === generation) unattended(() => free(number));
 }
 

@@ -11,7 +11,7 @@ const pulse = typeof interval === "object" ? (interval as Pulse) : undefined;
 if (pulse) pulse.unref();
 else clearInterval(interval as number);
 
-start(new WebAssembly.Module(readFileSync(new URL("./glue/leasehold_bg.wasm", import.meta.url))), pulse);
+start(new WebAssembly.Module(readFileSync(new URL("./glue/leasehold_bg.wasm", import.meta.url))), { pulse });
 
 /** Needed in a browser only; elsewhere it has nothing to do. */
 export async function init(_source?: Source): Promise<void> {}

@@ -1,4 +1,5 @@
 // How commands reach a Redis. This package has no sockets: the host supplies them.
+import { invalid } from "./shared/errors.js";
 
 /** A reply of a Redis. Clients that speak RESP3 make objects of its maps. */
 export type Reply = string | number | bigint | boolean | null | Reply[] | { [key: string]: Reply };
@@ -16,7 +17,10 @@ export type Reply = string | number | bigint | boolean | null | Reply[] | { [key
  */
 export interface Transport {
   send(command: string[]): Promise<Reply | Error>;
-  /** Calls `onMessage` with the messages of a channel until the returned function is called. Without it, waiters ask every quarter of a second. */
+  /**
+   * Calls `onMessage` with the messages of a channel until the returned function is called, and with an empty one where some may
+   * have been lost: then waiters ask. Without it they ask every quarter of a second.
+   */
   subscribe?(channel: string, onMessage: (message: string) => void): Promise<() => unknown>;
 }
 
@@ -30,8 +34,12 @@ export function isNotSent(error: unknown): boolean {
   return error instanceof Error && error.name === "NotSent";
 }
 
+/** Throws for a client that nobody made a transport. */
 export function isTransport(target: unknown): target is Transport {
-  return typeof target === "object" && target !== null && typeof (target as Partial<Transport>).send === "function";
+  if (typeof target !== "object" || target === null) return false;
+  if (typeof (target as Partial<Transport>).send === "function") return true;
+  if (!("duplicate" in target)) return false;
+  throw invalid("target", "is a client, which is made a transport by ioredisTransport or nodeRedisTransport");
 }
 
 /** Whether the reply is an error of the server, and the reply or the error's text. */

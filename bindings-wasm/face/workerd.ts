@@ -4,7 +4,8 @@ import { type Source, start } from "./instance.js";
 
 export * from "./api.js";
 
-start(module);
+// Of what is collected it tells outside of requests.
+start(module, { collectsOutside: true });
 
 /** Needed in a browser only; elsewhere it has nothing to do. */
 export async function init(_source?: Source): Promise<void> {}

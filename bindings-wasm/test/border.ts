@@ -1,8 +1,9 @@
 // The border between JavaScript and the module: values, failures, panics, promises, timers.
-import { NotSent, version } from "../face/api.js";
+import { NotSent, open, version } from "../face/api.js";
+import { TokensInMemory, open as openFull, recommendedTtl } from "../face/full/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded, Owned, settled } from "../face/instance.js";
-import { type Checks, fails, same } from "./support.js";
+import { type Checks, fails, same, unique } from "./support.js";
 
 const most = 2n ** 127n - 1n;
 const cyclic: Record<string, unknown> = {};
@@ -62,6 +63,86 @@ export const border: Checks = {
       return same(guarded(() => trial.count()), before + 1);
     }
     throw new Error("nothing was thrown");
+  },
+
+  async "what the caller's own code throws is no trap, wherever it is asked"() {
+    const lh = await openFull(`memory:${unique()}`);
+    const pool = await lh.pool("p", { slots: ["a"] });
+    const lease = await pool.acquire();
+    const mine = new RangeError("mine");
+    const throws = (): never => {
+      throw mine;
+    };
+    const getter = (name: string): never => Object.defineProperty({}, name, { get: throws, enumerable: true }) as never;
+    const list = Object.defineProperty(["a"], 0, { get: throws }) as string[];
+    const tokens = new TokensInMemory();
+    const calls: Record<string, () => unknown> = {
+      open: () => open("memory:", getter("namespace")),
+      "the slots of a pool": () => lh.pool("q", { slots: list }),
+      "a slot": () => lh.pool("q", { slots: [getter("id")] }),
+      add: () => pool.add(list),
+      inspect: () => pool.inspect(list),
+      acquire: () => pool.acquire(getter("timeout")),
+      "the slots of an acquisition": () => pool.acquire({ slots: list }),
+      tryAcquire: () => pool.tryAcquire(getter("ttl")),
+      lock: () => lh.lock("x", getter("ttl")),
+      "the names of a lock": () => lh.lock(list),
+      run: () => lh.lock("x").run(() => {}, getter("timeout")),
+      release: () => lease.release(getter("cooldown")),
+      resync: () => lease.resync(1, getter("rewind")),
+      limit: () => lh.limit("l", getter("max")),
+      "a token": () => tokens.add("w", "", getter("amount")),
+      tokens: () => lh.tokens("w", { source: tokens, get maxAge() { return throws(); } }),
+      recommendedTtl: () => recommendedTtl(getter("levels")),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      let thrown: unknown;
+      try {
+        await call();
+      } catch (error) {
+        thrown = error;
+      }
+      if (thrown !== mine) throw new Error(`${name}: ${String(thrown)}`);
+    }
+    // Nothing was built anew.
+    same(lease.held, true);
+    await lease.release();
+  },
+
+  async "a promise of the caller's that cannot be asked is one that failed"() {
+    const promise = Object.defineProperty(Promise.resolve(1n), "constructor", {
+      get() {
+        throw new RangeError("mine");
+      },
+    });
+    const pool = await (await open(`memory:${unique()}`)).pool("p", { slots: ["a"], readNonce: () => promise });
+    await fails(() => pool.acquire({ timeout: 1_000 }), "nonce_unavailable", /mine/);
+  },
+
+  async "a timer that the host refuses is set as soon as it can be"() {
+    const { setTimeout, clearTimeout } = globalThis;
+    const refuse = () => {
+      throw new Error("Disallowed operation called within global scope.");
+    };
+    const turns = async () => {
+      for (let turn = 0; turn < 5; turn++) await null;
+    };
+    const given = new AbortController();
+    const givenUp = settled((call) => trial.wait(60_000, call), given.signal).catch((error: unknown) => error);
+    await turns();
+    let waits: Promise<unknown>;
+    try {
+      Object.assign(globalThis, { setTimeout: refuse, clearTimeout: refuse });
+      waits = wait(20);
+      given.abort("enough");
+      await turns();
+    } finally {
+      Object.assign(globalThis, { setTimeout, clearTimeout });
+    }
+    same(await givenUp, "enough");
+    // The next way in, whatever it is.
+    guarded(() => trial.count());
+    if (((await waits) as number) < 20) throw new Error("it rang too early");
   },
 
   async "a failure carries its code, in both kinds of call"() {

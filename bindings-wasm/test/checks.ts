@@ -47,7 +47,8 @@ const others = (origin: string): Checks => ({
     const missing = (await send("/nowhere").catch((error: unknown) => error)) as Error;
     same([missing.name, missing.message], ["Error", "the server answered with status 404"]);
     for (const url of ["nonsense", "redis://host", "https://user:password@host"]) {
-      await fails(() => fetchTransport({ url }), "invalid_argument", /^url: (?!.*password@)/, "url");
+      await fails(() => fetchTransport({ url, token: undefined }), "invalid_argument", /^url: (?!.*password@)/, "url");
     }
+    await fails(() => fetchTransport(undefined as never), "invalid_argument", /^url: /, "url");
   },
 });

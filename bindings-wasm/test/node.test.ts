@@ -33,9 +33,9 @@ test("a thread of its own has an instance of its own", async () => {
   assert.equal(await new Promise((resolve, reject) => thread.once("exit", resolve).once("error", reject)), 0);
 });
 
-/** Runs a module in a process of its own. */
-async function run(code: string): Promise<{ stdout: string; stderr: string }> {
-  const whole = `const api = await import("${face}node.js"); const full = await import("${face}full/api.js"); const trial = await import("${face}glue/leasehold.js"); ${code}`;
+/** Runs a module in a process of its own, perhaps after something else. */
+async function run(code: string, before = ""): Promise<{ stdout: string; stderr: string }> {
+  const whole = `${before} const api = await import("${face}node.js"); const full = await import("${face}full/api.js"); const trial = await import("${face}glue/leasehold.js"); ${code}`;
   return promisify(execFile)(process.execPath, ["--expose-gc", "--input-type=module", "-e", whole], { timeout: 20_000 });
 }
 
@@ -118,6 +118,25 @@ test("who has a signal of a lease, a lock or a selection has not forgotten it", 
     console.log(pool.statistics().leased, wallet.statistics().leased);
     await lh.close(); await stealing;`);
   assert.equal(stdout, "2 1\ntrue true false false\n0 0\ncancelled\n");
+});
+
+test("a lease that is collected where the steady clock shows nothing moves no clock", async () => {
+  const { stdout } = await run(
+    `const lh = await api.open("memory:r"); const pool = await lh.pool("p", { slots: ["s"] });
+    const lock = lh.lock("x"); let [inside, worst] = [0, 0];
+    const body = async () => { worst = Math.max(worst, ++inside); await new Promise((go) => setTimeout(go, 300)); inside--; };
+    await (async () => { await pool.acquire() })();
+    const first = lock.run(body).then(() => "kept", ({ code }) => code);
+    for (let tries = 0; !inside; tries++) await new Promise(setImmediate);
+    outside = true;
+    for (let tries = 0; tries < 10; tries++) { gc(); await new Promise(setImmediate); }
+    outside = false;
+    await lock.run(body);
+    console.log(await first, worst);`,
+    // As a worker's: the wall clock, and outside of requests 0.
+    `globalThis.outside = false; performance.now = () => (outside ? 0 : Date.now()); Object.defineProperty(performance, "timeOrigin", { value: 0 });`,
+  );
+  assert.equal(stdout, "kept 1\n");
 });
 
 test("a lock that is forgotten is kept no more, and free at its deadline", async () => {

@@ -84,6 +84,7 @@ for (const module of ["NodeNext", "ESNext"]) {
        await init();
        await full.init();
        export const transport: Transport = fetchTransport({ url: "https://host", token: "t" });
+       export const optional = (token?: string, timeout?: number) => fetchTransport({ url: "https://host", token, timeout, fetch: undefined });
        export const others = [ioredisTransport, nodeRedisTransport];
        export async function lease(signal: AbortSignal): Promise<bigint | undefined> {
          const pool = await (await open()).pool("p", { slots: ["a", { id: "b", weight: 2 }], readNonce: async () => 1n });
@@ -123,7 +124,7 @@ for (const module of ["NodeNext", "ESNext"]) {
        export const number: number = version();`,
     );
     const resolution = module === "ESNext" ? ["--moduleResolution", "bundler"] : [];
-    const flags = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", module, ...resolution];
+    const flags = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", module, ...resolution];
     run(join(tools, "tsc"), [...flags, "--types", "", "consumer.ts"]);
   });
 }

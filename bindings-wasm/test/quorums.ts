@@ -72,7 +72,10 @@ export function quorums(connect: () => Transport): Checks {
         await fails(() => since.admit(wrong as number), "invalid_argument", /./, "fence");
       }
       since.admit(10);
-      same([since.highest, new FenceGuard().highest], [10n, 0n]);
+      same([since.highest, new FenceGuard().highest, new FenceGuard(0).highest], [10n, 0n, 0n]);
+      for (const wrong of [NaN, -1, 1.5, "", null, false]) {
+        await fails(() => new FenceGuard(wrong as number), "invalid_argument", /./, "fence");
+      }
     },
 
     async "a resource in Redis is guarded by the script"() {

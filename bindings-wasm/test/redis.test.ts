@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
-import { Redis } from "ioredis";
+import { promisify } from "node:util";
+import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
-import { fetchTransport, ioredisTransport, nodeRedisTransport, open, type Transport } from "../face/node.js";
+import { fetchTransport, ioredisTransport, type Leasehold, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
 import { limits } from "./limits.js";
 import { RedisServer } from "./redis.js";
 import { serve } from "./serve.js";
 import { shared } from "./shared.js";
-import { failuresOf, sleep, unique } from "./support.js";
+import { eventually, failuresOf, fails, sleep, unique } from "./support.js";
 import { tokens } from "./tokens.js";
 
 let host: Awaited<ReturnType<typeof hosts>>;
@@ -82,6 +84,35 @@ for (const [name, make] of Object.entries(clients)) {
     other.end();
   });
 
+  test(`${name} wakes a waiter at once, though another handle was closed or its subscription was lost`, async (t) => {
+    const { transport, end } = await make(host.redis.port);
+    t.after(end);
+    const namespace = unique();
+    const names = [namespace, namespace, unique()];
+    const handles = await Promise.all(names.map((namespace) => open(transport, { namespace })));
+    const options = { slots: ["a"], ttl: 5_000, timeout: 10_000 };
+    const pools = await Promise.all(handles.map((handle) => handle.pool("p", options)));
+    const [holder, waiter, third] = pools as [Pool, Pool, Pool];
+    const waited = async (meanwhile: () => Promise<unknown>) => {
+      const lease = await holder.acquire();
+      const waiting = waiter.acquire();
+      await eventually(async () => (await subscribed(namespace)) > 0);
+      await sleep(100);
+      await meanwhile();
+      const begun = performance.now();
+      await lease.release();
+      await (await waiting).release();
+      return performance.now() - begun;
+    };
+    const lease = await third.acquire();
+    await assert.rejects(third.acquire({ timeout: 50 }), { code: "timed_out" });
+    await lease.release();
+    const times = [await waited(() => (handles[2] as Leasehold).close()), await waited(() => asked("CLIENT", "KILL", "TYPE", "pubsub"))];
+    // Who hears nothing asks as the holder's lease ends.
+    assert.ok(Math.max(...times) < 2_500, `${times} ms`);
+    await Promise.all(handles.map((handle) => handle.close()));
+  });
+
   test(`${name} over a server that dies and comes back`, async () => {
     let server = await RedisServer.start();
     const { transport, end } = await make(server.port);
@@ -122,12 +153,116 @@ test("nothing of a transport's subscription is left after `close`", async () => 
   assert.equal(await listening(), before);
 });
 
-async function listening(): Promise<number> {
+test("operations cost as many commands as the README says", async (t) => {
   const client = new Redis(host.redis.port);
-  const list = String(await client.call("CLIENT", "LIST"));
-  client.disconnect();
+  t.after(() => client.disconnect());
+  const { send, subscribe } = ioredisTransport(client) as Required<Transport>;
+  for (const subscribes of [true, false]) {
+    const namespace = unique();
+    let commands = 0;
+    const transport: Transport = { send: (command) => (commands++, send(command)), ...(subscribes && { subscribe }) };
+    const cost = async (call: () => unknown) => {
+      const before = commands;
+      await call();
+      return commands - before;
+    };
+    let nonce = 5n;
+    const slots = { slots: ["a"], ttl: 2_000, timeout: 10_000, readNonce: () => nonce };
+    const opens = async () => (await open(transport, { namespace })).pool("p", slots);
+    // The first of all has its script loaded, and a server that has just started grants nothing.
+    const pool = await opens();
+    const first = await pool.acquire();
+    first.used();
+    await first.release();
+    nonce = 6n;
+    let other = pool;
+    assert.equal(await cost(async () => (other = await opens())), 3);
+    let lease = first;
+    const acquire = async () => void (lease = await pool.acquire());
+    assert.equal(await cost(acquire), 1);
+    lease.unknown();
+    assert.equal(await cost(() => lease.release()), 1);
+    // In doubt: the chain is asked, and what it says recorded.
+    assert.equal(await cost(acquire), 2);
+    assert.equal(await cost(() => lease.readNonce()), 1);
+    const asked = await cost(async () => {
+      const waiting = other.acquire();
+      await sleep(1_000);
+      lease.unused();
+      await lease.release();
+      lease = await waiting;
+    });
+    // And the release.
+    assert.ok(subscribes ? asked === 3 + 1 : asked >= 5 + 1 && asked <= 8 + 1, `${asked} commands`);
+    await lease.release();
+  }
+});
+
+test("a process ends after the last wait, whatever it has subscribed to", async () => {
+  const face = new URL("../face/node.js", import.meta.url).href;
+  const clients = [
+    `const { Redis } = await import("ioredis"); const client = new Redis(port); const transport = api.ioredisTransport(client);`,
+    `const { createClient } = await import("redis"); const client = createClient({ socket: { host: "127.0.0.1", port } });
+     await client.connect(); const transport = api.nodeRedisTransport(client);`,
+  ];
+  const ends = clients.map(async (made) => {
+    const code = `const api = await import("${face}"); const port = ${host.redis.port}; ${made}
+      const lh = await api.open(transport, { namespace: "${unique()}" });
+      const pool = await lh.pool("p", { slots: ["a"], ttl: 9_000, timeout: 10_000 });
+      globalThis.kept = [pool, await pool.acquire()];
+      await pool.acquire({ timeout: 1_000 }).catch(({ code }) => console.log(code));
+      await client.quit(); console.log(performance.now());
+      process.on("exit", () => console.log(performance.now()));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { timeout: 30_000 });
+    const [said, quit, end] = stdout.split("\n");
+    assert.equal(said, "timed_out");
+    assert.ok(Number(end) - Number(quit) < 2_000, `${Number(end) - Number(quit)} ms`);
+  });
+  await Promise.all(ends);
+});
+
+async function listening(): Promise<number> {
+  const list = String(await asked("CLIENT", "LIST"));
   return list.split("\n").filter((line) => / sub=[1-9]/.test(line)).length;
 }
+
+/** How many channels with this in their names somebody hears. */
+async function subscribed(part: string): Promise<number> {
+  return ((await asked("PUBSUB", "CHANNELS", `*${part}*`)) as string[]).length;
+}
+
+async function asked(name: string, ...args: string[]): Promise<unknown> {
+  const client = new Redis(host.redis.port);
+  const reply = await client.call(name, ...args);
+  client.disconnect();
+  return reply;
+}
+
+test("a cluster of ioredis is duplicated as such", async () => {
+  const real = new Cluster([{ port: 1 }], { lazyConnect: true });
+  assert.equal(typeof ioredisTransport(real).send, "function");
+  const given: unknown[][] = [];
+  const subscriber = { subscribe: async () => 1, unsubscribe: async () => 0, on: () => {}, disconnect: () => {} };
+  const duplicate = (...options: unknown[]) => (given.push(options), subscriber);
+  for (const isCluster of [false, true]) {
+    const client = { status: "ready", isCluster, call: async () => null, duplicate };
+    await (await ioredisTransport(client).subscribe?.("c", () => {}))?.();
+  }
+  assert.deepEqual(given, [[{ enableOfflineQueue: true }], [[], { enableOfflineQueue: true }]]);
+});
+
+test("what is no client, and a client that nobody made a transport, are refused at once", async () => {
+  const [io, node] = [new Redis({ lazyConnect: true }), createClient()];
+  for (const client of [undefined, null, {}, "redis://127.0.0.1", node]) {
+    await fails(() => ioredisTransport(client as never), "invalid_argument", /ioredis/, "client");
+  }
+  for (const client of [undefined, null, {}, "redis://127.0.0.1", io]) {
+    await fails(() => nodeRedisTransport(client as never), "invalid_argument", /package redis/, "client");
+  }
+  for (const client of [io, node]) {
+    await fails(() => open(client as never), "invalid_argument", /ioredisTransport or nodeRedisTransport/, "target");
+  }
+});
 
 test("a server over HTTP that is not there", async () => {
   const gone = await serve();

@@ -49,6 +49,31 @@ export function shared(connect: () => Transport): Checks {
       await Promise.all(handles.map((handle) => handle.close()));
     },
 
+    async "a handle that is closed ends what it has subscribed to, and nothing of others over its transport"() {
+      const [transport, heard] = [connect(), new Map<string, unknown>()];
+      const counted: Transport = {
+        send: (command) => transport.send(command),
+        async subscribe(channel, onMessage) {
+          heard.set(channel, onMessage);
+          return () => heard.delete(channel);
+        },
+      };
+      const wait = async () => {
+        const leasehold = await open(counted, { namespace: unique() });
+        const pool = await leasehold.pool("p", { slots: ["a"], ttl });
+        const lease = await pool.acquire();
+        await fails(() => pool.acquire({ timeout: 20 }), "timed_out");
+        return { leasehold, pool, lease };
+      };
+      const [one, other] = [await wait(), await wait()];
+      const channels = [...heard.keys()];
+      same([channels.length, channels[0] === channels[1]], [2, false]);
+      await other.leasehold.close();
+      same([...heard.keys()], channels.slice(0, 1));
+      await one.leasehold.close();
+      same(heard.size, 0);
+    },
+
     async "a signal leaves no lease behind"() {
       const leasehold = await open(connect(), { namespace: unique() });
       const relayers = await leasehold.pool("relayers", { slots: ["a"], ttl: 4_000 });

@@ -11,7 +11,8 @@ import { hosts } from "./hosts.js";
 const files = fileURLToPath(new URL("../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "leasehold-workerd-"));
 let workerd: ChildProcess;
-let origin: string;
+let [origin, forgetfulOrigin] = ["", ""];
+let said = "";
 let server: Awaited<ReturnType<typeof hosts>>;
 
 const worker = `
@@ -39,18 +40,49 @@ export default { async fetch(request) {
   return Response.json({ early, tooEarly: await tooEarly, failures: await failures(url.searchParams.get("origin")) });
 } };`;
 
+// What is forgotten here is collected between requests, where nothing can be begun and the steady clock shows nothing.
+const forgetful = `
+import { fetchTransport, open } from "./face/workerd.js";
+let [inside, worst] = [0, 0];
+export default { async fetch(request) {
+  const url = new URL(request.url);
+  const forget = async (target, namespace) => {
+    const pool = await (await open(target, { namespace })).pool("p", { slots: ["a"], ttl: 2_000 });
+    await pool.acquire({ timeout: 5_000 });
+  };
+  if (url.pathname === "/forget") {
+    await forget(fetchTransport({ url: url.searchParams.get("redis"), token: "secret" }), "forgotten:" + Math.random());
+    await forget("memory:forgotten", "forgotten:" + Math.random());
+  }
+  if (url.pathname === "/collect") gc();
+  if (url.pathname === "/hold") {
+    await (await open("memory:held")).lock("a", { timeout: 15_000 }).run(async () => {
+      worst = Math.max(worst, ++inside);
+      await new Promise((go) => setTimeout(go, 600));
+      inside--;
+    });
+  }
+  return new Response(String(url.pathname === "/inside" ? inside : worst));
+} };`;
+
 before(async () => {
   server = await hosts();
   writeFileSync(join(folder, "worker.js"), worker);
+  writeFileSync(join(folder, "forgetful.js"), forgetful);
   const [pays, sponsors] = examples();
   writeFileSync(join(folder, "example.js"), pays);
   writeFileSync(join(folder, "sponsor.js"), sponsors);
   writeFileSync(join(folder, "config.capnp"), config());
   workerd = spawn(program(), ["serve", "--control-fd=3", "config.capnp"], {
     cwd: folder,
-    stdio: ["ignore", "inherit", "inherit", "pipe"],
+    stdio: ["ignore", "inherit", "pipe", "pipe"],
   });
-  origin = `http://127.0.0.1:${await port()}`;
+  workerd.stderr?.on("data", (data) => {
+    said += String(data);
+    process.stderr.write(data);
+  });
+  const ports = await listening();
+  [origin, forgetfulOrigin] = ["http", "forgetful"].map((name) => `http://127.0.0.1:${ports[name]}`) as [string, string];
 });
 
 after(async () => {
@@ -89,6 +121,25 @@ test("the README's worker sponsors within its limits", async () => {
   assert.ok(Number(after) > 0 && Number(after) <= 86_400, `${after}`);
 });
 
+test("what requests forget harms nobody, and is not told of", async () => {
+  const ask = async (path: string) => {
+    const url = `${forgetfulOrigin}/${path}?redis=${server.origin}/redis`;
+    const response = await fetch(url, { signal: AbortSignal.timeout(20_000) });
+    assert.equal(response.status, 200, path);
+    return response.text();
+  };
+  said = "";
+  for (let round = 0; round < 3; round++) {
+    await Promise.all([ask("forget"), ask("forget")]);
+    let over = false;
+    const first = ask("hold").finally(() => (over = true));
+    while (!over && (await ask("inside")) !== "1") {}
+    for (let times = 0; times < 5; times++) await ask("collect");
+    assert.deepEqual(await Promise.all([first, ask("hold")]), ["1", "1"]);
+  }
+  assert.doesNotMatch(said, /leasehold|Error/);
+});
+
 /** The workers of the README, as they stand. */
 function examples(): [string, string] {
   const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
@@ -108,7 +159,8 @@ function program(): string {
 
 /** One worker of all the modules that it needs, on a port that the system chooses. */
 function config(): string {
-  const modules = ["worker.js", "example.js", "sponsor.js"].map((name) => `(name = "${name}", esModule = embed "${name}")`);
+  const esModule = (name: string) => `(name = "${name}", esModule = embed "${name}")`;
+  const modules = ["example.js", "sponsor.js"].map(esModule);
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
     if (!wasm && !/^face\/(?!(full\/)?(node|browser)).*\.js$|^test\/(checks|support|border|memory|shared|kept|limits|tokens|locks|quorums|early)\.js$/.test(name)) continue;
@@ -121,23 +173,31 @@ const config :Workerd.Config = (
   services = [
     # The tests' server is on this machine.
     (name = "internet", network = (allow = ["public", "private", "local"])),
-    (name = "main", worker = (compatibilityDate = "2025-01-01", modules = [${modules.join(", ")}])),
+    (name = "main", worker = (compatibilityDate = "2025-01-01", modules = [${[esModule("worker.js"), ...modules].join(", ")}])),
+    # Later ones are told of what is collected.
+    (name = "forgetful", worker = (compatibilityDate = "2025-06-01", modules = [${[esModule("forgetful.js"), ...modules].join(", ")}])),
   ],
-  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+  sockets = [
+    (name = "http", address = "127.0.0.1:0", http = (), service = "main"),
+    (name = "forgetful", address = "127.0.0.1:0", http = (), service = "forgetful"),
+  ],
+  v8Flags = ["--expose-gc"],
 );
 `;
 }
 
-/** The port that was chosen, as workerd tells on its control channel. */
-async function port(): Promise<number> {
+/** The ports that were chosen, as workerd tells on its control channel, by the sockets' names. */
+async function listening(): Promise<Record<string, number>> {
   const channel = workerd.stdio[3] as NodeJS.ReadableStream;
+  const ports: Record<string, number> = {};
   let text = "";
   for await (const piece of channel) {
     text += String(piece);
     for (const line of text.split("\n").slice(0, -1)) {
-      const message = JSON.parse(line) as { event: string; port?: number };
-      if (message.event === "listen" && message.port) return message.port;
+      const message = JSON.parse(line) as { event: string; socket?: string; port?: number };
+      if (message.event === "listen" && message.socket && message.port) ports[message.socket] = message.port;
     }
+    if (Object.keys(ports).length === 2) return ports;
   }
   throw new Error("workerd did not start");
 }

@@ -8,5 +8,5 @@ import type { Transport } from "../transport.js";
  * transport. Nothing is sent yet.
  */
 export async function open(target?: string | Transport | SeedConfig, options?: OpenOptions): Promise<Leasehold> {
-  return new Leasehold(...opened(target, options));
+  return new Leasehold(opened(target, options));
 }

@@ -1,6 +1,4 @@
-import * as glue from "../glue/leasehold.js";
-import { unsubscribeAll } from "../host.js";
-import { guarded } from "../instance.js";
+import { glue } from "../core.js";
 import { invalid } from "../shared/errors.js";
 import { toCore } from "../shared/keys.js";
 import type { OpenOptions } from "../shared/leasehold.js";
@@ -15,6 +13,5 @@ import { isTransport, type Transport } from "../transport.js";
 export async function openQuorum(servers: readonly (string | Transport)[], options?: OpenOptions): Promise<Quorum> {
   if (!Array.isArray(servers)) throw invalid("servers", "must be a list");
   const told = servers.flatMap((server) => [server, isTransport(server)]);
-  const number = guarded(() => glue.openQuorum(told, toCore(options)));
-  return new Quorum(number, () => servers.filter(isTransport).forEach(unsubscribeAll));
+  return new Quorum(glue.openQuorum(told, toCore(options)));
 }

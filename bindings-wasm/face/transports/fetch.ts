@@ -5,10 +5,10 @@ export interface FetchOptions {
   /** Where commands are posted to; `https:` unless it is this machine or a network of one's own. */
   url: string | URL;
   /** Sent as `Authorization: Bearer …`. */
-  token?: string;
-  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  token?: string | undefined;
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Milliseconds after which a request is given up: 10,000 by default. */
-  timeout?: number;
+  timeout?: number | undefined;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface FetchOptions {
  * answered by `{"result": …}` or `{"error": "…"}`. There are no messages: waiters ask every quarter of a second.
  */
 export function fetchTransport(options: FetchOptions): Transport {
-  const url = address(options.url);
+  const url = address(options?.url);
   const { token, timeout = 10_000 } = options;
   const call = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const headers: Record<string, string> = { "content-type": "application/json" };

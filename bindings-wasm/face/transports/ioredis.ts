@@ -1,17 +1,21 @@
+import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 
 /** What is needed of a client of the npm package `ioredis`, a `Redis` or a `Cluster`. */
 export interface IoredisClient {
   readonly status: string;
+  readonly isCluster?: boolean;
   call(command: string, ...args: string[]): Promise<unknown>;
-  duplicate(options: object): IoredisSubscriber;
+  /** Takes options; of a cluster, nodes before them. */
+  duplicate(...options: never[]): IoredisSubscriber;
 }
 
 export interface IoredisSubscriber {
-  subscribe(channel: string): Promise<unknown>;
+  subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   on(event: "message", listener: (channel: string, message: string) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "connect" | "ready", listener: () => void): unknown;
   disconnect(): void;
 }
 
@@ -23,15 +27,30 @@ export interface IoredisSubscriber {
  * commands do not pile up: leasehold repeats them itself.
  */
 export function ioredisTransport(client: IoredisClient): Transport {
+  if (typeof client?.call !== "function") throw invalid("client", "must be a Redis or a Cluster of ioredis");
   const listeners = new Map<string, Set<(message: string) => void>>();
   let subscriber: IoredisSubscriber | undefined;
 
   const listen = (): IoredisSubscriber => {
     // Without the queue it could not subscribe before it is connected.
-    const made = client.duplicate({ enableOfflineQueue: true });
-    made.on("message", (channel, message) => listeners.get(channel)?.forEach((listener) => listener(message)));
-    // It connects again by itself; what is missed meanwhile is found by asking.
+    const options = { enableOfflineQueue: true };
+    const duplicate = client.duplicate as (...options: unknown[]) => IoredisSubscriber;
+    const made = client.isCluster ? duplicate.call(client, [], options) : duplicate.call(client, options);
+    const tell = (channel: string, message: string) => listeners.get(channel)?.forEach((listener) => listener(message));
+    made.on("message", tell);
+    // It connects again by itself.
     made.on("error", () => {});
+    // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else. A cluster's are not shown.
+    made.on("connect", () => (made as { stream?: { unref?(): void } }).stream?.unref?.());
+    let again = false;
+    made.on("ready", () => {
+      if (again) {
+        const channels = [...listeners.keys()];
+        // A second time for the reply: from then on nothing is missed.
+        made.subscribe(...channels).then(() => channels.forEach((channel) => tell(channel, "")), () => {});
+      }
+      again = true;
+    });
     return made;
   };
 

@@ -1,3 +1,4 @@
+import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 
 /** What is needed of a client of the npm package `redis` (or `@redis/client`), version 4 or later. */
@@ -12,6 +13,8 @@ export interface NodeRedisSubscriber {
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "ready", listener: () => void): unknown;
+  unref?(): void;
   destroy?(): void;
   disconnect?(): Promise<unknown>;
 }
@@ -23,19 +26,25 @@ export interface NodeRedisSubscriber {
  * `disableOfflineQueue: true`, so that a dead server is told of at once: leasehold repeats commands itself.
  */
 export function nodeRedisTransport(client: NodeRedisClient): Transport {
+  const fits = typeof client?.sendCommand === "function" && !("call" in client);
+  if (!fits) throw invalid("client", "must be a client of the npm package redis");
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
-  let listeners = 0;
+  const listeners = new Set<(message: string) => void>();
 
   const listen = async (): Promise<NodeRedisSubscriber> => {
     const made = client.duplicate();
-    // It connects again by itself; what is missed meanwhile is found by asking.
+    // It connects again by itself.
     made.on("error", () => {});
     await made.connect();
+    // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
+    made.unref?.();
+    // Connected and subscribed again.
+    made.on("ready", () => listeners.forEach((listener) => listener("")));
     return made;
   };
 
-  const leave = (): void => {
-    if (--listeners > 0) return;
+  const leave = (listener: (message: string) => void): void => {
+    if (!listeners.delete(listener) || listeners.size > 0) return;
     const last = subscriber;
     subscriber = undefined;
     last?.then((made) => (made.destroy ? made.destroy() : made.disconnect?.())).catch(() => {});
@@ -57,16 +66,16 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
 
     async subscribe(channel, onMessage) {
       const mine = (message: string) => onMessage(message);
-      listeners++;
+      listeners.add(mine);
       try {
         const made = await (subscriber ??= listen());
         await made.subscribe(channel, mine);
         return async () => {
-          if (listeners > 1) await made.unsubscribe(channel, mine);
-          leave();
+          if (listeners.size > 1) await made.unsubscribe(channel, mine);
+          leave(mine);
         };
       } catch (error) {
-        leave();
+        leave(mine);
         throw error;
       }
     },
