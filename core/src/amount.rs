@@ -51,11 +51,7 @@ impl Amount {
             Value::Integer(number) => u128::try_from(*number)
                 .map(Amount::from)
                 .map_err(|_| Error::invalid("", "is negative; an amount is 0 to 2^256 - 1")),
-            // What languages without whole numbers have for small ones.
-            other => other.as_u64().map(Amount::from).map_err(|_| {
-                let message = "must be a whole number up to 2^53, or a larger one in a type that has its digits, or text";
-                Error::invalid("", message)
-            }),
+            other => other.as_u64().map(Amount::from),
         }
     }
 
