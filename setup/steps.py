@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOGS = ROOT / "target" / "steps"
+# In seconds, and several times what any step takes: what nobody watches and is not done by then never will be.
+LIMIT = 1200
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,26 @@ def run(step: Step) -> int:
             start_new_session=True,
         )
         try:
-            code = process.wait()
+            code = process.wait(None if shown else LIMIT)
+        except subprocess.TimeoutExpired:
+            code = 124
+            late = f"\nIt did not end within {LIMIT} s. What ran then:\n{processes(process.pid)}"
+        else:
+            late = ""
         finally:
             end(process)
     if code and not shown:
-        sys.stdout.write(log.read_text(errors="replace"))
+        sys.stdout.write(log.read_text(errors="replace") + late)
     return code
+
+
+def processes(session: int) -> str:
+    """What a step has started and still runs, to show what it waits for."""
+    columns = ["ps", "-o", "pid,ppid,etime,stat,args", "--sid", str(session)]
+    try:
+        return subprocess.run(columns, stdout=subprocess.PIPE, text=True).stdout
+    except FileNotFoundError:
+        return "there is no `ps` to tell\n"
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -53,16 +53,17 @@ const clients: Record<string, (port: number) => Promise<Made>> = {
 };
 
 for (const [name, make] of Object.entries(clients)) {
-  test(`${name} passes the checks`, async () => {
+  test(`${name} passes the checks`, async (t) => {
     const { transport, end } = await make(host.redis.port);
+    t.after(end);
     assert.deepEqual(await failuresOf(shared(() => transport)), []);
     assert.deepEqual(await failuresOf(limits(() => transport)), []);
     assert.deepEqual(await failuresOf(tokens(() => transport)), []);
-    end();
   });
 
-  test(`${name} tells of a slot at once that another gives back`, async () => {
+  test(`${name} tells of a slot at once that another gives back`, async (t) => {
     const [one, other] = await Promise.all([make(host.redis.port), make(host.redis.port)]);
+    t.after(() => [one, other].forEach(({ end }) => end()));
     const namespace = unique();
     const [holder, waiter] = await Promise.all([open(one.transport, { namespace }), open(other.transport, { namespace })]);
     const options = { slots: ["a"], ttl: 5_000 };
@@ -80,8 +81,6 @@ for (const [name, make] of Object.entries(clients)) {
     // Where no message is heard it asks every quarter of a second.
     assert.ok(Math.min(...times) < 100, `${times} ms`);
     await Promise.all([holder.close(), waiter.close()]);
-    one.end();
-    other.end();
   });
 
   test(`${name} wakes a waiter at once, though another handle was closed or its subscription was lost`, async (t) => {
@@ -136,10 +135,11 @@ for (const [name, make] of Object.entries(clients)) {
   });
 }
 
-test("nothing of a transport's subscription is left after `close`", async () => {
+test("nothing of a transport's subscription is left after `close`", async (t) => {
   const before = await listening();
   for (const [name, make] of Object.entries(clients)) {
     const { transport, end } = await make(host.redis.port);
+    t.after(end);
     const leasehold = await open(transport);
     const relayers = await leasehold.pool(unique(), { slots: ["a"], ttl: 5_000 });
     const lease = await relayers.acquire();
@@ -147,7 +147,6 @@ test("nothing of a transport's subscription is left after `close`", async () => 
     assert.equal(await listening(), before + 1, name);
     await lease.release();
     await leasehold.close();
-    end();
   }
   for (let tries = 0; tries < 50 && (await listening()) > before; tries++) await sleep(20);
   assert.equal(await listening(), before);
@@ -198,27 +197,49 @@ test("operations cost as many commands as the README says", async (t) => {
   }
 });
 
-test("a process ends after the last wait, whatever it has subscribed to", async () => {
+/** Clients in a process of its own, which has leases and has waited in vain, and what it does then. */
+async function processes(port: number, after: string): Promise<string[][]> {
   const face = new URL("../face/node.js", import.meta.url).href;
   const clients = [
-    `const { Redis } = await import("ioredis"); const client = new Redis(port); const transport = api.ioredisTransport(client);`,
+    `const { Redis } = await import("ioredis"); const client = new Redis(port); const transport = api.ioredisTransport(client);
+     const shutdown = () => client.call("SHUTDOWN", "NOSAVE"); const close = () => client.disconnect();`,
     `const { createClient } = await import("redis"); const client = createClient({ socket: { host: "127.0.0.1", port } });
-     await client.connect(); const transport = api.nodeRedisTransport(client);`,
+     await client.connect(); const transport = api.nodeRedisTransport(client);
+     const shutdown = () => client.sendCommand(["SHUTDOWN", "NOSAVE"]); const close = () => client.destroy();`,
   ];
   const ends = clients.map(async (made) => {
-    const code = `const api = await import("${face}"); const port = ${host.redis.port}; ${made}
+    const code = `const api = await import("${face}"); const port = ${port}; ${made} client.on("error", () => {});
       const lh = await api.open(transport, { namespace: "${unique()}" });
-      const pool = await lh.pool("p", { slots: ["a"], ttl: 9_000, timeout: 10_000 });
+      const pool = await lh.pool("p", { slots: ["a"], ttl: 3_000, timeout: 10_000 });
       globalThis.kept = [pool, await pool.acquire()];
       await pool.acquire({ timeout: 1_000 }).catch(({ code }) => console.log(code));
-      await client.quit(); console.log(performance.now());
+      ${after}; console.log(performance.now());
       process.on("exit", () => console.log(performance.now()));`;
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { timeout: 30_000 });
-    const [said, quit, end] = stdout.split("\n");
+    return stdout.split("\n");
+  });
+  return Promise.all(ends);
+}
+
+test("a process ends after the last wait, whatever it has subscribed to", async () => {
+  for (const [said, quit, end] of await processes(host.redis.port, "await client.quit()")) {
     assert.equal(said, "timed_out");
     assert.ok(Number(end) - Number(quit) < 2_000, `${Number(end) - Number(quit)} ms`);
-  });
-  await Promise.all(ends);
+  }
+});
+
+test("a process ends that has closed its client, though the server is gone", async () => {
+  const server = await RedisServer.start();
+  try {
+    const gone = `await Promise.race([shutdown().catch(() => {}), new Promise((go) => setTimeout(go, 500))]); close()`;
+    for (const [said, closed, end] of await processes(server.port, gone)) {
+      assert.equal(said, "timed_out");
+      // What connects again waits before it sees that nobody wants it.
+      assert.ok(Number(end) - Number(closed) < 10_000, `${Number(end) - Number(closed)} ms`);
+    }
+  } finally {
+    await server.stop();
+  }
 });
 
 async function listening(): Promise<number> {
@@ -233,9 +254,7 @@ async function subscribed(part: string): Promise<number> {
 
 async function asked(name: string, ...args: string[]): Promise<unknown> {
   const client = new Redis(host.redis.port);
-  const reply = await client.call(name, ...args);
-  client.disconnect();
-  return reply;
+  return client.call(name, ...args).finally(() => client.disconnect());
 }
 
 test("a cluster of ioredis is duplicated as such", async () => {

@@ -16,7 +16,7 @@ export class RedisServer {
     const chosen = port ?? (await freePort());
     const folder = mkdtempSync(join(tmpdir(), "leasehold-redis-"));
     // The shell reads until we are gone, and then kills the server.
-    const script = `redis-server --port ${chosen} --bind 127.0.0.1 --save "" --dir "${folder}" >/dev/null & cat >/dev/null; kill -9 $!`;
+    const script = `redis-server --port ${chosen} --bind 127.0.0.1 --save "" --dir "${folder}" >/dev/null & cat >/dev/null; kill -9 $! 2>/dev/null`;
     const shell = spawn("sh", ["-c", script], { stdio: ["pipe", "ignore", "inherit"] });
     const server = new RedisServer(chosen, shell, folder);
     for (let tries = 0; tries < 200; tries++) {

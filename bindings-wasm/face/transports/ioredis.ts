@@ -15,8 +15,13 @@ export interface IoredisSubscriber {
   unsubscribe(channel: string): Promise<unknown>;
   on(event: "message", listener: (channel: string, message: string) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
-  on(event: "connect" | "ready", listener: () => void): unknown;
+  on(event: "connect" | "ready" | "reconnecting", listener: () => void): unknown;
   disconnect(): void;
+}
+
+/** What keeps a process alive, in Node. */
+interface Unrefs {
+  unref?(): void;
 }
 
 /**
@@ -40,8 +45,11 @@ export function ioredisTransport(client: IoredisClient): Transport {
     made.on("message", tell);
     // It connects again by itself.
     made.on("error", () => {});
-    // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else. A cluster's are not shown.
-    made.on("connect", () => (made as { stream?: { unref?(): void } }).stream?.unref?.());
+    // It may idle, or try to connect, for as long as its pool is used: who waits keeps the process alive, and nobody else.
+    // A cluster's connections are not shown.
+    const holding = made as { stream?: Unrefs; reconnectTimeout?: Unrefs | null };
+    made.on("connect", () => holding.stream?.unref?.());
+    made.on("reconnecting", () => holding.reconnectTimeout?.unref?.());
     let again = false;
     made.on("ready", () => {
       if (again) {

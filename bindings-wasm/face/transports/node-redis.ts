@@ -4,6 +4,7 @@ import { NotSent, type Reply, type Transport } from "../transport.js";
 /** What is needed of a client of the npm package `redis` (or `@redis/client`), version 4 or later. */
 export interface NodeRedisClient {
   readonly isReady: boolean;
+  readonly isOpen: boolean;
   sendCommand(args: string[]): Promise<unknown>;
   duplicate(): NodeRedisSubscriber;
 }
@@ -31,10 +32,16 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 
+  const abandon = (made: Promise<NodeRedisSubscriber> | undefined) => {
+    subscriber = undefined;
+    made?.then((made) => (made.destroy ? made.destroy() : made.disconnect?.())).catch(() => {});
+  };
+
   const listen = async (): Promise<NodeRedisSubscriber> => {
     const made = client.duplicate();
-    // It connects again by itself.
-    made.on("error", () => {});
+    // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and
+    // trying keeps the process alive.
+    made.on("error", () => client.isOpen || abandon(Promise.resolve(made)));
     await made.connect();
     // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
     made.unref?.();
@@ -45,9 +52,7 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
 
   const leave = (listener: (message: string) => void): void => {
     if (!listeners.delete(listener) || listeners.size > 0) return;
-    const last = subscriber;
-    subscriber = undefined;
-    last?.then((made) => (made.destroy ? made.destroy() : made.disconnect?.())).catch(() => {});
+    abandon(subscriber);
   };
 
   return {
