@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Micros;
 use crate::error::{Code, Error};
 use crate::id::Name;
-use crate::limits::Amount;
+use crate::limits::{Amount, Verdict};
 
 /// Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of
 /// those that allow, the one of which least remains.
@@ -17,8 +17,8 @@ pub struct LimitAnswer {
     pub limit: Option<Name>,
     /// What can still be taken of that limit.
     pub remaining: Amount,
-    /// When it would be allowed, in microseconds: 0 if it is, nothing if it never will be. Of what is in flight, when the first that is
-    /// not given back ends by itself.
+    /// When it would be allowed, in microseconds: 0 if it is, nothing if it never will be. Of what is in flight, when the
+    /// first that is not given back ends by itself.
     pub retry_after_micros: Option<Micros>,
     /// When that limit is as if never used, in microseconds; nothing if never.
     pub reset_after_micros: Option<Micros>,
@@ -50,6 +50,18 @@ impl Said {
 }
 
 impl LimitAnswer {
+    /// What is judged of charges, the binding one of which is this limit's.
+    pub(super) fn told(verdict: &Verdict, limit: Option<Name>, said: Said) -> Self {
+        LimitAnswer {
+            allowed: verdict.allowed,
+            limit,
+            remaining: verdict.remaining,
+            retry_after_micros: verdict.retry_after,
+            reset_after_micros: verdict.reset_after,
+            said,
+        }
+    }
+
     /// What is allowed because nothing forbids it.
     pub(super) fn unbound(said: Said) -> Self {
         LimitAnswer {

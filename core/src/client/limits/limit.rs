@@ -391,16 +391,8 @@ impl<R: Runtime> Limit<R> {
     }
 
     fn answer(&self, verdict: &Verdict) -> LimitAnswer {
-        let Verdict { allowed, binding, remaining, retry_after, reset_after } = *verdict;
-        let limit = self.parts.get(binding).map(|part| part.term.name().clone());
-        LimitAnswer {
-            allowed,
-            limit,
-            remaining,
-            retry_after_micros: retry_after,
-            reset_after_micros: reset_after,
-            said: Said::Store,
-        }
+        let limit = self.parts.get(verdict.binding).map(|part| part.term.name().clone());
+        LimitAnswer::told(verdict, limit, Said::Store)
     }
 
     /// How it stands.

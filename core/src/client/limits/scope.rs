@@ -212,16 +212,8 @@ fn judged(reply: Reply, charges: &[Charge]) -> Result<LimitAnswer> {
 }
 
 fn told(verdict: Verdict, charges: &[Charge], said: Said) -> LimitAnswer {
-    let Verdict { allowed, binding, remaining, retry_after, reset_after } = verdict;
-    let limit = charges.get(binding).map(|charge| charge.limit.clone());
-    LimitAnswer {
-        allowed,
-        limit,
-        remaining,
-        retry_after_micros: retry_after,
-        reset_after_micros: reset_after,
-        said,
-    }
+    let limit = charges.get(verdict.binding).map(|charge| charge.limit.clone());
+    LimitAnswer::told(&verdict, limit, said)
 }
 
 fn senseless() -> Error {
