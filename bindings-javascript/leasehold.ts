@@ -34,16 +34,14 @@ export let ownedBy: (leasehold: Leasehold) => Owned;
 /** Opens pools in a store. */
 export class Leasehold {
   readonly #owned: Owned;
-  readonly #closed: () => void;
 
   static {
     ownedBy = (leasehold) => leasehold.#owned;
   }
 
-  /** @internal `closed` is called as it is closed. */
-  constructor(number: number, closed: () => void = () => {}) {
+  /** @internal */
+  constructor(number: number) {
     this.#owned = Owned.of(number);
-    this.#closed = closed;
   }
 
   /** Opens a pool; makes it if it is not there, and adds the slots that it does not have. */
@@ -65,7 +63,6 @@ export class Leasehold {
    */
   async close(): Promise<void> {
     guarded(() => glue.close(this.#owned.number));
-    this.#closed();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,12 +12,10 @@ export type QuorumLockOptions = Omit<LockOptions, "priority" | "steal" | "stolen
  */
 export class Quorum {
   readonly #owned: Owned;
-  readonly #closed: () => void;
 
-  /** @internal `closed` is called as it is closed. */
-  constructor(number: number, closed: () => void = () => {}) {
+  /** @internal */
+  constructor(number: number) {
     this.#owned = Owned.of(number);
-    this.#closed = closed;
   }
 
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
@@ -28,7 +26,6 @@ export class Quorum {
   /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. */
   async close(): Promise<void> {
     guarded(() => glue.quorumClose(this.#owned.number));
-    this.#closed();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
