@@ -38,6 +38,10 @@ impl TokenSource for HostTokens {
         Box::pin(async move { answered(&self.page, ask.to_value(), Page::read).await })
     }
 
+    fn verifies(&self) -> bool {
+        self.spent.is_some()
+    }
+
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         Box::pin(async move {
             let Some(spent) = &self.spent else { return Ok(Vec::new()) };

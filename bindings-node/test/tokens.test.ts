@@ -536,6 +536,7 @@ describe("what is wrong with tokens is named", async () => {
     ["no page", "page", options({ page: 0 })],
     ["a half page", "page", options({ page: 0.5 })],
     ["a verification", "verify", options({ verify: "always" })],
+    ["a verification by what says nothing of spends", "verify", options({ verify: true, source: () => [] })],
     ["renewals that come too late", "keepalive", options({ keepalive: 60_000 })],
     ["a currency that is too long", "currency", select({ currency: "x".repeat(257) })],
     ["an option of no selection", "settle", select({ settle: 60_000 })],

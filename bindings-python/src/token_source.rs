@@ -56,6 +56,10 @@ impl TokenSource for HostTokens {
         Box::pin(self.page.clone().ask((Plain(ask.to_value()),), |answer| read(answer, Page::read)))
     }
 
+    fn verifies(&self) -> bool {
+        self.spent.is_some()
+    }
+
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let Some(spent) = &self.spent else { return Box::pin(std::future::ready(Ok(Vec::new()))) };
         let arguments = (Plain((&*wallet).into()), Plain(write_ids(&ids)));

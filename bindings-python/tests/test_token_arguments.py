@@ -46,6 +46,13 @@ def test_what_is_wrong_with_a_wallet_is_named(memory, options, field):
         assert caught.value.field == field
 
 
+
+def test_a_source_that_says_nothing_of_spends_verifies_nothing_in_silence(memory):
+    with pytest.raises(errors.InvalidArgument, match="spent") as caught:
+        opened(memory).tokens("w", source=lambda ask: [], verify=True)
+    assert caught.value.field == "verify"
+
+
 @pytest.mark.parametrize(
     ("target", "options", "field"),
     [

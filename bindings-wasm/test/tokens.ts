@@ -297,6 +297,7 @@ export function tokens(connect: () => Transport): Checks {
         ["keepalive", { keepalive: "often" }],
         ["ttl", { ttl: 0 }],
         ["verify", { verify: 1 }],
+        ["verify", { verify: true }],
       ] as const) {
         await refused(field, () => loose["tokens"]!("w", { source, ...wrong }));
       }

@@ -404,7 +404,9 @@ class Tokens:
 
     def hear(self, change: TokenChange, currency: str | None = None) -> None:
         """Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is told
-        of from now on; that changes may have been missed."""
+        of from now on; that changes may have been missed. For the wallet's `max_age` no page that is late brings back what is
+        spent, nor takes away what was added. So what is told must not be late itself: who was cut off or stopped for longer than
+        `settle` less `max_age` says `gap` instead."""
 
     def locks(self, ids: Sequence[str] | None = None) -> list[LockedToken]:
         """Who has which of these tokens locked, since when and until when: at most 1,000, of whatever currency. Without ids of

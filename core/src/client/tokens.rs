@@ -136,6 +136,9 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         options: TokensOptions,
     ) -> Result<(Self, Arc<PoolCore<S, R>>)> {
         options.check()?;
+        if options.bounds.verify && !source.verifies() {
+            return Err(Error::invalid("verify", "needs a source that has `spent`"));
+        }
         let pool = crate::tokens::wallet_pool(wallet).map_err(|error| error.within("wallet"))?;
         let name = PoolName { namespace, pool };
         // So long does a store grant nothing that may have forgotten a lock.
@@ -188,7 +191,9 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         selection
     }
 
-    /// Hears what the source tells, if it does: of a currency, the wallet's option if none is named.
+    /// Hears what the source tells, if it does: of a currency, the wallet's option if none is named. For the wallet's `max_age`
+    /// no page that is late brings back what is spent, nor takes away what was added. So what is told must not be late
+    /// itself: who was cut off or stopped for longer than `settle` less `max_age` says [`Change::Gap`] instead.
     ///
     /// # Errors
     /// `invalid_argument` if the id of a token is too long.
@@ -201,7 +206,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
                 purse.freed_some(now);
             }
             Change::Spent(id) => {
-                purse.pool().removed(&id);
+                purse.pool().removed(now, &id)?;
                 self.wallet.settle(&id);
             }
             Change::Listening => purse.pool().set_live(true),
@@ -387,6 +392,9 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 return Err(closed());
             }
             let now = self.now();
+            if self.has_lapsed() {
+                self.begin_anew(now)?;
+            }
             let looked = self.purse.freed();
             // The lock ends with the line: no claim is made under it.
             let step = self.selector.poll(&mut self.purse.pool(), now);
@@ -429,6 +437,19 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     fn tell(&mut self, event: Event) {
         let now = self.now();
         self.selector.handle(&mut self.purse.pool(), now, event);
+    }
+
+    /// Whether something it has ended, or soon will: the source or the store was slow, or the process stopped.
+    fn has_lapsed(&self) -> bool {
+        self.leases.iter().any(|(_, lease)| lease.remaining_micros() < self.ttl / 4)
+    }
+
+    /// Gives back what it has. Whoever gave one attempt only has had it.
+    fn begin_anew(&mut self, now: Micros) -> Result<()> {
+        self.leases.clear();
+        self.selector.abandon(&mut self.purse.pool(), now);
+        self.purse.freed_some(now);
+        if self.patient { Ok(()) } else { Err(self.failed(Verdict::TimedOut)) }
     }
 
     /// Until when a question may take. Who does not wait for others waits for answers all the same.

@@ -34,6 +34,8 @@ pub struct Candidates {
     queue: Stretches,
     /// Those that others have, by when they may be asked for again.
     resting: BinaryHeap<Reverse<(Micros, u32)>>,
+    /// Those that are spent, by when no listing of them is late any more.
+    spent: BinaryHeap<Reverse<(Micros, u32)>>,
     shelves: Shelves,
     /// Of all that are unspent, whoever has them.
     total: Total,
@@ -65,13 +67,17 @@ struct Entry {
     turn: u64,
     state: State,
     queued: bool,
-    /// When the source last listed it, and in which cycle.
+    /// Whether the source told of it last, and did not list it since: a walk may be late for it.
+    told: bool,
+    /// When the source last listed it or told of it, and in which cycle.
     seen: Micros,
     cycle: u32,
     /// How often others had it since it was had last.
     misses: u8,
     /// While it is taken or spent: until when.
     until: Micros,
+    /// The source said that it is spent: until when a page that lists it is late.
+    barred: Micros,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +91,7 @@ enum State {
     Resting,
     /// Listed too long ago.
     Stale,
-    /// Said to be spent, and perhaps listed still.
+    /// Spent by a selection of this process, or said to be, and perhaps listed still. No part of the total.
     Spent,
     /// Not there: its place waits for the queue to pass over it.
     Gone,
@@ -101,6 +107,7 @@ impl Candidates {
             index: FxHashMap::default(),
             queue: Stretches::new(seed),
             resting: BinaryHeap::new(),
+            spent: BinaryHeap::new(),
             shelves: Shelves::default(),
             total: Total::default(),
             free: Total::default(),
@@ -132,7 +139,7 @@ impl Candidates {
         let slots = page.tokens.iter().map(|token| slot_of(&token.id)).collect::<Result<Vec<_>>>()?;
         let mut new = Vec::with_capacity(page.tokens.len());
         for (token, slot) in page.tokens.into_iter().zip(slots) {
-            new.extend(self.learn(now, token, slot));
+            new.extend(self.learn(now, token, slot, false));
         }
         new.sort_unstable_by_key(|&place| self.turn(place));
         for place in new {
@@ -150,27 +157,40 @@ impl Candidates {
         Ok(())
     }
 
-    /// The source tells of a token that it has now.
+    /// The source tells of a token that it has now: also of one that it said was spent, but of none that this process
+    /// spent just now, as it may be late. A walk that does not list it is late itself, for as long as it may be offered.
     ///
     /// # Errors
     /// `invalid_argument` if its id is too long.
     pub fn added(&mut self, now: Micros, token: Token) -> Result<()> {
         let slot = slot_of(&token.id)?;
-        if let Some(place) = self.learn(now, token, slot) {
+        if let Some(place) = self.learn(now, token, slot, true) {
             self.queue.push_last(place, self.turn(place));
         }
         Ok(())
     }
 
-    /// The source tells that a token is spent. One that a selection has stays its own, and goes with it.
-    pub fn removed(&mut self, id: &str) {
-        let Some(&place) = self.index.get(id) else { return };
-        self.unlist(place);
+    /// The source tells that a token is spent: pages that list it are late, for as long as a token may be offered. One
+    /// that a selection has stays its own, and goes with it.
+    ///
+    /// # Errors
+    /// `invalid_argument` if its id is too long.
+    pub fn removed(&mut self, now: Micros, id: &str) -> Result<()> {
+        self.wake(now);
+        let place = match self.index.get(id) {
+            Some(&place) => place,
+            // Before any page, or not one of this currency.
+            None => self.admit(now, Token::new(id, Amount::ZERO), slot_of(&id.into())?, State::Spent),
+        };
+        self.bar(now, place);
+        Ok(())
     }
 
     /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
     /// comes first after a gap.
     pub fn set_live(&mut self, live: bool) {
+        // What became of these it may have told while nobody heard.
+        self.entries.iter_mut().for_each(|entry| entry.told = false);
         self.live = live;
         if !live {
             self.cycle.complete = None;
@@ -268,7 +288,7 @@ impl Candidates {
         for &place in places.iter().rev() {
             match self.state(place) {
                 Some(State::Taken) => self.set_free(now, place, true),
-                Some(State::Leaving) => self.forget(place),
+                Some(State::Leaving) => self.depart(now, place),
                 _ => {}
             }
         }
@@ -291,7 +311,7 @@ impl Candidates {
     /// Another has a token that was asked for.
     pub fn missed(&mut self, now: Micros, place: u32) {
         if self.state(place) == Some(State::Leaving) {
-            return self.forget(place);
+            return self.depart(now, place);
         }
         let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
         let rest = REST.1.min(REST.0 << entry.misses.min(16));
@@ -309,14 +329,15 @@ impl Candidates {
             return;
         }
         self.unlist(place);
-        if let Some(entry) = self.entry(place) {
-            (entry.state, entry.until) = (State::Spent, until);
-        }
+        self.settle(place, until);
     }
 
-    /// A token that is not there (any more), whatever the source listed.
-    pub fn gone(&mut self, place: u32) {
-        self.forget(place);
+    /// A token that was asked for is not there (any more), as the source says, whatever it lists.
+    pub fn gone(&mut self, now: Micros, place: u32) {
+        self.bar(now, place);
+        if self.state(place) == Some(State::Leaving) {
+            self.depart(now, place);
+        }
     }
 
     /// Those that others had, but for these, may be asked for at once; whether there are any.
@@ -348,39 +369,64 @@ impl Candidates {
         self.entries.get(place as usize).map_or(Amount::ZERO, |entry| entry.token.amount)
     }
 
-    /// What the source lists. The place of a token that is new in the queue.
-    fn learn(&mut self, now: Micros, token: Token, slot: SlotId) -> Option<u32> {
+    /// What the source lists, or tells of. The place of a token that is new in the queue.
+    fn learn(&mut self, now: Micros, token: Token, slot: SlotId, told: bool) -> Option<u32> {
         let cycle = self.cycle.number;
         if let Some(&place) = self.index.get(&*token.id) {
             let entry = self.entry(place)?;
-            (entry.seen, entry.cycle) = (now.max(1), cycle);
-            let (state, until) = (entry.state, entry.until);
-            if entry.token.amount == token.amount {
+            if told {
+                entry.barred = 0;
+            }
+            if entry.rests_until() > now {
+                return None;
+            }
+            (entry.seen, entry.cycle, entry.told) = (now.max(1), cycle, told);
+            let state = entry.state;
+            if entry.token.amount == token.amount && state != State::Spent {
                 match state {
                     State::Stale => self.set_free(now, place, false),
                     State::Leaving => {
                         entry.state = State::Taken;
                         self.total.add(token.amount);
                     }
-                    // It was not spent after all.
-                    State::Spent if until <= now => {
-                        self.total.add(token.amount);
-                        self.set_free(now, place, false);
-                    }
                     _ => {}
                 }
                 return None;
             }
-            // Another worth under the same id: what was known of it is void, unless a selection has it.
-            if matches!(state, State::Taken | State::Leaving | State::Spent) {
+            // Another worth under the same id, or it was not spent after all: what was known of it is void, unless a
+            // selection has it.
+            if matches!(state, State::Taken | State::Leaving) {
                 return None;
             }
             self.forget(place);
         }
-        let (id, amount) = (token.id.clone(), token.amount);
-        let turn = Stretches::turn_of(&id);
-        let (state, queued) = (State::Free, true);
-        let entry = Entry { token, slot, turn, state, queued, seen: now.max(1), cycle, misses: 0, until: 0 };
+        let amount = token.amount;
+        let place = self.admit(now, token, slot, State::Free);
+        if let Some(entry) = self.entry(place) {
+            entry.told = told;
+        }
+        self.total.add(amount);
+        self.free.add(amount);
+        self.shelves.put(place, &self.entries);
+        Some(place)
+    }
+
+    /// Finds a place for a token that is not known.
+    fn admit(&mut self, now: Micros, token: Token, slot: SlotId, state: State) -> u32 {
+        let id = token.id.clone();
+        let entry = Entry {
+            turn: Stretches::turn_of(&id),
+            token,
+            slot,
+            state,
+            queued: state == State::Free,
+            told: false,
+            seen: now.max(1),
+            cycle: self.cycle.number,
+            misses: 0,
+            until: 0,
+            barred: 0,
+        };
         let place = match self.vacant.pop() {
             Some(place) => {
                 if let Some(vacant) = self.entries.get_mut(place as usize) {
@@ -394,24 +440,17 @@ impl Candidates {
             }
         };
         self.index.insert(id, place);
-        self.total.add(amount);
-        self.free.add(amount);
-        self.shelves.put(place, &self.entries);
-        Some(place)
+        place
     }
 
     /// Forgets what a walk through all pages did not list, unless it was listed or told of since. What selections have is
     /// theirs as long as they have it.
     fn sweep(&mut self, now: Micros) {
         let number = self.cycle.number;
+        let oldest = now.saturating_sub(self.max_age);
         let unlisted = |(entry, place): (&Entry, u32)| {
-            let out = entry.cycle != number;
-            let keeps = match entry.state {
-                State::Gone => true,
-                State::Spent => entry.until > now,
-                _ => false,
-            };
-            (out && !keeps).then_some(place)
+            let out = entry.cycle != number && !(entry.told && entry.seen >= oldest);
+            (out && !matches!(entry.state, State::Gone | State::Spent)).then_some(place)
         };
         let unlisted: Vec<u32> = self.entries.iter().zip(0..).filter_map(unlisted).collect();
         unlisted.into_iter().for_each(|place| self.unlist(place));
@@ -432,8 +471,15 @@ impl Candidates {
         None
     }
 
-    /// Those that others had may be asked for again when their rest is over.
+    /// Those that others had may be asked for again when their rest is over, and what was spent is forgotten.
     fn wake(&mut self, now: Micros) {
+        while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= now) {
+            self.spent.pop();
+            let over = |entry: &Entry| entry.state == State::Spent && entry.rests_until() <= now;
+            if self.entries.get(place as usize).is_some_and(over) {
+                self.forget(place);
+            }
+        }
         while let Some(&Reverse((_, place))) = self.resting.peek().filter(|Reverse((at, _))| *at <= now) {
             self.resting.pop();
             self.end_rest(now, place);
@@ -507,6 +553,40 @@ impl Candidates {
         }
     }
 
+    /// The source said that a token is spent.
+    fn bar(&mut self, now: Micros, place: u32) {
+        let until = now + self.max_age;
+        let Some(entry) = self.entry(place) else { return };
+        entry.barred = until;
+        let (state, amount) = (entry.state, entry.token.amount);
+        match state {
+            State::Taken | State::Leaving => self.unlist(place),
+            State::Gone => {}
+            State::Spent => self.settle(place, 0),
+            State::Free | State::Resting | State::Stale => {
+                self.leave(place, State::Spent);
+                self.total.take(amount);
+                self.settle(place, 0);
+            }
+        }
+    }
+
+    /// No selection has a token any more that the source does not list.
+    fn depart(&mut self, now: Micros, place: u32) {
+        match self.entry(place) {
+            Some(entry) if entry.barred > now => self.settle(place, 0),
+            _ => self.forget(place),
+        }
+    }
+
+    /// A token that is in nothing else is spent, until then or for as long as the source's word stands.
+    fn settle(&mut self, place: u32, until: Micros) {
+        let Some(entry) = self.entry(place) else { return };
+        (entry.state, entry.until) = (State::Spent, until);
+        let until = entry.rests_until();
+        self.spent.push(Reverse((until, place)));
+    }
+
     fn forget(&mut self, place: u32) {
         self.leave(place, State::Gone);
         let Some(entry) = self.entry(place) else { return };
@@ -535,6 +615,13 @@ impl Candidates {
 
     fn entry(&mut self, place: u32) -> Option<&mut Entry> {
         self.entries.get_mut(place as usize)
+    }
+}
+
+impl Entry {
+    /// Until when a page that lists it is late.
+    fn rests_until(&self) -> Micros {
+        if self.state == State::Spent { self.until.max(self.barred) } else { self.barred }
     }
 }
 

@@ -246,7 +246,7 @@ impl Selector {
             Event::Verified(spent) => {
                 for place in std::mem::take(&mut self.doubtful) {
                     if spent.contains(&place) {
-                        pool.gone(place);
+                        pool.gone(now, place);
                     } else {
                         self.keep(pool, place);
                     }

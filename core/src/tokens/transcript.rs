@@ -56,7 +56,7 @@ impl Process {
                 named("heard", [])
             }
             "removed" => {
-                self.pool.removed(needed(keys.take("id", Value::as_text)?, "id")?);
+                self.pool.removed(now, needed(keys.take("id", Value::as_text)?, "id")?)?;
                 named("heard", [])
             }
             "live" => {

@@ -38,6 +38,7 @@
 //! | V1 | a selection is told the truth about what the wallet holds, whoever has it: see [`Selections`] |
 //! | V2 | what is selected are tokens of the wallet, each once, and their sum and change are exact |
 //! | V3 | a token that was spent, and whose lock was kept then, is in no later selection |
+//! | V5 | a token of which a process heard that it is spent is in none of its selections, while pages may be late |
 //! | V4 | of the names that are claimed as far as they are free, those that are not granted are held |
 //! | A1 | after the storm every process can lease, and every account can be leased and used |
 //! | A2 | after the storm nobody waits and nothing is held |

@@ -70,6 +70,11 @@ pub enum What {
         /// Its id.
         token: String,
     },
+    /// A process hears that a token is spent.
+    HeardSpent {
+        /// Its id.
+        token: String,
+    },
     /// A process selects tokens.
     SelectBegan {
         /// The call's number.

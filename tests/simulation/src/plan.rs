@@ -85,6 +85,8 @@ pub struct TokensPlan {
     pub verify: bool,
     /// Whether selections are renewed.
     pub keepalive: bool,
+    /// How often, in thousandths, a process hears that a token is added or spent.
+    pub heard: u64,
     /// Whether a bug is planted in the source: it says that there is nothing when it fails.
     pub errors_as_empty: bool,
 }
@@ -236,6 +238,7 @@ impl Plan {
             failures: if rng.in_thousand(500) { rng.below(100) } else { 0 },
             verify: rng.in_thousand(250),
             keepalive: rng.in_thousand(500),
+            heard: if rng.in_thousand(500) { rng.between(100, 1_000) } else { 0 },
             errors_as_empty: false,
         };
         Plan { scene: Scene::Tokens, names: Vec::new(), tokens, ..plan }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{Either, select};
 use leasehold::client::{
-    BoxedFuture, Keepalive, PageAsk, SelectOptions, Selection, TokenSource, Tokens, TokensOptions,
+    BoxedFuture, Change, Keepalive, PageAsk, SelectOptions, Selection, TokenSource, Tokens, TokensOptions,
 };
 use leasehold::store::LimitStore;
 use leasehold::tokens::{Bounds, Page, STRATEGIES, Spender, Token, named};
@@ -40,6 +40,8 @@ struct SourceState {
     rng: Rng,
     /// By id: what it is worth, when it was listed, and when it was not any more.
     tokens: BTreeMap<String, (u64, Instant, Option<Instant>)>,
+    /// What was added and spent since the beginning, and when.
+    changes: Vec<(Instant, Change)>,
     next: u64,
     calm: bool,
 }
@@ -47,7 +49,7 @@ struct SourceState {
 impl SimSource {
     /// A source with its first tokens.
     pub fn new(world: &World, history: &History, plan: &TokensPlan, rng: Rng) -> Self {
-        let state = SourceState { rng, tokens: BTreeMap::new(), next: 0, calm: false };
+        let state = SourceState { rng, tokens: BTreeMap::new(), changes: Vec::new(), next: 0, calm: false };
         let source = SimSource {
             world: world.clone(),
             history: history.clone(),
@@ -65,6 +67,7 @@ impl SimSource {
         state.next += 1;
         let (token, amount) = (format!("t{}", state.next), state.rng.spread(1, 100));
         state.tokens.insert(token.clone(), (amount, now, None));
+        state.changes.push((now, Change::Added(Token { since: now, ..Token::new(token.as_str(), amount) })));
         drop(state);
         self.history.record(now, NATURE, What::Listed { token, amount });
     }
@@ -108,8 +111,10 @@ impl SimSource {
     /// A token is spent.
     fn remove(&self, token: &str) {
         let now = self.world.now();
-        if let Some((.., gone @ None)) = unpoisoned(&self.state).tokens.get_mut(token) {
+        let mut state = unpoisoned(&self.state);
+        if let Some((.., gone @ None)) = state.tokens.get_mut(token) {
             *gone = Some(now);
+            state.changes.push((now, Change::Spent(token.into())));
             self.history.record(now, NATURE, What::Unlisted { token: token.to_owned() });
         }
     }
@@ -154,6 +159,10 @@ impl TokenSource for SimSource {
         })
     }
 
+    fn verifies(&self) -> bool {
+        true
+    }
+
     fn spent(&self, _wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         Box::pin(async move {
             let (time, _, fails) = self.fate();
@@ -190,6 +199,10 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
         place
     };
     let member = Arc::new(Member { site: site.clone(), process, tokens, kept_alive });
+    if site.plan.tokens.heard > 0 {
+        let (member, rng) = (member.clone(), rng.fork(u64::MAX));
+        site.world.spawn(process, async move { member.hear(rng).await });
+    }
     for number in 0..site.plan.workers {
         let (member, rng) = (member.clone(), rng.fork(number as u64));
         let spender = Spender::new(&format!("spender {place} {number}"));
@@ -224,6 +237,30 @@ impl<S: LimitStore> Member<S> {
                 Some(Ok(selection)) => self.hold(selection, &mut rng).await,
                 Some(Err(_)) => self.site.world.sleep(50_000).await,
                 None => {}
+            }
+        }
+    }
+
+    /// Hears, late, of some of what is added and spent.
+    async fn hear(&self, mut rng: Rng) {
+        let site = &self.site;
+        let mut heard = unpoisoned(&site.source.state).changes.len();
+        while unpoisoned(&site.state).busy {
+            site.world.sleep(rng.spread(1_000, LAG)).await;
+            let news: Vec<_> = unpoisoned(&site.source.state).changes.iter().skip(heard).cloned().collect();
+            heard += news.len();
+            for (at, change) in news {
+                // Who was stopped takes no old news for new.
+                let late = site.world.now() > at + 2 * LAG;
+                if late || !rng.in_thousand(site.plan.tokens.heard) {
+                    continue;
+                }
+                if let Change::Spent(id) = &change {
+                    site.census.count("spend heard of");
+                    let heard = What::HeardSpent { token: id.to_string() };
+                    site.history.record(site.world.now(), self.process, heard);
+                }
+                self.tokens.hear(change, None).expect("ids that are short");
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::checker::Breach;
 use crate::history::Selected;
-use crate::world::Instant;
+use crate::world::{Instant, ProcessId};
 
 /// How far the source may lag behind, and a process behind the source: so long it offers what it was told of.
 pub const LAG: u64 = 1_000_000;
@@ -14,6 +14,8 @@ pub const LAG: u64 = 1_000_000;
 pub struct Selections {
     tokens: BTreeMap<String, Life>,
     calls: HashMap<u64, Call>,
+    /// Which process heard of which token that it is spent, and when last.
+    heard: HashMap<(ProcessId, String), Instant>,
 }
 
 #[derive(Debug)]
@@ -27,6 +29,7 @@ struct Life {
 
 #[derive(Debug)]
 struct Call {
+    process: ProcessId,
     began: Instant,
     target: u64,
 }
@@ -59,9 +62,14 @@ impl Selections {
         self.tokens.values_mut().for_each(|life| life.spent = life.spent.map(|(at, _)| (at, false)));
     }
 
+    /// A process hears that a token is spent.
+    pub fn heard(&mut self, at: Instant, process: ProcessId, token: &str) {
+        self.heard.insert((process, token.to_owned()), at);
+    }
+
     /// A selection begins.
-    pub fn began(&mut self, at: Instant, call: u64, target: u64) {
-        self.calls.insert(call, Call { began: at, target });
+    pub fn began(&mut self, at: Instant, process: ProcessId, call: u64, target: u64) {
+        self.calls.insert(call, Call { process, began: at, target });
     }
 
     /// It ends.
@@ -71,10 +79,22 @@ impl Selections {
         number: u64,
         end: Option<&Result<Selected, String>>,
     ) -> Result<(), Breach> {
-        let Some(Call { began, target }) = self.calls.remove(&number) else { return Ok(()) };
+        let Some(Call { process, began, target }) = self.calls.remove(&number) else { return Ok(()) };
         match end {
             None => Ok(()),
-            Some(Ok(selected)) => self.had(number, target, selected),
+            Some(Ok(selected)) => {
+                // Clocks drift.
+                let barred = |(id, _): &&(String, u64)| {
+                    let heard = self.heard.get(&(process, id.clone()));
+                    heard.is_some_and(|&heard| heard <= began && at < heard + LAG * 9 / 10)
+                };
+                if let Some((id, _)) = selected.tokens.iter().find(barred) {
+                    let text =
+                        format!("selection {number} has {id}, of which its process heard that it is spent");
+                    return Err(Breach::new("V5", text));
+                }
+                self.had(number, target, selected)
+            }
             Some(Err(code)) => {
                 // What was there all the time, and what was there at any time.
                 let there = |life: &&Life| {
@@ -141,7 +161,7 @@ mod tests {
     }
 
     fn ends(mut selections: Selections, target: u64, end: Result<Selected, String>) -> bool {
-        selections.began(5 * LAG, 1, target);
+        selections.began(5 * LAG, 1, 1, target);
         selections.ended(6 * LAG, 1, Some(&end)).is_ok()
     }
 

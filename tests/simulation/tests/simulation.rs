@@ -185,7 +185,7 @@ fn worlds_of_robbed_accounts_break_no_rule_and_two_hold_one_in_them() {
 }
 
 /// The same of worlds in which tokens are selected.
-const KINDS_OF_TOKENS: [&str; 15] = [
+const KINDS_OF_TOKENS: [&str; 16] = [
     "clock set back",
     "clock set forward",
     "crash",
@@ -201,6 +201,7 @@ const KINDS_OF_TOKENS: [&str; 15] = [
     "selection without fit",
     "selection without source",
     "selections",
+    "spend heard of",
 ];
 
 #[test]

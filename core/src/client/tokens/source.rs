@@ -104,8 +104,14 @@ pub trait TokenSource: MaybeSend + MaybeSync {
     /// none.
     fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>>;
 
+    /// Whether it can say what is spent: without that nobody can [`verify`](crate::tokens::Bounds::verify). A source that has
+    /// [`Self::spent`] says so here.
+    fn verifies(&self) -> bool {
+        false
+    }
+
     /// Which of these tokens are spent. Asked before a selection is returned, where [`verify`](crate::tokens::Bounds::verify) is
-    /// set; a source that cannot say says none.
+    /// set.
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let _ = (wallet, ids);
         Box::pin(std::future::ready(Ok(Vec::new())))
@@ -268,6 +274,10 @@ impl TokenSource for TokensInMemory {
             None => Some(Page::default()),
         };
         Box::pin(std::future::ready(page.ok_or_else(|| "this is no place in the list".to_owned())))
+    }
+
+    fn verifies(&self) -> bool {
+        true
     }
 
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {

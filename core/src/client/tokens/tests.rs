@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::SECOND;
+use crate::client::BoxedFuture;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 
@@ -239,6 +241,52 @@ async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     source.spend("w", &id);
     assert_eq!(code(there.select_with(10u64, euros()).await), Code::Insufficient);
     assert!(there.select_with(5u64, euros()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_source_that_says_nothing_of_spends_verifies_nothing_in_silence() {
+    let handle = opened("mute");
+    let mut options = TokensOptions::default();
+    options.bounds.verify = true;
+    let source = |_: PageAsk| async { Ok::<_, String>(Page::default()) };
+    let error = handle.tokens_with("w", Arc::new(source), options).map(|_| ()).unwrap_err();
+    assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("verify")));
+}
+
+/// Says what is spent later than locks last, the first time.
+struct Slow(TokensInMemory, AtomicUsize);
+
+impl TokenSource for Slow {
+    fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
+        self.0.page(ask)
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
+        Box::pin(async {
+            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(700)).await;
+            }
+            self.0.spent(wallet, ids).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_ended_while_the_rest_was_looked_for_is_in_no_selection() {
+    let handle = opened("slow");
+    let mut options =
+        TokensOptions { ttl: SECOND / 2, keepalive: Keepalive::Off, ..TokensOptions::default() };
+    options.bounds.verify = true;
+    let source = Arc::new(Slow(wallet_of(&[("a", 5), ("b", 5)]), AtomicUsize::new(0)));
+    let wallet = handle.tokens_with("w", source.clone(), options).unwrap();
+    let patient = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    let selection = wallet.select_with(10u64, patient).await.unwrap();
+    assert!(selection.is_held() && selection.tokens().len() == 2);
+    assert_eq!(source.1.load(Ordering::SeqCst), 2, "it began anew");
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ fn f7_what_is_known_to_be_locked_or_spent_is_not_asked_for() {
     scene.select(&mut process, first).abandon(&mut scene, &mut process);
     process.pool.set_live(true);
     for number in 0..10 {
-        process.pool.removed(&format!("t{number}"));
+        process.pool.removed(scene.now, &format!("t{number}")).unwrap();
         scene.source.remove(&format!("t{number}"));
     }
     scene.counts = Counts::default();

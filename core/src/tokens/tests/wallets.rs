@@ -51,7 +51,7 @@ fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
     scene.select(&mut process, first).abandon(&mut scene, &mut process);
     process.pool.set_live(true);
     // What is told of needs no page, however old it is.
-    process.pool.removed("a");
+    process.pool.removed(START, "a").unwrap();
     process.pool.added(START, Token::new("b", 7u64)).unwrap();
     scene.source = [("b".to_owned(), 7u64.into())].into();
     scene.now += 10 * MAX_AGE;
@@ -213,12 +213,12 @@ fn what_is_granted_late_is_had_only_while_it_is_listed() {
     // A source that tells of every change told of this one while it was asked for.
     pool.set_live(true);
     assert!(places.iter().all(|&place| pool.is_listed(place, START + 10 * MAX_AGE)));
-    pool.removed("t0");
+    pool.removed(START, "t0").unwrap();
     let listed: Vec<_> = places.iter().filter(|&&place| pool.is_listed(place, START)).collect();
     assert_eq!(listed.len(), 1);
     // It goes with who asked for it, and can come again.
     pool.put_back(START, &places);
-    assert_eq!((pool.len(), pool.free(START)), (1, pool.total()));
+    assert_eq!((pool.total().exact(), pool.free(START)), (Some(5u64.into()), pool.total()));
     assert_eq!(ask(&mut pool, START).len(), 1);
     pool.added(START, Token::new("t0", 5u64)).unwrap();
     assert_eq!(ask(&mut pool, START).len(), 1);
@@ -231,16 +231,21 @@ fn what_is_listed_no_more_is_no_part_of_the_total_though_a_selection_has_it() {
         let after = pool.next_page(now);
         pool.absorb(now, after.as_deref(), page(ids, |_| 5)).unwrap();
     }
-    let unlist: [fn(&mut Candidates); 2] = [|pool| walk(pool, START + 1, 1..3), |pool| pool.removed("t0")];
+    // And from when on a page that lists it is believed.
+    type Unlist = fn(&mut Candidates);
+    let unlist: [(Unlist, u64); 2] = [
+        (|pool| walk(pool, START + 1, 1..3), START + 2),
+        (|pool| pool.removed(START + 1, "t0").unwrap(), START + 1 + MAX_AGE),
+    ];
     let spent = |pool: &mut Candidates, place| pool.spent(place, START + TTL);
     type End = dyn Fn(&mut Candidates, u32);
     let fates: [(&str, &End); 4] = [
         ("given back", &|pool, place| pool.put_back(START + 2, &[place])),
         ("another's", &|pool, place| pool.missed(START + 2, place)),
-        ("not there", &|pool, place| pool.gone(place)),
+        ("not there", &|pool, place| pool.gone(START + 2, place)),
         ("spent", &spent),
     ];
-    for unlist in unlist {
+    for (unlist, believed) in unlist {
         for (fate, end) in fates {
             for twice in [false, true] {
                 let mut pool = Candidates::new(1, MAX_AGE);
@@ -267,10 +272,20 @@ fn what_is_listed_no_more_is_no_part_of_the_total_though_a_selection_has_it() {
                 pool.rouse(START + SECOND, &FxHashSet::default());
                 assert_eq!(pool.free(START + SECOND).exact(), Some(Amount::ZERO), "{fate}");
                 // Listed again, it is there again, unless it is known to be spent.
-                walk(&mut pool, START + SECOND, 0..3);
-                let (total, free) = if fate == "spent" { (10u64, 0u64) } else { (15, 5) };
-                assert_eq!(pool.total().exact(), Some(total.into()), "{fate}");
-                assert_eq!(pool.free(START + SECOND).exact(), Some(free.into()), "{fate}");
+                let until = match fate {
+                    "spent" => believed.max(START + TTL),
+                    "not there" => START + 2 + MAX_AGE,
+                    _ => believed,
+                };
+                for (at, counts) in [(until - 1, false), (until, true)] {
+                    if at < START + 2 {
+                        continue;
+                    }
+                    walk(&mut pool, at, 0..3);
+                    let (total, free) = if counts { (15u64, 5u64) } else { (10, 0) };
+                    assert_eq!(pool.total().exact(), Some(total.into()), "{fate}");
+                    assert_eq!(pool.free(at).exact(), Some(free.into()), "{fate}");
+                }
             }
         }
         // Or while the selection has it.
@@ -279,9 +294,144 @@ fn what_is_listed_no_more_is_no_part_of_the_total_though_a_selection_has_it() {
         let all =
             pool.take(START, Order::Spread, 15u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
         unlist(&mut pool);
-        walk(&mut pool, START + 2, 0..3);
+        walk(&mut pool, believed, 0..3);
         assert_eq!(pool.total().exact(), Some(15u64.into()));
-        pool.put_back(START + 2, &all);
-        assert_eq!((pool.free(START + 2), pool.len()), (pool.total(), 3));
+        pool.put_back(believed, &all);
+        assert_eq!((pool.free(believed), pool.len()), (pool.total(), 3));
     }
+}
+
+/// A source says that tokens are spent before any page, while pages are under way and while selections have them; pages
+/// of a replica that lags behind list them still.
+#[test]
+fn what_the_source_said_is_spent_no_late_page_brings_back() {
+    type Say = fn(&mut Candidates);
+    let walked: Say = |pool| {
+        pool.next_page(START);
+        pool.absorb(START, None, page(0..3, |_| 5)).unwrap();
+    };
+    let taken: Say = |pool| {
+        walk_and_take(pool);
+        pool.removed(START, "t0").unwrap();
+        // Its holder gives it back: it is nobody's, and not there.
+        let places: Vec<u32> = (0..3).collect();
+        pool.put_back(START, &places);
+    };
+    let missed: Say = |pool| {
+        walk_and_take(pool);
+        pool.removed(START, "t0").unwrap();
+        (0..3).for_each(|place| pool.missed(START, place));
+        pool.rouse(START, &FxHashSet::default());
+    };
+    let cases: [(&str, Vec<Say>); 6] = [
+        ("before the first look", vec![]),
+        ("twice", vec![|pool| pool.removed(START - 1, "t0").unwrap()]),
+        ("listed", vec![walked]),
+        ("had and given back", vec![taken]),
+        ("had and another's", vec![missed]),
+        (
+            "spent by ourselves",
+            vec![walk_and_take, |pool| pool.spent(pool.place("t0").unwrap(), START + 1), |pool| {
+                pool.put_back(START, &[0, 1, 2])
+            }],
+        ),
+    ];
+    for (case, before) in cases {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        before.into_iter().for_each(|say| say(&mut pool));
+        pool.removed(START, "t0").unwrap();
+        for (at, sum) in [(START + 1, 10u64), (START + MAX_AGE - 1, 10), (START + MAX_AGE, 15)] {
+            pool.next_page(at);
+            pool.absorb(at, None, page(0..3, |_| 5)).unwrap();
+            let known = (pool.total().exact(), pool.free(at).exact());
+            assert_eq!(known, (Some(sum.into()), Some(sum.into())), "{case}, at {}", at - START);
+        }
+    }
+}
+
+fn walk_and_take(pool: &mut Candidates) {
+    pool.next_page(START);
+    pool.absorb(START, None, page(0..3, |_| 5)).unwrap();
+    pool.take(START, Order::Spread, 15u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
+}
+
+#[test]
+fn what_the_source_adds_again_is_there_again_but_nothing_that_was_spent_here() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    walk_and_take(&mut pool);
+    pool.spent(0, START + MAX_AGE);
+    pool.put_back(START, &[1, 2]);
+    let ids: Vec<String> = (0..3).map(|place| pool.get(place).unwrap().0.id.to_string()).collect();
+    pool.removed(START, &ids[1]).unwrap();
+    for id in &ids[..2] {
+        pool.added(START + 1, Token::new(id.as_str(), 5u64)).unwrap();
+    }
+    assert_eq!(
+        pool.free(START + 1).exact(),
+        Some(10u64.into()),
+        "one was spent here, and that is told of late"
+    );
+    // Another worth than before, which nobody had seen.
+    pool.removed(START, "new").unwrap();
+    pool.added(START + 1, Token::new("new", 7u64)).unwrap();
+    assert_eq!(
+        (pool.free(START + 1).exact(), pool.total().exact()),
+        (Some(17u64.into()), Some(17u64.into()))
+    );
+}
+
+/// Whoever hears of a token and asks at once must not be told by a replica that lags behind that there is none.
+#[test]
+fn what_the_source_told_of_no_late_walk_takes_away() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.added(START, Token::new("told", 5u64)).unwrap();
+    let walk = |pool: &mut Candidates, now, page| {
+        pool.next_page(now);
+        pool.absorb(now, None, page).unwrap();
+        pool.total().exact()
+    };
+    assert_eq!(walk(&mut pool, START + 1, page(0..2, |_| 1)), Some(7u64.into()));
+    assert_eq!(walk(&mut pool, START + MAX_AGE, page(0..2, |_| 1)), Some(7u64.into()));
+    assert_eq!(
+        walk(&mut pool, START + MAX_AGE + 1, page(0..2, |_| 1)),
+        Some(2u64.into()),
+        "it is offered no longer"
+    );
+    // Once a page has listed it, pages are believed.
+    pool.added(START, Token::new("t5", 5u64)).unwrap();
+    assert_eq!(walk(&mut pool, START + 1, page(5..6, |_| 5)), Some(5u64.into()));
+    assert_eq!(walk(&mut pool, START + 2, page(0..2, |_| 1)), Some(2u64.into()));
+    // What became of it may have been told while nobody heard.
+    for live in [true, false] {
+        pool.added(START, Token::new("told", 5u64)).unwrap();
+        pool.set_live(live);
+        assert_eq!(walk(&mut pool, START + 1, page(0..2, |_| 1)), Some(2u64.into()));
+    }
+}
+
+/// Also where changes are told of for ever, and no walk sweeps up.
+#[test]
+fn what_is_spent_is_not_remembered_for_ever() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.set_live(true);
+    for number in 0..10_000u64 {
+        let now = START + number * SECOND;
+        pool.added(now, Token::new(format!("t{number}"), 5u64)).unwrap();
+        let places =
+            pool.take(now, Order::Spread, 5u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
+        assert_eq!(places.len(), 1);
+        match number % 4 {
+            0 => pool.spent(places[0], now + MAX_AGE),
+            1 => pool.gone(now, places[0]),
+            2 => pool.put_back(now, &places),
+            _ => {
+                pool.removed(now, &format!("t{number}")).unwrap();
+                pool.spent(places[0], now + MAX_AGE);
+            }
+        }
+        pool.removed(now, &format!("t{number}")).unwrap();
+        pool.removed(now, &format!("of another currency {number}")).unwrap();
+        assert!(pool.len() <= 2 * 31, "{number}: {}", pool.len());
+    }
+    assert!(pool.removed(START, &"x".repeat(10_000)).is_err());
 }

@@ -115,6 +115,20 @@ pub fn sources() -> Purse {
     let gap = purse.select(70, "best_fit", json!({}));
     ends(&purse.run(gap), "insufficient");
     purse.step("count", json!({}));
+    // What the source said is spent no late page brings back, nor one that is under way; what it adds again is there.
+    for id in ["t4", "unknown"] {
+        purse.step("removed", json!({ "id": id }));
+    }
+    purse.step("added", json!({ "token": { "id": "told", "amount": "3" } }));
+    for pass in [SECOND, 28 * SECOND, SECOND] {
+        purse.pass(pass);
+        let all = purse.select(99, "first_fit_random", json!({}));
+        ends(&purse.run(all), "insufficient");
+        purse.step("count", json!({}));
+    }
+    purse.step("removed", json!({ "id": "t5" }));
+    purse.step("added", json!({ "token": { "id": "t5", "amount": "4" } }));
+    purse.step("count", json!({}));
     // What was listed is gone as it is verified.
     let gone = purse.select(9, "best_fit", json!({ "verify": true }));
     let needs = purse.poll(gone);

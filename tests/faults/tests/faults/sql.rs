@@ -142,6 +142,10 @@ impl TokenSource for SqlTokens {
         Box::pin(async { read.await.map_err(|error| error.to_string())? })
     }
 
+    fn verifies(&self) -> bool {
+        true
+    }
+
     fn spent(&self, _wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let source = self.clone();
         let look = move || {

@@ -137,10 +137,11 @@ impl<'a> Judge<'a> {
             }
             What::Listed { token, amount } => self.selections.listed(at, token, *amount),
             What::Unlisted { token } => self.selections.unlisted(at, token),
+            What::HeardSpent { token } => self.selections.heard(at, process, token),
             What::Spends { tokens, answered } => self.selections.spends(at, tokens, *answered),
             What::SelectBegan { call, target, timeout, grace } => {
                 self.waits.begin(at, process, *call, *timeout, *grace);
-                self.selections.began(at, *call, *target);
+                self.selections.began(at, process, *call, *target);
             }
             What::SelectEnded { call, end } => {
                 self.waits.end(at, *call)?;
