@@ -332,6 +332,8 @@ struct Attempt<S: Store, R: Runtime> {
     ttl: Micros,
     /// How often leases are renewed; 0 for never.
     interval: Micros,
+    /// When it asked for the first of them.
+    since: Micros,
     deadline: Micros,
     patient: bool,
     /// Whether the store has answered it.
@@ -378,6 +380,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             holder,
             ttl,
             interval,
+            since: began,
             deadline,
             patient: timeout > 0,
             answered: false,
@@ -392,7 +395,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 return Err(closed());
             }
             let now = self.now();
-            if self.has_lapsed() {
+            if self.has_lapsed(now) {
                 self.begin_anew(now)?;
             }
             let looked = self.purse.freed();
@@ -439,9 +442,11 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         self.selector.handle(&mut self.purse.pool(), now, event);
     }
 
-    /// Whether something it has ended, or soon will: the source or the store was slow, or the process stopped.
-    fn has_lapsed(&self) -> bool {
-        self.leases.iter().any(|(_, lease)| lease.remaining_micros() < self.ttl / 4)
+    /// Whether something it has ended, or soon will: the source or the store was slow, or the process stopped. Of what it
+    /// had just now there is no need to look at each.
+    fn has_lapsed(&self, now: Micros) -> bool {
+        let lapses = |(_, lease): &(u32, Lease<S, R>)| lease.remaining_micros() < self.ttl / 4;
+        now >= self.since + self.ttl / 2 && self.leases.iter().any(lapses)
     }
 
     /// Gives back what it has. Whoever gave one attempt only has had it.
@@ -500,6 +505,9 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         };
         let core = self.wallet.core.clone();
         let (ttl, interval, limit) = (self.ttl, self.interval, self.patience());
+        if self.leases.is_empty() {
+            self.since = core.runtime.now();
+        }
         let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
         let Some(Claiming { grants, earliest }) = claiming else {
             // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
@@ -514,16 +522,18 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let clock = core.lease_clock();
         let mut granted = Vec::with_capacity(grants.len());
         let mut named = places.iter().zip(&slots);
+        let pool = self.purse.pool();
         for grant in grants {
             // Grants come in the order in which they were asked for.
             let Some((&place, _)) = named.find(|(_, slot)| slot.is(&grant.slot)) else { continue };
-            if !self.purse.pool().is_listed(place, here) {
+            if !pool.is_listed(place, here) {
                 core.courier.give_back(grant);
                 continue;
             }
             granted.push((place, here + grant.deadline.saturating_sub(clock)));
             self.leases.push((place, Lease::since(core.clone(), grant, ttl, interval, clock)));
         }
+        drop(pool);
         let Counts { claims, asked, missed, .. } = &self.wallet.counts;
         claims.fetch_add(1, Relaxed);
         asked.fetch_add(slots.len() as u64, Relaxed);
