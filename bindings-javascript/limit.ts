@@ -4,6 +4,7 @@ import { type Amount, digits } from "./amount.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
+import { conclude } from "./run.js";
 
 /**
  * How a limit is counted.
@@ -258,8 +259,9 @@ export class Reservation {
   }
 
   /**
-   * What it charged stays charged; what it has in flight lands. Rejects with `lost` if it was ended before, and with
-   * `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.
+   * What it charged stays charged; what it has in flight lands. Rejects with `lost` if it was ended before, or has something in
+   * flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. And
+   * with `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.
    */
   async commit(): Promise<void> {
     await this.#end(false);
@@ -273,9 +275,9 @@ export class Reservation {
     await this.#end(true);
   }
 
-  /** As `commit`, but rejects with nothing: what was charged stays so in any case. */
+  /** As `commit`, unless it was ended; rejects with nothing but `lost`: what was charged stays so in any case. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.commit().catch(() => {});
+    await conclude(undefined, () => this.#hold.end((number, call) => glue.reservationEnd(number, false, call)));
   }
 
   /** As `commit`, in the background. */

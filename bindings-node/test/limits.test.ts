@@ -202,6 +202,18 @@ for (const place of ["memory", "Redis"]) {
       assert.equal(await spend.used(), 5n);
     });
 
+    test("what is in flight for too long is told of", async () => {
+      const flights = lh.limit("late-flights", { max: 2, kind: "in_flight" });
+      const late = await flights.reserve(1, { ttl: 1 });
+      await sleep(50);
+      await assert.rejects(late.commit(), failure("lost"));
+      const block = async () => {
+        await using _late = await flights.reserve(1, { ttl: 1 });
+        await sleep(50);
+      };
+      await assert.rejects(block(), failure("lost"));
+    });
+
     test("what is in flight lands with its reservation", async () => {
       const flights = lh.limit("flights", { max: 2, kind: "in_flight" });
       await assert.rejects(flights.take(), failure("invalid_argument", "limit"));

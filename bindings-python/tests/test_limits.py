@@ -307,6 +307,8 @@ def test_waiting(lh):
         waiter.join(30)
     outcomes[1].commit()
     assert flying.used() == 0
+    with pytest.raises(errors.Lost), flying.reserve(ttl=0.001):
+        time.sleep(0.05)
 
 
 def test_a_closed_handle_ends_what_waits(place):

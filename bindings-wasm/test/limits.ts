@@ -194,6 +194,9 @@ export function limits(connect: () => Transport): Checks {
         const next = flights.waitToReserve(1, { ttl, ...patient });
         await flight.commit();
         await (await next).commit();
+        const late = await flights.reserve(1, { ttl: 1 });
+        await sleep(50);
+        await fails(() => late.commit(), "lost");
       }),
 
     "waiting for a limit ends in time, or at once where it is hopeless": () =>

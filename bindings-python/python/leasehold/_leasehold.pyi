@@ -361,8 +361,9 @@ class Reservation:
         """What the limits said."""
 
     def commit(self) -> None:
-        """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a
-        minute, and stays charged in any case."""
+        """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in
+        flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. With
+        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
 
     def refund(self) -> None:
         """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:

@@ -175,7 +175,8 @@ impl<S: LimitStore> Member<S> {
         };
         let error = ended.err().map(|error| error.code().as_str().to_owned());
         site.census.count(match (back, &error) {
-            (false, _) => "reservation committed",
+            (false, None) => "reservation committed",
+            (false, Some(_)) => "reservation committed late",
             (true, None) => "reservation given back",
             (true, Some(_)) => "reservation not given back",
         });

@@ -141,7 +141,7 @@ const KINDS_OF_ROBBERIES: [&str; 12] = [
 const TWO_AT_ONCE: &str = "two hold a name";
 
 /// The same of worlds in which limits are charged.
-const KINDS_OF_LIMITS: [&str; 20] = [
+const KINDS_OF_LIMITS: [&str; 21] = [
     "clock set back",
     "clock set forward",
     "crash",
@@ -158,6 +158,7 @@ const KINDS_OF_LIMITS: [&str; 20] = [
     "limit waited for in vain",
     "promotion",
     "reservation committed",
+    "reservation committed late",
     "reservation dropped",
     "reservation given back",
     "reservation left to itself",

@@ -35,12 +35,20 @@ impl<R: Runtime> Reservation<R> {
         &self.answer
     }
 
-    /// Ends it: what it charged stays charged.
+    /// Ends it: what it charged stays charged; what it has in flight lands.
     ///
     /// # Errors
-    /// `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.
+    /// `lost` if it has something in flight and its time has passed: that counted as landed before it did, and more may have been
+    /// in flight than is allowed. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
+    /// case.
     pub async fn commit(mut self) -> Result<()> {
-        self.settle(Act::Commit { id: self.id }).await.map(drop)
+        match self.settle(Act::Commit { id: self.id }).await? {
+            Settlement::Gone if self.flies() => Err(Error::new(
+                Code::Lost,
+                "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Ends it: what it charged is given back, as far as it still counts.
@@ -71,6 +79,10 @@ impl<R: Runtime> Reservation<R> {
         self.scope = None;
     }
 
+    fn flies(&self) -> bool {
+        self.charges.iter().any(|charge| matches!(charge.rule, Rule::InFlight { .. }))
+    }
+
     async fn settle(&mut self, act: Act) -> Result<Settlement> {
         match self.scope.take() {
             Some(scope) => scope.settle(act, self.charges.clone()).await,
@@ -81,7 +93,7 @@ impl<R: Runtime> Reservation<R> {
 
 impl<R: Runtime> Drop for Reservation<R> {
     fn drop(&mut self) {
-        let flies = self.charges.iter().any(|charge| matches!(charge.rule, Rule::InFlight { .. }));
+        let flies = self.flies();
         if let Some(scope) = self.scope.take()
             && flies
         {

@@ -182,6 +182,12 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     let brief = spend.reserve(1u64, Duration::from_micros(1)).await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(brief.refund().await.unwrap_err().code(), Code::Lost);
+    // What is spent stays so, whenever that is said; what was in flight for too long was counted no more.
+    for (limit, end) in [(&spend, Ok(())), (&open, Err(Code::Lost)), (&both, Err(Code::Lost))] {
+        let brief = limit.reserve(1u64, Duration::from_micros(1)).await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(brief.commit().await.map_err(|error| error.code()), end);
+    }
 }
 
 #[tokio::test]
