@@ -33,7 +33,7 @@ export function fromCore(value: unknown): unknown {
 /** A message of the core that begins with the argument's name, in which our names are written as they are here. */
 export function spoken(message: string, field: string | undefined): string {
   const rest = field !== undefined && message.startsWith(field) ? message.slice(field.length) : undefined;
-  return rest === undefined ? message.replace(NAMES, camel) : camel(field as string) + rest.replace(NAMES, camel);
+  return rest === undefined ? message.replace(NAMES, camel) : camel(field as string) + rest.replace(LIST, camels).replace(NAMES, camel);
 }
 
 export function camel(word: string): string {
@@ -49,6 +49,10 @@ const LARGE: ReadonlySet<string> = new Set(["fence", "nonce", "seed"]);
 
 /** The key of a paymaster's configuration that is taken as it stands. */
 const SEEDS: ReadonlySet<string> = new Set(["retry_timeout"]);
+
+/** Where the core lists the options that there are, all of it is names. */
+const LIST = /; there are: [a-z0-9_, ]+$/;
+const camels = (list: string) => list.replace(/[a-z0-9_]+/g, camel);
 
 /** The rest of a message may be the user's. */
 const NAMES = /\b(response_timeout|lock_ttl|max_hold|max_age|max_inputs|max_attempts|max_rounds|doubt_rest|read_nonce|try_acquire|acquire_many|break_lease|in_doubt)\b/g;

@@ -83,6 +83,11 @@ refuses("resync()", "nonce", () => loose(lease)["resync"]!());
 refuses("used() without a nonce", "next", () => lease.used());
 refuses("rewind: 1", "rewind", () => loose(lease)["resync"]!(1, { rewind: 1 }));
 refuses("an unknown option", "ttll", () => loose(pool)["acquire"]!({ ttll: 5 }));
+
+test("of an unknown option is said which there are, as they are written here", async () => {
+  const message = /^ttll: is not an option; there are: .*\bstolenConsistencyFactor\b/;
+  assert.throws(() => loose(lh)["lock"]!("a", { ttll: 5 }), { message });
+});
 refuses("an unknown option of open", "nameSpace", () => sparse("memory:", { nameSpace: "a" }));
 refuses("an option in the core's case", "max_hold", () => loose(lh)["pool"]!("q", { max_hold: 5 }));
 refuses("a strategy", "strategy", () => loose(pool)["acquire"]!({ strategy: "best" }));

@@ -91,6 +91,7 @@ impl Outcome {
     /// What two words about one nonce come to, this one and then `said`. That it counted is not taken back by a later word:
     /// a handler of errors says `unused` of what was sent before the error, too. Words that contradict each other are doubt.
     #[must_use]
+    #[inline]
     pub fn then(self, said: Outcome) -> Outcome {
         let next_of = |outcome| match outcome {
             Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),

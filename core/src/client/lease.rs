@@ -48,6 +48,12 @@ struct Held {
     outcome: Outcome,
 }
 
+impl Held {
+    fn say(&mut self, word: Outcome) {
+        self.outcome = self.outcome.then(word);
+    }
+}
+
 /// What knows how long it lasts, on the pool's clock of leases: never longer than in the store.
 #[derive(Debug)]
 enum Life {
@@ -136,7 +142,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// # Errors
     /// `invalid_argument` if `next` is missing and the lease has no nonce, or is not above its nonce.
     pub fn used(&self, next: Option<Nonce>) -> Result<()> {
-        let held = self.lock();
+        let mut held = self.lock();
         let above = match held.nonce {
             NonceRecord::Known(nonce) => nonce.checked_add(1),
             _ => None,
@@ -153,30 +159,24 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
             ));
         }
-        drop(held);
-        self.say(Outcome::Used { next });
+        held.say(Outcome::Used { next });
         Ok(())
     }
 
     /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process. What was said
     /// before is not taken back by that: the nonce is in doubt then.
     pub fn unused(&self) {
-        self.say(Outcome::Unused);
+        self.lock().say(Outcome::Unused);
     }
 
     /// Says that the chain refused the nonce, and which one it expects if it said so.
     pub fn rejected(&self, expected: Option<Nonce>) {
-        self.say(Outcome::Rejected { expected });
+        self.lock().say(Outcome::Rejected { expected });
     }
 
     /// Says that nobody knows whether the nonce was used: the next holder asks the chain.
     pub fn unknown(&self) {
-        self.say(Outcome::Unknown);
-    }
-
-    fn say(&self, word: Outcome) {
-        let mut held = self.lock();
-        held.outcome = held.outcome.then(word);
+        self.lock().say(Outcome::Unknown);
     }
 
     /// Gives the slot back. A second call does nothing.
