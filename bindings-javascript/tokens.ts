@@ -59,7 +59,7 @@ export interface TokensOptions {
   maxRounds?: number | undefined;
   /** How many tokens the source is asked for at a time: 10,000 if not given. */
   page?: number | undefined;
-  /** Whether the source is asked of what was had whether it is unspent; not if not given. */
+  /** Whether the source is asked of what was had whether it is unspent, by its `spent`, which it must have then; not if not given. */
   verify?: boolean | undefined;
 }
 
