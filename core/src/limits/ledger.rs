@@ -186,7 +186,7 @@ impl Ledger {
     /// Takes of a limit that has a record, without a draft, if that suffices.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn take_in_place(&mut self, wall: Micros, charge: &Charged<'_>) -> Option<Judged> {
-        let place = self.records.find(charge.term.key())?;
+        let place = self.records.find_again(charge.term)?;
         let entry = self.records.get_mut(place)?;
         let judged = entry.record.take(charge.term.rule(), wall, charge.cost)?;
         if !entry.is_noted() {

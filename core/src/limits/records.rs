@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
+use super::Term;
 use super::record::Record;
 use super::term::{Brought, Key};
 
@@ -44,6 +45,18 @@ impl Records {
 
     pub fn find(&self, key: &Key) -> Option<Place> {
         self.places.get(key).copied()
+    }
+
+    /// Where the record of a limit is, which is where it was last, if it was not removed since.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    pub fn find_again(&self, term: &Term) -> Option<Place> {
+        let hint = term.hint().get();
+        if self.get(hint).is_some_and(|entry| entry.key == *term.key()) {
+            return Some(hint);
+        }
+        let place = self.find(term.key())?;
+        term.hint().set(place);
+        Some(place)
     }
 
     pub fn get(&self, place: Place) -> Option<&Entry> {

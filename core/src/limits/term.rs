@@ -2,8 +2,10 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::Rule;
+use super::records::Place;
 use crate::id::Name;
 
 #[cfg(not(target_family = "wasm"))]
@@ -17,14 +19,19 @@ type Hashes = rustc_hash::FxBuildHasher;
 pub struct Term {
     key: Key,
     rule: Rule,
+    hint: Hint,
 }
+
+/// Where a ledger found the limit's record last: there it is looked for first. Says nothing of the limit.
+#[derive(Debug, Default)]
+pub(super) struct Hint(AtomicUsize);
 
 impl Term {
     /// The limit of this name, by this rule.
     #[must_use]
     pub fn new(name: Name, rule: Rule) -> Self {
         let rule = rule.effective();
-        Term { key: Key::new(name, rule), rule }
+        Term { key: Key::new(name, rule), rule, hint: Hint::default() }
     }
 
     /// The limit's name.
@@ -42,7 +49,35 @@ impl Term {
     pub(super) fn key(&self) -> &Key {
         &self.key
     }
+
+    pub(super) fn hint(&self) -> &Hint {
+        &self.hint
+    }
 }
+
+impl Hint {
+    pub fn get(&self) -> Place {
+        self.0.load(Relaxed)
+    }
+
+    pub fn set(&self, place: Place) {
+        self.0.store(place, Relaxed);
+    }
+}
+
+impl Clone for Hint {
+    fn clone(&self) -> Self {
+        Hint(self.get().into())
+    }
+}
+
+impl PartialEq for Hint {
+    fn eq(&self, _: &Hint) -> bool {
+        true
+    }
+}
+
+impl Eq for Hint {}
 
 /// Under what a ledger keeps a limit's record: its name and kind, and their hash, which is reckoned once for as long as a
 /// limit is held. Names are those of whoever is limited, and so of strangers: the hash is keyed, with a key of this process.

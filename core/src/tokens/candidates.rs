@@ -6,12 +6,17 @@
 //! are not free any more are passed over as they come up; orders by amount and by age are kept from when a strategy
 //! first asks for them.
 
+mod entry;
+mod walk;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::entry::{Entry, State};
+use self::walk::Walk;
 use super::shelves::{Order, Shelves};
 use super::stretches::Stretches;
 use super::token::slot_of;
@@ -41,60 +46,11 @@ pub struct Candidates {
     total: Total,
     /// Of those that are free.
     free: Total,
-    cycle: Cycle,
+    walk: Walk,
     /// How long a token may be offered since the source listed it.
     max_age: Micros,
     /// Whether the source tells of every change.
     live: bool,
-}
-
-/// One walk through all pages.
-#[derive(Debug, Default)]
-struct Cycle {
-    number: u32,
-    /// When it began; nothing if none is under way.
-    began: Option<Micros>,
-    cursor: Option<String>,
-    /// When the last one began that came to its end, and its number.
-    complete: Option<(Micros, u32)>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    token: Token,
-    slot: SlotId,
-    /// Where it comes in the walk.
-    turn: u64,
-    state: State,
-    queued: bool,
-    /// Whether the source told of it last, and did not list it since: a walk may be late for it.
-    told: bool,
-    /// When the source last listed it or told of it, and in which cycle.
-    seen: Micros,
-    cycle: u32,
-    /// How often others had it since it was had last.
-    misses: u8,
-    /// While it is taken or spent: until when.
-    until: Micros,
-    /// The source said that it is spent: until when a page that lists it is late.
-    barred: Micros,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Free,
-    /// A selection of this process has it, or asks for it.
-    Taken,
-    /// So it does, but the source lists it no more: it does not come back, and is no part of the total.
-    Leaving,
-    /// Another has it.
-    Resting,
-    /// Listed too long ago.
-    Stale,
-    /// Spent by a selection of this process, or said to be, and perhaps listed still. No part of the total.
-    Spent,
-    /// Not there: its place waits for the queue to pass over it.
-    Gone,
 }
 
 impl Candidates {
@@ -111,7 +67,7 @@ impl Candidates {
             shelves: Shelves::default(),
             total: Total::default(),
             free: Total::default(),
-            cycle: Cycle::default(),
+            walk: Walk::default(),
             max_age,
             live: false,
         }
@@ -119,12 +75,7 @@ impl Candidates {
 
     /// Where the next page begins; a walk that is not under way begins.
     pub fn next_page(&mut self, now: Micros) -> Option<String> {
-        if self.cycle.began.is_none() {
-            self.cycle.number = self.cycle.number.wrapping_add(1);
-            self.cycle.began = Some(now);
-            self.cycle.cursor = None;
-        }
-        self.cycle.cursor.clone()
+        self.walk.next_page(now)
     }
 
     /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
@@ -145,13 +96,7 @@ impl Candidates {
         for place in new {
             self.queue.push_last(place, self.turn(place));
         }
-        let Some(began) = self.cycle.began.filter(|_| self.cycle.cursor.as_deref() == after) else {
-            return Ok(());
-        };
-        self.cycle.cursor = page.next;
-        if self.cycle.cursor.is_none() {
-            self.cycle.began = None;
-            self.cycle.complete = Some((began, self.cycle.number));
+        if self.walk.advance(after, page.next) {
             self.sweep(now);
         }
         Ok(())
@@ -193,24 +138,23 @@ impl Candidates {
         self.entries.iter_mut().for_each(|entry| entry.told = false);
         self.live = live;
         if !live {
-            self.cycle.complete = None;
+            self.walk.void();
         }
     }
 
     /// Whether everything that the source had at `since` is known.
     pub fn knows_all(&self, since: Micros) -> bool {
-        self.cycle.complete.is_some_and(|(began, _)| self.live || began >= since)
+        self.walk.is_complete_since(if self.live { 0 } else { since })
     }
 
     /// How many walks through all pages have begun.
     pub fn walks(&self) -> u32 {
-        self.cycle.number
+        self.walk.number()
     }
 
     /// Whether everything is known that the source had when so many walks had begun: a clock may stand still.
     pub fn has_walked_since(&self, walks: u32) -> bool {
-        let later = |number: u32| number.wrapping_sub(walks).cast_signed() > 0;
-        self.cycle.complete.is_some_and(|(_, number)| self.live || later(number))
+        self.walk.is_complete_after(walks) || (self.live && self.walk.is_complete_since(0))
     }
 
     /// Whether everything was known not too long ago, as orders by amount need it.
@@ -371,7 +315,7 @@ impl Candidates {
 
     /// What the source lists, or tells of. The place of a token that is new in the queue.
     fn learn(&mut self, now: Micros, token: Token, slot: SlotId, told: bool) -> Option<u32> {
-        let cycle = self.cycle.number;
+        let walk = self.walk.number();
         if let Some(&place) = self.index.get(&*token.id) {
             let entry = self.entry(place)?;
             if told {
@@ -380,7 +324,7 @@ impl Candidates {
             if entry.rests_until() > now {
                 return None;
             }
-            (entry.seen, entry.cycle, entry.told) = (now.max(1), cycle, told);
+            (entry.seen, entry.walk, entry.told) = (now.max(1), walk, told);
             let state = entry.state;
             if entry.token.amount == token.amount && state != State::Spent {
                 match state {
@@ -422,7 +366,7 @@ impl Candidates {
             queued: state == State::Free,
             told: false,
             seen: now.max(1),
-            cycle: self.cycle.number,
+            walk: self.walk.number(),
             misses: 0,
             until: 0,
             barred: 0,
@@ -446,10 +390,10 @@ impl Candidates {
     /// Forgets what a walk through all pages did not list, unless it was listed or told of since. What selections have is
     /// theirs as long as they have it.
     fn sweep(&mut self, now: Micros) {
-        let number = self.cycle.number;
+        let number = self.walk.number();
         let oldest = now.saturating_sub(self.max_age);
         let unlisted = |(entry, place): (&Entry, u32)| {
-            let out = entry.cycle != number && !(entry.told && entry.seen >= oldest);
+            let out = entry.walk != number && !(entry.told && entry.seen >= oldest);
             (out && !matches!(entry.state, State::Gone | State::Spent)).then_some(place)
         };
         let unlisted: Vec<u32> = self.entries.iter().zip(0..).filter_map(unlisted).collect();
@@ -615,26 +559,5 @@ impl Candidates {
 
     fn entry(&mut self, place: u32) -> Option<&mut Entry> {
         self.entries.get_mut(place as usize)
-    }
-}
-
-impl Entry {
-    /// Until when a page that lists it is late.
-    fn rests_until(&self) -> Micros {
-        if self.state == State::Spent { self.until.max(self.barred) } else { self.barred }
-    }
-}
-
-impl super::shelves::Priced for Entry {
-    fn amount(&self) -> Amount {
-        self.token.amount
-    }
-
-    fn since(&self) -> u64 {
-        self.token.since
-    }
-
-    fn is_free(&self) -> bool {
-        self.state == State::Free
     }
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::SECOND;
 use crate::client::BoxedFuture;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
+use crate::error::Code;
 use crate::tokens::{FewestInputs, Page, Spender, Token};
+use crate::{MILLISECOND, SECOND};
 
 fn opened(store: &str) -> NativeLeasehold {
     connect(format!("memory:tokens-{store}")).namespace("test").open().unwrap()

@@ -1,0 +1,327 @@
+//! One selection under way: what the selector says is asked of the source and of the store.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::claim::Claiming;
+use super::options::check_count;
+use super::purse::Purse;
+use super::turns::Turn;
+use super::{Counts, PageAsk, SelectOptions, Selection, Wallet};
+use crate::client::acquisition::mix;
+use crate::client::options::check_rest;
+use crate::client::waiting::closed;
+use crate::client::{Lease, Runtime, runtime};
+use crate::error::{Code, Error, Result};
+use crate::store::Store;
+use crate::tokens::{Amount, Event, Selector, Step, Verdict};
+use crate::{MILLISECOND, Micros};
+
+/// One selection under way. Dropped, it gives back what it has.
+pub(super) struct Attempt<S: Store, R: Runtime> {
+    wallet: Arc<Wallet<S, R>>,
+    purse: Arc<Purse>,
+    selector: Selector,
+    turn: Turn,
+    target: Amount,
+    /// What it holds of the store, by place.
+    leases: Vec<(u32, Lease<S, R>)>,
+    holder: u128,
+    ttl: Micros,
+    /// How often leases are renewed; 0 for never.
+    interval: Micros,
+    /// When it asked for the first of them.
+    since: Micros,
+    deadline: Micros,
+    patient: bool,
+    /// Whether the store has answered it.
+    answered: bool,
+}
+
+impl<S: Store, R: Runtime> Attempt<S, R> {
+    pub fn new(
+        wallet: Arc<Wallet<S, R>>,
+        purse: Arc<Purse>,
+        target: Amount,
+        options: SelectOptions,
+        began: Micros,
+    ) -> Result<Self> {
+        let core = &wallet.core;
+        let longest = wallet.options.ttl;
+        let ttl = options.ttl.unwrap_or(longest);
+        if !(MILLISECOND..=longest).contains(&ttl) {
+            return Err(Error::invalid("ttl", "is out of range; 1 ms to the wallet's ttl are allowed"));
+        }
+        let interval = core.interval(Some(options.keepalive.unwrap_or(wallet.options.keepalive)), ttl)?;
+        let number = core.counter.fetch_add(1, Relaxed);
+        let own = || (u128::from(core.secret) << 64) | u128::from(number);
+        let holder = options.spender.map_or_else(own, |spender| spender.0);
+        let timeout = options.timeout.unwrap_or(wallet.options.timeout);
+        check_rest("timeout", timeout)?;
+        if let Some(count) = options.max_inputs {
+            check_count(count as u64).map_err(|error| error.within("max_inputs"))?;
+        }
+        let strategy = options.strategy.unwrap_or_else(|| wallet.options.strategy.clone());
+        let mut bounds = wallet.options.bounds;
+        bounds.inputs = options.max_inputs.unwrap_or(bounds.inputs);
+        let seed = mix(core.secret ^ number);
+        let deadline = began + timeout;
+        let selector = Selector::new(target, strategy, bounds, seed, began, deadline);
+        let turn = purse.next_turn(target, began);
+        Ok(Attempt {
+            wallet,
+            purse,
+            selector,
+            turn,
+            target,
+            leases: Vec::new(),
+            holder,
+            ttl,
+            interval,
+            since: began,
+            deadline,
+            patient: timeout > 0,
+            answered: false,
+        })
+    }
+
+    pub async fn run(mut self) -> Result<Selection<S, R>> {
+        self.give_way().await;
+        loop {
+            // No pause is long, so who waits soon comes by here.
+            if self.wallet.core.room.is_closed() {
+                return Err(closed());
+            }
+            let now = self.now();
+            if self.has_lapsed(now) {
+                self.begin_anew(now)?;
+            }
+            let looked = self.purse.freed();
+            // The lock ends with the line: no claim is made under it.
+            let step = self.selector.poll(&mut self.purse.pool(), now);
+            match step {
+                Step::Fetch => self.fetch().await?,
+                Step::Claim(places) => {
+                    self.purse.pass_on(now);
+                    self.claim(places).await?;
+                }
+                Step::Verify(places) => self.verify(places).await?,
+                Step::GiveBack(places) => {
+                    self.leases.retain(|(place, _)| !places.contains(place));
+                    self.tell(Event::GivenBack);
+                    self.purse.freed_some(now);
+                }
+                Step::Pause(time) => {
+                    self.purse.pause(&self.wallet.core.runtime, self.turn, Some(looked), time).await;
+                    self.tell(Event::Paused);
+                }
+                Step::Done(Verdict::Selected { sum, change }) => return Ok(self.selected(sum, change)),
+                Step::Done(verdict) => return Err(self.failed(verdict)),
+            }
+        }
+    }
+
+    /// Where others of this process pause already, it lines up behind them, for a moment at most: what is given back here
+    /// would else be taken by whoever comes as it is, and those who pause would be told of it in vain.
+    async fn give_way(&mut self) {
+        if self.patient && !self.target.is_zero() && self.purse.waiting() > 0 {
+            let (moment, _) = self.wallet.options.bounds.pause;
+            let time = mix(self.wallet.core.secret ^ self.turn.number) % moment.max(1);
+            self.purse.pause(&self.wallet.core.runtime, self.turn, None, time).await;
+        }
+    }
+
+    fn now(&self) -> Micros {
+        self.wallet.core.runtime.now()
+    }
+
+    fn tell(&mut self, event: Event) {
+        let now = self.now();
+        self.selector.handle(&mut self.purse.pool(), now, event);
+    }
+
+    /// Whether something it has ended, or soon will: the source or the store was slow, or the process stopped. Of what it
+    /// had just now there is no need to look at each.
+    fn has_lapsed(&self, now: Micros) -> bool {
+        let lapses = |(_, lease): &(u32, Lease<S, R>)| lease.remaining_micros() < self.ttl / 4;
+        now >= self.since + self.ttl / 2 && self.leases.iter().any(lapses)
+    }
+
+    /// Gives back what it has. Whoever gave one attempt only has had it.
+    fn begin_anew(&mut self, now: Micros) -> Result<()> {
+        self.leases.clear();
+        self.selector.abandon(&mut self.purse.pool(), now);
+        self.purse.freed_some(now);
+        if self.patient { Ok(()) } else { Err(self.failed(Verdict::TimedOut)) }
+    }
+
+    /// Until when a question may take. Who does not wait for others waits for answers all the same.
+    fn patience(&self) -> Micros {
+        if self.patient { self.deadline } else { self.now() + self.wallet.core.response_timeout }
+    }
+
+    /// The next page. Of those who want one at the same time one asks, and the others look at what came.
+    async fn fetch(&mut self) -> Result<()> {
+        let core = &self.wallet.core;
+        let before = self.purse.pages();
+        let limit = self.patience();
+        let fetch = async {
+            let _turn = self.purse.turn().await;
+            if self.purse.pages() != before {
+                return Ok::<(), Error>(());
+            }
+            let now = core.runtime.now();
+            let after = self.purse.pool().next_page(now);
+            let ask = PageAsk {
+                wallet: self.wallet.name.clone(),
+                currency: self.purse.currency.clone(),
+                after: after.clone(),
+                limit: self.wallet.options.page,
+                seed: core.secret,
+            };
+            let page = self.wallet.source.page(ask).await.map_err(|cause| source_failed(&cause))?;
+            let absorbed = self.purse.pool().absorb(now, after.as_deref(), page);
+            absorbed.map_err(|error| source_failed(error.message()))?;
+            self.purse.note_page();
+            self.wallet.counts.pages.fetch_add(1, Relaxed);
+            Ok(())
+        };
+        match runtime::by(&core.runtime, limit, std::pin::pin!(fetch)).await {
+            Some(fetched) => fetched?,
+            // A patient one learns that its time is over from its selector.
+            None if self.patient => {}
+            None => return Err(source_failed("it gave no answer in time")),
+        }
+        self.tell(Event::Fetched);
+        Ok(())
+    }
+
+    async fn claim(&mut self, places: Vec<u32>) -> Result<()> {
+        let slots: Vec<_> = {
+            let pool = self.purse.pool();
+            places.iter().filter_map(|&place| pool.get(place).map(|(_, slot)| slot.clone())).collect()
+        };
+        let core = self.wallet.core.clone();
+        let (ttl, interval, limit) = (self.ttl, self.interval, self.patience());
+        if self.leases.is_empty() {
+            self.since = core.runtime.now();
+        }
+        let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
+        let Some(Claiming { grants, earliest }) = claiming else {
+            // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
+            if !(self.patient && self.answered) || core.courier.trouble().is_some() {
+                return Err(core.silence());
+            }
+            self.tell(Event::Unanswered);
+            return Ok(());
+        };
+        self.answered = true;
+        let here = core.runtime.now();
+        let clock = core.lease_clock();
+        let mut granted = Vec::with_capacity(grants.len());
+        let mut named = places.iter().zip(&slots);
+        let pool = self.purse.pool();
+        for grant in grants {
+            // Grants come in the order in which they were asked for.
+            let Some((&place, _)) = named.find(|(_, slot)| slot.is(&grant.slot)) else { continue };
+            if !pool.is_listed(place, here) {
+                core.courier.give_back(grant);
+                continue;
+            }
+            granted.push((place, here + grant.deadline.saturating_sub(clock)));
+            self.leases.push((place, Lease::since(core.clone(), grant, ttl, interval, clock)));
+        }
+        drop(pool);
+        let Counts { claims, asked, missed, .. } = &self.wallet.counts;
+        claims.fetch_add(1, Relaxed);
+        asked.fetch_add(slots.len() as u64, Relaxed);
+        missed.fetch_add(slots.len().saturating_sub(granted.len()) as u64, Relaxed);
+        self.tell(Event::Claimed { granted, earliest });
+        Ok(())
+    }
+
+    async fn verify(&mut self, places: Vec<u32>) -> Result<()> {
+        let ids: Vec<Arc<str>> = {
+            let pool = self.purse.pool();
+            places.iter().filter_map(|&place| pool.get(place).map(|(token, _)| token.id.clone())).collect()
+        };
+        let limit = self.patience();
+        let asked = self.wallet.source.spent(self.wallet.name.clone(), ids.clone());
+        let spent = match runtime::by(&self.wallet.core.runtime, limit, asked).await {
+            Some(spent) => spent.map_err(|cause| source_failed(&cause))?,
+            None => return Err(source_failed("it gave no answer in time")),
+        };
+        let spent: Vec<u32> =
+            places.iter().zip(&ids).filter(|(_, id)| spent.contains(id)).map(|(&place, _)| place).collect();
+        self.leases.retain(|(place, _)| !spent.contains(place));
+        self.tell(Event::Verified(spent));
+        Ok(())
+    }
+
+    fn selected(mut self, sum: Amount, change: Amount) -> Selection<S, R> {
+        let leases = std::mem::take(&mut self.leases);
+        self.selector.hand_over();
+        Selection::new(self.wallet.clone(), self.purse.clone(), leases, (sum, change), self.ttl)
+    }
+
+    fn failed(&self, verdict: Verdict) -> Error {
+        let target = self.target;
+        let left = match verdict {
+            Verdict::Locked { until } => until.map(|until| until.saturating_sub(self.now())),
+            _ => None,
+        };
+        let (code, message) = match verdict {
+            Verdict::Insufficient { held } => (
+                Code::Insufficient,
+                format!("the wallet holds {held} of this currency, whoever has it locked, and not {target}"),
+            ),
+            Verdict::Locked { .. } => (
+                Code::LockedUntil,
+                match left {
+                    Some(left) => format!(
+                        "enough is there, but others have it; the first of it comes free in {} ms, if it is not renewed or given back before",
+                        left / MILLISECOND
+                    ),
+                    None => {
+                        "enough is there, but others have it; wait by giving a longer timeout".to_owned()
+                    }
+                },
+            ),
+            Verdict::TimedOut => (
+                Code::TimedOut,
+                "the timeout passed before it was known whether there is enough; give a longer timeout, or see why the source or the store is slow".to_owned(),
+            ),
+            Verdict::NoFit => (
+                Code::NoFit,
+                "enough is there, but no choice of tokens keeps to max_inputs, max_attempts and the strategy; allow more, or another strategy".to_owned(),
+            ),
+            Verdict::Contended | Verdict::Selected { .. } => (
+                Code::Contended,
+                "enough is there, but others were faster each time; try again, or allow more rounds".to_owned(),
+            ),
+        };
+        Error::new(code, message).after(left)
+    }
+}
+
+impl<S: Store, R: Runtime> Drop for Attempt<S, R> {
+    fn drop(&mut self) {
+        // The leases first: what is free here is free in the store, or will be when a claim of it comes there.
+        let has = !self.leases.is_empty();
+        self.leases.clear();
+        let now = self.now();
+        self.selector.abandon(&mut self.purse.pool(), now);
+        if has {
+            self.purse.freed_some(now);
+        } else {
+            self.purse.pass_on(now);
+        }
+    }
+}
+
+fn source_failed(cause: &str) -> Error {
+    Error::new(
+        Code::SourceUnavailable,
+        format!("the source of tokens failed: {cause}; nothing is locked by this call"),
+    )
+}
