@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::client::native::{connect, quorum};
 use crate::client::{AcquireOptions, LimitKind, Outage, RunError, TokensInMemory};
@@ -69,6 +71,39 @@ async fn a_pool_is_what_is_said_of_it() {
     assert_eq!(pool.acquire().slots(["b"]).await.unwrap_err().code(), Code::NonceUnavailable);
     assert_eq!(pool.acquire_many(3).await.unwrap_err().code(), Code::Exhausted);
     assert_eq!(pool.try_acquire().unwrap().expect("free").slot(), "c");
+}
+
+/// What was known or read first had ended, or was about to, by the time that the last nonce was read.
+#[tokio::test]
+async fn what_is_acquired_together_lasts_though_it_takes_long_to_read_a_nonce() {
+    let read = async |slot: String| {
+        tokio::time::sleep(Duration::from_millis(if slot == "slow" { 1_500 } else { 1 })).await;
+        Ok::<_, Error>(7)
+    };
+    let handle = opened("slow-nonce");
+    let pool = handle.pool("p").slots(["known", "slow"]).ttl(2 * SECOND).read_nonce(read).await.unwrap();
+    let known = pool.acquire().slots(["known"]).await.unwrap();
+    known.used(None).unwrap();
+    known.release().await.unwrap();
+    let leases = pool.acquire_many(2).await.unwrap();
+    for lease in &leases {
+        assert!(lease.remaining() > Duration::from_millis(600), "{}: {:?}", lease.slot(), lease.remaining());
+    }
+}
+
+#[tokio::test]
+async fn nonces_of_one_acquisition_are_read_together() {
+    let all = Arc::new(tokio::sync::Barrier::new(8));
+    let read = move |_| {
+        let all = all.clone();
+        async move {
+            all.wait().await;
+            Ok::<_, Error>(7)
+        }
+    };
+    let slots = (0..8).map(|slot| slot.to_string());
+    let pool = opened("nonces-together").pool("p").slots(slots).read_nonce(read).await.unwrap();
+    assert_eq!(pool.acquire_many(8).timeout(10 * SECOND).await.unwrap().len(), 8);
 }
 
 #[tokio::test]
