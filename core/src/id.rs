@@ -101,12 +101,6 @@ impl fmt::Display for SlotId {
     }
 }
 
-impl std::borrow::Borrow<str> for SlotId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The name of a pool or of a namespace: as an id, but `:` is allowed (`eth:1`).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);

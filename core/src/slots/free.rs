@@ -1,9 +1,9 @@
 //! Claiming as many of some names as are free: what a lock table needs, where a lock wants all or none.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::pool::Pool;
-use super::slot::{Mode, State};
+use super::slot::{Mode, Slot, State};
 use super::{Claim, Grant, MAX_SLOTS, Refusal, Reply};
 use crate::Micros;
 use crate::id::SlotId;
@@ -45,7 +45,8 @@ impl Pool {
     ) -> (Free<'a>, Vec<&'a SlotId>) {
         let mut free = Vec::with_capacity(slots.len().min(most as usize));
         let mut others = Vec::new();
-        let (mut seen, mut room) = (FxHashSet::default(), MAX_SLOTS.saturating_sub(self.total()));
+        let mut seen = FxHashSet::with_capacity_and_hasher(slots.len(), FxBuildHasher);
+        let mut room = MAX_SLOTS.saturating_sub(self.total());
         for name in slots {
             if free.len() >= most as usize {
                 break;
@@ -79,7 +80,7 @@ impl Pool {
         self.line.leave(claim.holder);
         let mut grants = Vec::with_capacity(free.len());
         for (name, place) in free {
-            let place = place.unwrap_or_else(|| self.place_of_name(name));
+            let place = place.unwrap_or_else(|| self.place_of(Slot::passing(name.clone())));
             if let Some(slot) = self.slots.get_mut(place as usize).filter(|slot| slot.state == State::Leased)
             {
                 // What became of its nonce under the lease before, nobody says any more.
