@@ -273,3 +273,20 @@ fn what_was_used_is_forgotten_when_it_says_nothing_any_more() {
     assert_eq!(scene.ledger.size(), (1, 0), "a lifetime stays");
     assert_eq!(scene.wall, START + SECOND + 2_000);
 }
+
+/// Its record stood where another's stands now.
+#[test]
+fn a_limit_that_was_forgotten_is_not_taken_for_the_one_in_its_place() {
+    let mut scene = Scene::new();
+    let take = |scene: &mut Scene, limit: &str, period| {
+        let verdict = scene.judge(Act::Take, &[charge(limit, refill(3, period), 1)]);
+        (verdict.allowed, verdict.remaining.saturating_u64(), scene.ledger.size().0)
+    };
+    assert_eq!(take(&mut scene, "brief", SECOND), (true, 2, 1));
+    scene.pass(SECOND + 2_000);
+    assert_eq!(take(&mut scene, "other", HOUR), (true, 2, 1), "in its place");
+    assert_eq!(take(&mut scene, "other", HOUR), (true, 1, 1));
+    assert_eq!(take(&mut scene, "brief", SECOND), (true, 2, 2));
+    assert_eq!(take(&mut scene, "brief", SECOND), (true, 1, 2));
+    assert_eq!(take(&mut scene, "other", HOUR), (true, 0, 2));
+}

@@ -1,7 +1,9 @@
 //! A ledger and its clock, for tables.
 
 use crate::id::Name;
-use crate::limits::{Act, Amount, Charge, Ledger, REMEMBERED, Reply, Request, Rule, Settlement, Verdict};
+use crate::limits::{
+    Act, Amount, Charge, Charged, Ledger, REMEMBERED, Reply, Request, Rule, Settlement, Term, Verdict,
+};
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// When scenes begin: a whole day of the calendar.
@@ -13,6 +15,8 @@ pub(super) const DAY: Micros = 24 * HOUR;
 pub(super) struct Scene {
     pub ledger: Ledger,
     pub wall: Micros,
+    /// The limits that were asked for, held as by who asks for them again and again.
+    terms: Vec<Term>,
 }
 
 pub(super) fn charge(limit: &str, rule: Rule, cost: u64) -> Charge {
@@ -25,7 +29,7 @@ pub(super) fn charge_of(limit: &str, rule: Rule, cost: Amount) -> Charge {
 
 impl Scene {
     pub fn new() -> Self {
-        Scene { ledger: Ledger::default(), wall: START }
+        Scene { ledger: Ledger::default(), wall: START, terms: Vec::new() }
     }
 
     pub fn pass(&mut self, time: Micros) -> &mut Self {
@@ -34,7 +38,19 @@ impl Scene {
     }
 
     pub fn ask(&mut self, act: Act, charges: &[Charge]) -> Reply {
-        self.ledger.apply_one(self.wall, &Request { act, charges: charges.to_vec() })
+        if matches!(act, Act::Commit { .. } | Act::GiveBack { .. }) {
+            return self.ledger.apply_one(self.wall, &Request { act, charges: charges.to_vec() });
+        }
+        let named = |charge: &Charge| Term::new(charge.limit.clone(), charge.rule);
+        for term in charges.iter().map(named) {
+            if !self.terms.contains(&term) {
+                self.terms.push(term);
+            }
+        }
+        let held = |charge: &Charge| self.terms.iter().find(|term| **term == named(charge)).unwrap();
+        let charged = charges.iter().map(|charge| Charged { term: held(charge), cost: charge.cost });
+        let charged: Vec<_> = charged.collect();
+        Reply::Judged(self.ledger.judge(self.wall, &act, &charged).unwrap())
     }
 
     pub fn judge(&mut self, act: Act, charges: &[Charge]) -> Verdict {
