@@ -3,8 +3,11 @@
 use super::scene::{
     START, Scene, TTL, asking, change, claim, define, ids, lease, lost, refused, release, renew,
 };
+use crate::id::SlotId;
 use crate::nonce::Outcome;
-use crate::slots::{Choice, Claim, Grant, Loss, Mode, Refusal, Reply, Request, SlotChange};
+use crate::slots::{
+    Choice, Claim, Grant, Loss, MAX_SLOTS, Mode, Refusal, Reply, Request, SlotChange, SlotSpec,
+};
 use crate::{Micros, SECOND};
 
 fn named(texts: &[&str]) -> Request {
@@ -102,6 +105,20 @@ fn of_names_as_many_are_had_as_are_free() {
     assert_eq!(scene.counts(), [5, 0, 0, 5]);
     scene.pass(TTL);
     assert_eq!(scene.counts(), [0; 4], "nothing stays behind");
+}
+
+#[test]
+fn no_more_names_are_made_than_a_pool_has_room_for() {
+    let mut scene = Scene::of(&[]);
+    let spec = |at: usize| SlotSpec { slot: SlotId::new(&at.to_string()).unwrap(), weight: 1 };
+    let slots = (2..MAX_SLOTS).map(spec).collect();
+    scene.ask(Request::Define { slots, longest: TTL, doubt_rest: 0 });
+    let (grants, _) = partly(scene.ask(free(&["a", "b", "c"], 1, 1, 9)));
+    assert_eq!(names(&grants), ["a", "b"]);
+    assert!(matches!(scene.ask(free(&["c", "d"], 2, 1, 9)), Reply::Refused { why: Refusal::Exhausted, .. }));
+    assert!(matches!(scene.ask(named(&["c"])), Reply::Refused { why: Refusal::Exhausted, .. }));
+    scene.ask(release(&grants[0], Outcome::Unused));
+    assert_eq!(names(&partly(scene.ask(free(&["c", "d"], 2, 1, 9))).0), ["c"]);
 }
 
 #[test]
