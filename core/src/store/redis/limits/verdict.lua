@@ -86,7 +86,6 @@ for k = 5, 3 + 2 * of_money, 2 do
     lines[said] = '-'
   end
 end
-local told, milliseconds = nil, nil -- a number is printed once
 for k = 1, #written do
   local r = written[k]
   local i, kind, lasts = r[PLACE], r[KIND], r[LASTS]
@@ -116,8 +115,7 @@ for k = 1, #written do
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
     elseif lasts then
-      if lasts ~= told then told, milliseconds = lasts, format('%d', ceil(lasts / 1000)) end
-      call('SET', KEYS[i], packed, 'PX', milliseconds)
+      call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000)))
     else
       call('SET', KEYS[i], packed)
     end
