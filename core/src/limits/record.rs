@@ -103,12 +103,13 @@ impl Record {
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
         let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
+        let rate = Rate { max, period };
+        if self.is_gone(wall) || self.clock.is_ahead(wall) {
+            return None;
+        }
         let Usage::Refill(kept) = &mut self.usage else { return None };
         let refill = *kept;
-        let rate = Rate { max, period };
-        let millisecond = wall / 1_000;
-        let gone = self.gone.is_some_and(|gone| gone < millisecond);
-        if gone || self.clock.is_ahead(wall) || !refill.is_of(rate) {
+        if !refill.is_of(rate) {
             return None;
         }
         let (burst, small) = (most(*rule), cost.saturating_u64());
@@ -121,7 +122,7 @@ impl Record {
         let Lasts::After(time @ 1..) = refill.lasts(burst) else { return None };
         self.clock = self.clock.written(wall);
         *kept = refill;
-        self.gone = Some(millisecond + milliseconds(time));
+        self.gone = Some(wall / 1_000 + milliseconds(time));
         if !continues {
             self.epoch = None;
         }
