@@ -269,7 +269,7 @@ class LimitOptions(_Max, total=False):
     """What a limit allows, and how."""
 
     # How long a full refill takes, or a window or a budget lasts: 1 µs to 366 days; 0 limits each request by itself. Only "lifetime"
-    # and "in_flight" do without.
+    # and "in_flight" do without, and take none.
     period: float | None
     # "refill", the default: continuous, remaining = floor(min(max, max - used + max * elapsed / period)). "gcra": one every
     # `period / max`, and a burst ahead of that. "rolling": at most `max` in any window of a period's length. "budget": so much in

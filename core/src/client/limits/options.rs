@@ -26,7 +26,8 @@ pub struct LimitOptions {
     /// The most: up to 10^15 of what refills, 1,000 of what is in flight, 2^256 - 1 of the others. It may change at run time:
     /// what is used stays.
     pub max: Amount,
-    /// How long a full refill takes, or a window or a budget lasts: up to 366 days. 0 limits each request by itself.
+    /// How long a full refill takes, or a window or a budget lasts: up to 366 days. 0 limits each request by itself; what
+    /// has no periods ([`LimitKind::Lifetime`], [`LimitKind::InFlight`]) takes nothing else.
     pub period: Micros,
     /// Of GCRA, the most at once: `max` by default.
     pub burst: Option<u64>,
@@ -61,9 +62,13 @@ impl LimitKind {
     pub(in crate::client) fn period(self, given: Option<Micros>) -> Result<Micros> {
         match given {
             Some(period) => Ok(period),
-            None if matches!(self, LimitKind::Lifetime | LimitKind::InFlight) => Ok(0),
+            None if !self.has_periods() => Ok(0),
             None => Err(Error::invalid("period", "is missing")),
         }
+    }
+
+    fn has_periods(self) -> bool {
+        !matches!(self, LimitKind::Lifetime | LimitKind::InFlight)
     }
 }
 
@@ -132,6 +137,12 @@ impl LimitOptions {
     pub fn rule(&self) -> Result<Rule> {
         let LimitOptions { kind, max, period, burst, offset, .. } = *self;
         let small = max.saturating_u64();
+        if period > 0 && !kind.has_periods() {
+            return Err(Error::invalid(
+                "period",
+                "has no meaning for the kinds lifetime and in_flight; leave it out, or choose budget or refill",
+            ));
+        }
         if burst.is_some() && kind != LimitKind::Gcra {
             return Err(Error::invalid("burst", "has a meaning for the kind gcra only"));
         }

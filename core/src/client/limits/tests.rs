@@ -155,10 +155,9 @@ async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
 #[tokio::test]
 async fn what_is_in_flight_lands_with_its_reservation() {
     let handle = handle("flights");
-    let options = |kind| LimitOptions::new(2u64, HOUR).kind(kind);
-    let open = handle.limit_with("signer", &options(LimitKind::InFlight)).unwrap();
-    let spend =
-        handle.limit_with("spend", &LimitOptions::new(10u64, HOUR).kind(LimitKind::Lifetime)).unwrap();
+    let lasting = |max: u64, kind| LimitOptions::new(max, 0).kind(kind);
+    let open = handle.limit_with("signer", &lasting(2, LimitKind::InFlight)).unwrap();
+    let spend = handle.limit_with("spend", &lasting(10, LimitKind::Lifetime)).unwrap();
     assert_eq!(open.take(1u64).await.unwrap_err().field(), Some("limit"));
     let both = handle.group([Some(&open.at_cost(1u64)), Some(&spend)]).unwrap();
     let reserve = async |cost: u64| both.reserve(cost, Duration::from_micros(HOUR)).await.unwrap();
@@ -389,7 +388,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
 async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
     let handle = handle("retracted");
     let spend =
-        handle.limit_with("spend", &LimitOptions::new(10u64, HOUR).kind(LimitKind::Lifetime)).unwrap();
+        handle.limit_with("spend", &LimitOptions::new(10u64, 0).kind(LimitKind::Lifetime)).unwrap();
     spend.reserve(4u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().retract();
     assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
 }
@@ -473,6 +472,9 @@ fn options_are_read_and_mistakes_are_named() {
         (&[("max", number(1.0)), ("period", number(f64::NAN))], "period"),
         (&[("max", number(2e15)), ("period", number(1.0))], "max"),
         (&[("max", number(1.0)), ("period", number(1.0)), ("kind", "leaky".into())], "kind"),
+        // Five ever, or five at a time, are not five in a second.
+        (&[("max", number(5.0)), ("period", number(1.0)), ("kind", "lifetime".into())], "period"),
+        (&[("max", number(5.0)), ("period", number(1.0)), ("kind", "in_flight".into())], "period"),
         (&[("max", number(1.0)), ("period", number(1.0)), ("burst", number(5.0))], "burst"),
         (&[("max", number(1.0)), ("period", number(1.0)), ("offset", number(5.0))], "offset"),
         (&[("max", number(1.0)), ("period", number(1.0)), ("outage", "ajar".into())], "outage"),
