@@ -9,7 +9,6 @@
 //! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
@@ -18,6 +17,7 @@ use super::{Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
+use crate::row::{Row, take_out};
 use crate::slots::Calls;
 
 /// The most callers that wait in one pool of one process.
@@ -33,7 +33,7 @@ pub(super) struct WaitingRoom {
 #[derive(Debug, Default)]
 struct Room {
     /// By turn, then by number. There may be many, so that nothing looks at all of them which concerns a few.
-    seats: VecDeque<Chair>,
+    seats: Row<Chair>,
     next: u64,
     /// Whether one who chooses for itself came since nobody was there.
     some_choose: bool,
@@ -349,7 +349,7 @@ impl Seat {
     fn remove(&mut self) -> Option<Chair> {
         let mut room = self.room.lock();
         let at = room.find(self)?;
-        let chair = room.seats.remove(at);
+        let chair = take_out(&mut room.seats, at);
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);

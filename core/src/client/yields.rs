@@ -1,6 +1,5 @@
 //! How long those who were told to yield took for it lately.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Micros;
@@ -15,14 +14,14 @@ const MARGIN: Micros = 2;
 /// The handshakes of thieves in one pool: from the moment at which a holder was told until the thief had the slot.
 #[derive(Debug, Default)]
 pub(super) struct Yields {
-    lately: Mutex<VecDeque<Micros>>,
+    lately: Mutex<Vec<Micros>>,
 }
 
 impl Yields {
     pub fn note(&self, took: Micros) {
         let mut lately = self.lock();
         lately.truncate(LATELY - 1);
-        lately.push_front(took);
+        lately.insert(0, took);
     }
 
     /// The longest handshake of late; 0 if there was none.
@@ -43,7 +42,7 @@ impl Yields {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Micros>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Micros>> {
         self.lately.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,16 +5,10 @@ use std::sync::Arc;
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
 use crate::Micros;
 use crate::id::SlotId;
+use crate::row::{Row, take_out};
 
 /// The rank of priority 0, and of all who grow older: a lower rank goes first.
 const MIDDLE: i32 = 32_767;
-
-/// What is sorted. Of a long line the first goes most often; but the code for that is a good part of what browsers are sent,
-/// where lines are short.
-#[cfg(not(target_family = "wasm"))]
-type Row<T> = std::collections::VecDeque<T>;
-#[cfg(target_family = "wasm")]
-type Row<T> = Vec<T>;
 
 /// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +193,7 @@ impl Line {
 
     fn take(&mut self, holder: u128) -> Option<Ticket> {
         let at = self.place_of(holder).ok()?;
-        remove(&mut self.tickets, at).map(|(_, ticket)| ticket)
+        take_out(&mut self.tickets, at).map(|(_, ticket)| ticket)
     }
 
     fn put(&mut self, holder: u128, ticket: Ticket) {
@@ -210,7 +204,7 @@ impl Line {
     fn stand_aside(&mut self, holder: u128, ticket: &Ticket) {
         for name in ticket.lines() {
             if let Ok(at) = self.order.binary_search(&(name, ticket.turn, holder)) {
-                remove(&mut self.order, at);
+                take_out(&mut self.order, at);
             }
         }
     }
@@ -222,13 +216,6 @@ impl Ticket {
         let any = self.names.is_empty().then_some(None);
         any.into_iter().chain(self.names.iter().cloned().map(Some))
     }
-}
-
-fn remove<T>(row: &mut Row<T>, at: usize) -> Option<T> {
-    #[cfg(not(target_family = "wasm"))]
-    return row.remove(at);
-    #[cfg(target_family = "wasm")]
-    Some(row.remove(at))
 }
 
 /// Who grows older goes before those of higher priority who came so much later: its arrival is put back by priority,
