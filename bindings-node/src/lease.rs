@@ -31,7 +31,7 @@ pub fn used(lease: Numbered<NativeLease>, next: Arg) -> Answer<()> {
 #[napi(catch_unwind)]
 pub fn unused(lease: Numbered<NativeLease>) -> Answer<()> {
     hit("unused");
-    Answer(lease.get().map(NativeLease::unused))
+    Answer(lease.get().and_then(NativeLease::unused))
 }
 
 /// The chain refused the nonce.
@@ -39,14 +39,14 @@ pub fn unused(lease: Numbered<NativeLease>) -> Answer<()> {
 pub fn rejected(lease: Numbered<NativeLease>, expected: Arg) -> Answer<()> {
     hit("rejected");
     let expected = expected.nonce("expected");
-    Answer(lease.get().and_then(|lease| expected.map(|expected| lease.rejected(expected))))
+    Answer(lease.get().and_then(|lease| expected.and_then(|expected| lease.rejected(expected))))
 }
 
 /// Nobody knows whether the nonce was used.
 #[napi(catch_unwind)]
 pub fn unknown(lease: Numbered<NativeLease>) -> Answer<()> {
     hit("unknown");
-    Answer(lease.get().map(NativeLease::unknown))
+    Answer(lease.get().and_then(NativeLease::unknown))
 }
 
 /// Gives the slot of the lease in the registers back at once and forgets the lease; false, and nothing is

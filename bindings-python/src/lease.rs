@@ -95,7 +95,7 @@ impl Lease {
 
     /// Says that the nonce was not used and cannot be any more.
     fn unused(&self) -> PyResult<()> {
-        guard(|| self.core.get().map(|core| core.unused()))
+        guard(|| Ok(self.core.get()?.unused()?))
     }
 
     /// Says that the chain refused the nonce, and which one it expects if it said so.
@@ -103,13 +103,13 @@ impl Lease {
     fn rejected(&self, expected: Option<Arg>) -> PyResult<()> {
         guard(|| {
             let expected = expected.map(|nonce| nonce.nonce("expected")).transpose()?;
-            self.core.get().map(|core| core.rejected(expected))
+            Ok(self.core.get()?.rejected(expected)?)
         })
     }
 
     /// Says that nobody knows whether the nonce was used: the next holder asks the chain.
     fn unknown(&self) -> PyResult<()> {
-        guard(|| self.core.get().map(|core| core.unknown()))
+        guard(|| Ok(self.core.get()?.unknown()?))
     }
 
     /// Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`.
@@ -217,7 +217,7 @@ impl Granted {
 impl Drop for Granted {
     fn drop(&mut self) {
         if let Ok(leases) = self.leases.get() {
-            lock(leases).iter().for_each(CoreLease::unused);
+            lock(leases).iter().for_each(|lease| drop(lease.unused()));
         }
     }
 }

@@ -53,7 +53,7 @@ impl From<Granted> for JsValue {
 impl Drop for Granted {
     fn drop(&mut self) {
         if let Some(lease) = &self.0 {
-            lease.unused();
+            let _ = lease.unused();
         }
     }
 }
@@ -78,22 +78,19 @@ pub fn used(lease: u32, next: &JsValue) -> Result<(), JsValue> {
 #[wasm_bindgen]
 pub fn unused(lease: u32) -> Result<(), JsValue> {
     entered();
-    of(lease)?.unused();
-    Ok(())
+    Ok(of(lease)?.unused().map_err(Failure::from)?)
 }
 
 #[wasm_bindgen]
 pub fn rejected(lease: u32, expected: &JsValue) -> Result<(), JsValue> {
     entered();
-    of(lease)?.rejected(value::whole(expected, "expected")?);
-    Ok(())
+    Ok(of(lease)?.rejected(value::whole(expected, "expected")?).map_err(Failure::from)?)
 }
 
 #[wasm_bindgen]
 pub fn unknown(lease: u32) -> Result<(), JsValue> {
     entered();
-    of(lease)?.unknown();
-    Ok(())
+    Ok(of(lease)?.unknown().map_err(Failure::from)?)
 }
 
 /// Gives the slot back; the number is free from then on.

@@ -48,7 +48,8 @@ impl NonceRecord {
         match outcome {
             Outcome::Unsettled => Some(self.unsettled()),
             Outcome::Unused => Some(self),
-            Outcome::Unknown | Outcome::Rejected { expected: None } => Some(in_doubt),
+            Outcome::Unknown { used } => Some(NonceRecord::InDoubt { floor: self.floor().max(used) }),
+            Outcome::Rejected { expected: None } => Some(in_doubt),
             Outcome::Used { next } => {
                 let forward = match self {
                     NonceRecord::Known(handed) => next > handed,
@@ -84,23 +85,36 @@ pub enum Outcome {
         expected: Option<Nonce>,
     },
     /// Perhaps accepted, perhaps not (a time-out, a lost connection).
-    Unknown,
+    Unknown {
+        /// Everything below this was accepted all the same: other nonces of the lease, before that one.
+        used: Option<Nonce>,
+    },
 }
 
 impl Outcome {
-    /// What two words about one nonce come to, this one and then `said`. That it counted is not taken back by a later word:
-    /// a handler of errors says `unused` of what was sent before the error, too. Words that contradict each other are doubt.
+    /// What two words about one lease come to, this one and then `said`. That a nonce counted is not taken back by a later
+    /// word: a handler of errors says `unused` of what was sent before the error, too, and of ten payments of which the last
+    /// one is lost nine have counted. Words that contradict each other are doubt, from the highest nonce that counted on.
     #[must_use]
     #[inline]
     pub fn then(self, said: Outcome) -> Outcome {
         let next_of = |outcome| match outcome {
-            Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),
-            _ => None,
+            Outcome::Rejected { expected } => expected,
+            other => other.used(),
         };
-        let next = next_of(said);
+        let named = matches!(said, Outcome::Used { .. } | Outcome::Rejected { expected: Some(_) });
         let stands =
-            matches!(self, Outcome::Unsettled | Outcome::Unused) || next.is_some() && next >= next_of(self);
-        if stands { said } else { Outcome::Unknown }
+            matches!(self, Outcome::Unsettled | Outcome::Unused) || named && next_of(said) >= next_of(self);
+        if stands { said } else { Outcome::Unknown { used: self.used().max(said.used()) } }
+    }
+
+    /// Everything below this was accepted, as far as was said.
+    fn used(self) -> Option<Nonce> {
+        match self {
+            Outcome::Used { next } => Some(next),
+            Outcome::Unknown { used } => used,
+            _ => None,
+        }
     }
 }
 
@@ -114,23 +128,30 @@ mod tests {
     #[test]
     fn a_word_is_not_taken_back_by_a_later_one() {
         let (used, rejected) = (|next| Used { next }, |expected| Rejected { expected });
+        let unknown = Unknown { used: None };
+        let from = |used| Unknown { used: Some(used) };
         for (words, outcome) in [
-            (&[used(8), Unused][..], Unknown),
-            (&[used(8), Unused, Unused], Unknown),
-            (&[used(8), rejected(Some(7))], Unknown),
-            (&[used(8), rejected(None)], Unknown),
-            (&[used(8), Unknown], Unknown),
-            (&[used(9), used(8)], Unknown),
-            (&[rejected(Some(9)), used(8)], Unknown),
-            (&[rejected(Some(9)), Unused], Unknown),
-            (&[rejected(None), Unused], Unknown),
-            (&[Unknown, Unused], Unknown),
+            (&[used(8), Unused][..], from(8)),
+            (&[used(8), Unused, Unused], from(8)),
+            (&[used(8), rejected(Some(7))], from(8)),
+            (&[used(8), rejected(None)], from(8)),
+            (&[used(8), unknown], from(8)),
+            (&[used(9), used(8)], from(9)),
+            (&[used(8), used(9), unknown, unknown], from(9)),
+            (&[used(8), unknown, used(9)], used(9)),
+            (&[used(8), unknown, rejected(Some(9))], rejected(Some(9))),
+            (&[used(9), unknown, used(8)], from(9)),
+            (&[unknown, used(8), unknown, used(9), Unused], from(9)),
+            (&[rejected(Some(9)), used(8)], from(8)),
+            (&[rejected(Some(9)), Unused], unknown),
+            (&[rejected(None), Unused], unknown),
+            (&[unknown, Unused], unknown),
             (&[used(8), used(8)], used(8)),
             (&[used(8), used(9)], used(9)),
             (&[used(8), rejected(Some(9))], rejected(Some(9))),
             (&[Unused, used(8)], used(8)),
-            (&[Unused, Unknown], Unknown),
-            (&[Unknown, used(8)], used(8)),
+            (&[Unused, unknown], unknown),
+            (&[unknown, used(8)], used(8)),
             (&[rejected(None), rejected(Some(9))], rejected(Some(9))),
             (&[Unused, Unused], Unused),
         ] {
@@ -142,17 +163,22 @@ mod tests {
     #[test]
     fn every_outcome_of_every_record() {
         let doubt = |floor| InDoubt { floor };
+        let unknown = |used| Unknown { used };
         let rejected = |expected| Rejected { expected };
         for (record, outcome, after) in [
             (Unset, Unsettled, Some(Unset)),
             (Unset, Unused, Some(Unset)),
-            (Unset, Unknown, Some(doubt(None))),
+            (Unset, unknown(None), Some(doubt(None))),
+            (Unset, unknown(Some(9)), Some(doubt(Some(9)))),
             (Unset, Used { next: 0 }, Some(Known(0))),
             (Unset, rejected(Some(4)), Some(Known(4))),
             (Unset, rejected(None), Some(doubt(None))),
             (Known(7), Unsettled, Some(doubt(Some(7)))),
             (Known(7), Unused, Some(Known(7))),
-            (Known(7), Unknown, Some(doubt(Some(7)))),
+            (Known(7), unknown(None), Some(doubt(Some(7)))),
+            (Known(7), unknown(Some(9)), Some(doubt(Some(9)))),
+            (Known(7), unknown(Some(5)), Some(doubt(Some(7)))),
+            (doubt(Some(7)), unknown(Some(9)), Some(doubt(Some(9)))),
             (Known(7), Used { next: 8 }, Some(Known(8))),
             (Known(7), Used { next: 7 }, None),
             (Known(7), Used { next: 3 }, None),

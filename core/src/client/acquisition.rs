@@ -73,7 +73,7 @@ impl<S: Store, R: Runtime> Unseen<S, R> {
 
 impl<S: Store, R: Runtime> Drop for Unseen<S, R> {
     fn drop(&mut self) {
-        self.0.iter().for_each(Lease::unused);
+        self.0.iter().for_each(|lease| drop(lease.unused()));
     }
 }
 
@@ -271,7 +271,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
                 want.stalled.store(true, Relaxed);
-                lease.unused();
+                lease.unused()?;
                 let rest = STALL_REST.min(self.options.settle);
                 // Whether or not the store heard of the rest: the slot is not this caller's any more.
                 let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).await;

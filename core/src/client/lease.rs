@@ -140,9 +140,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// own plus one if not given.
     ///
     /// # Errors
-    /// `invalid_argument` if `next` is missing and the lease has no nonce, or is not above its nonce.
+    /// `lost` if the lease was given back before; `invalid_argument` if `next` is missing and the lease has no nonce, or is
+    /// not above its nonce.
     pub fn used(&self, next: Option<Nonce>) -> Result<()> {
-        let mut held = self.lock();
+        let mut held = self.open()?;
         let above = match held.nonce {
             NonceRecord::Known(nonce) => nonce.checked_add(1),
             _ => None,
@@ -165,18 +166,32 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process. What was said
     /// before is not taken back by that: the nonce is in doubt then.
-    pub fn unused(&self) {
-        self.lock().say(Outcome::Unused);
+    ///
+    /// # Errors
+    /// `lost` if the lease was given back before.
+    pub fn unused(&self) -> Result<()> {
+        self.say(Outcome::Unused)
     }
 
     /// Says that the chain refused the nonce, and which one it expects if it said so.
-    pub fn rejected(&self, expected: Option<Nonce>) {
-        self.lock().say(Outcome::Rejected { expected });
+    ///
+    /// # Errors
+    /// As [`Self::unused`].
+    pub fn rejected(&self, expected: Option<Nonce>) -> Result<()> {
+        self.say(Outcome::Rejected { expected })
     }
 
-    /// Says that nobody knows whether the nonce was used: the next holder asks the chain.
-    pub fn unknown(&self) {
-        self.lock().say(Outcome::Unknown);
+    /// Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments says it
+    /// before each one, and [`Self::used`] after it: then the one whose answer is lost is doubt, and those before it count.
+    ///
+    /// # Errors
+    /// As [`Self::unused`].
+    pub fn unknown(&self) -> Result<()> {
+        self.say(Outcome::Unknown { used: None })
+    }
+
+    fn say(&self, word: Outcome) -> Result<()> {
+        self.open().map(|mut held| held.say(word))
     }
 
     /// Gives the slot back. A second call does nothing.
@@ -273,7 +288,9 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             }
             vigil.ended()
         });
-        told(self.slot().to_owned(), ended)
+        // What was lost before it was given back stays lost.
+        let before = if ended.is_none() { self.check_live().err() } else { None };
+        told(self.slot().to_owned(), ended, before)
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -302,7 +319,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 core.keeper.heed(Some(&[fence]));
             });
         }
-        told(self.slot().to_owned(), claimed)
+        told(self.slot().to_owned(), claimed, None)
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -383,13 +400,19 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     pub(super) fn lease_ref(&self) -> Result<LeaseRef> {
-        if !self.lock().open {
+        self.open().map(|_| self.at.clone())
+    }
+
+    /// What changes of it, unless it was given back.
+    fn open(&self) -> Result<MutexGuard<'_, Held>> {
+        let held = self.lock();
+        if !held.open {
             return Err(Error::new(
                 Code::Lost,
                 format!("the lease of {} was given back already", self.slot()),
             ));
         }
-        Ok(self.at.clone())
+        Ok(held)
     }
 
     /// The same of a lease that is not known to be lost. In the store it may last a moment longer, but its holder was
@@ -532,9 +555,10 @@ fn lost(slot: &str, why: Ending) -> Error {
     )
 }
 
-/// What a holder is told, if it is an error.
-async fn told(slot: String, word: Option<oneshot::Receiver<Word>>) -> Option<Error> {
-    match word?.await.ok()? {
+/// What a holder is told, if it is an error: what was told before, where no word comes any more.
+async fn told(slot: String, word: Option<oneshot::Receiver<Word>>, before: Option<Error>) -> Option<Error> {
+    let Some(word) = word else { return before };
+    match word.await.ok()? {
         Word::Ended(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
         Word::Ended(Ending::GivenBack) => None,
         Word::Claimed(priority) => Some(claimed(&slot, priority)),
@@ -582,9 +606,51 @@ mod tests {
                 assert!(why.message().contains("it was ended before"), "{why}");
             }
             assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
+            assert_eq!(lease.lost().await.expect("as before").code(), Code::Lost);
             let counts = pool.statistics();
             assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
         }
+    }
+
+    // It was accepted, and nobody heard of it.
+    #[tokio::test]
+    async fn nothing_is_said_of_a_lease_that_was_given_back() {
+        let handle = connect("memory:said-late").namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
+        lease.unused().unwrap();
+        lease.release().await.unwrap();
+        for said in
+            [lease.used(Some(8)), lease.used(None), lease.unused(), lease.rejected(None), lease.unknown()]
+        {
+            let error = said.unwrap_err();
+            assert_eq!(
+                (error.code(), error.message()),
+                (Code::Lost, "the lease of a was given back already")
+            );
+        }
+        assert!(lease.lost().await.is_none(), "it was given back in time");
+    }
+
+    // A lease that sends several payments: what counted before the one that was lost was forgotten, and a node that lags
+    // behind was believed at once.
+    #[tokio::test]
+    async fn of_several_payments_those_before_a_lost_one_have_counted() {
+        let handle = connect("memory:lost-last").namespace("test").open().unwrap();
+        let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = handle.pool_with("p", brief, None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
+        lease.resync(10, false).await.unwrap();
+        for next in 11..=13 {
+            lease.unknown().unwrap();
+            lease.used(Some(next)).unwrap();
+        }
+        lease.unknown().unwrap();
+        lease.release().await.unwrap();
+        let next = pool.acquire().await.unwrap();
+        assert!(next.in_doubt() && next.nonce().is_none());
+        assert_eq!(next.resync(10, false).await.unwrap_err().code(), Code::Stalled);
+        assert_eq!(next.resync(13, false).await.unwrap(), 13);
     }
 
     #[tokio::test]
@@ -592,13 +658,13 @@ mod tests {
         let handle = connect("memory:used-first").namespace("test").open().unwrap();
         let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
         let pool = handle.pool_with("p", brief, None).await.unwrap();
-        let words: [fn(&NativeLease); 3] =
+        let words: [fn(&NativeLease) -> crate::error::Result<()>; 3] =
             [NativeLease::unused, |lease| lease.rejected(Some(7)), NativeLease::unknown];
         for take_back in words {
             let lease = pool.acquire().await.unwrap();
             lease.resync(7, true).await.unwrap();
             lease.used(None).unwrap();
-            take_back(&lease);
+            take_back(&lease).unwrap();
             lease.release().await.unwrap();
             let next = pool.acquire().await.unwrap();
             assert!(next.in_doubt() && next.nonce().is_none());

@@ -184,7 +184,7 @@ fn outcome(keys: &mut Options<'_>) -> Result<Outcome> {
     match needed(keys.take("outcome", Value::as_text)?, "outcome")? {
         "unsettled" => Ok(Outcome::Unsettled),
         "unused" => Ok(Outcome::Unused),
-        "unknown" => Ok(Outcome::Unknown),
+        "unknown" => Ok(Outcome::Unknown { used: keys.take("used", number)? }),
         "used" => Ok(Outcome::Used { next: needed(keys.take("next", number)?, "next")? }),
         "rejected" => Ok(Outcome::Rejected { expected: keys.take("expected", number)? }),
         other => Err(unknown("outcome", other)),

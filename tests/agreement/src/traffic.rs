@@ -320,7 +320,10 @@ impl Traffic {
                 let expected = self.random.once_in(2).then(|| self.nonce(record));
                 Outcome::Rejected { expected }
             }
-            7 => Outcome::Unknown,
+            7 => {
+                let used = self.random.once_in(2).then(|| self.nonce(record));
+                Outcome::Unknown { used }
+            }
             _ => Outcome::Unsettled,
         }
     }

@@ -113,7 +113,7 @@ impl Won {
     pub async fn give_back(self) -> Result<()> {
         match self {
             Won::Slot(lease) => {
-                lease.unused();
+                lease.unused().expect("held");
                 lease.release().await
             }
             Won::Name(locked) => locked.release().await,

@@ -48,7 +48,7 @@ pub async fn cannot_be_used(pool: &Pool, cause: &str, response: u64) {
 pub async fn goes_on(pool: &Pool) {
     let lease = pool.acquire_with(within(15_000)).await.expect("it goes on");
     assert!(lease.remaining_micros() > 50 * MILLISECOND);
-    lease.unused();
+    lease.unused().expect("held");
     lease.release_with(Default::default()).await.expect("its own");
     eventually("nothing is held", async || {
         let census = pool.census().await.expect("a count");

@@ -267,7 +267,7 @@ pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
                 Outcome::Used { .. } => ("used", true),
                 Outcome::Unused => ("unused", false),
                 Outcome::Rejected { expected } => ("rejected", expected.is_some()),
-                Outcome::Unknown => ("unknown", false),
+                Outcome::Unknown { .. } => ("unknown", false),
             };
             vec![Fact::Released {
                 slot: lease.slot.as_str().to_owned(),

@@ -227,7 +227,7 @@ fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
             let options = AcquireOptions { timeout: Some(20_000_000), ..AcquireOptions::default() };
             let failure = match pool.acquire_with(options).await {
                 Ok(lease) => {
-                    lease.unused();
+                    lease.unused().expect("held");
                     lease.release().await.err()
                 }
                 Err(error) => Some(error),

@@ -329,12 +329,12 @@ impl<S: LimitStore> Member<S> {
         site.census.count("transactions");
         if lease.nonce() == Some(nonce) && rng.in_thousand(50) {
             record(What::Vanished { transaction });
-            lease.unused();
+            lease.unused().expect("held");
             return None;
         }
         let told = site.chain.send(transaction, &account, nonce, fence);
         // Until it is told, it may be in: whoever drops the lease now leaves the nonce in doubt.
-        lease.unknown();
+        lease.unknown().expect("held");
         let patience = site.world.sleep(rng.spread(20_000, 2_500_000));
         match select(told, pin!(patience)).await {
             Either::Left((Ok(Told::Accepted), _)) => {
@@ -347,7 +347,7 @@ impl<S: LimitStore> Member<S> {
             }
             Either::Left((Ok(Told::Refused(expected)), _)) => {
                 site.census.count("transactions refused");
-                lease.rejected(Some(expected).filter(|_| rng.in_thousand(600)));
+                lease.rejected(Some(expected).filter(|_| rng.in_thousand(600))).expect("held");
                 None
             }
             _ => None,

@@ -387,8 +387,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
 #[tokio::test]
 async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
     let handle = handle("retracted");
-    let spend =
-        handle.limit_with("spend", &LimitOptions::new(10u64, 0).kind(LimitKind::Lifetime)).unwrap();
+    let spend = handle.limit_with("spend", &LimitOptions::new(10u64, 0).kind(LimitKind::Lifetime)).unwrap();
     spend.reserve(4u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().retract();
     assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
 }

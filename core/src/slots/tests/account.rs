@@ -101,7 +101,8 @@ pub fn after(nonce: NonceRecord, outcome: Outcome) -> Result<NonceRecord, Nonce>
     match outcome {
         Outcome::Unsettled => Ok(unsettled(nonce)),
         Outcome::Unused => Ok(nonce),
-        Outcome::Unknown => Ok(doubted(nonce)),
+        Outcome::Unknown { used: None } => Ok(doubted(nonce)),
+        Outcome::Unknown { used: Some(used) } => Ok(NonceRecord::InDoubt { floor: Some(used.max(floor)) }),
         Outcome::Used { next } => match nonce {
             NonceRecord::Known(handed) if next <= handed => Err(handed.saturating_add(1)),
             NonceRecord::Known(_) => Ok(NonceRecord::Known(next)),

@@ -60,7 +60,7 @@ fn cooldown_after_a_rejection_does_not_bring_the_stale_nonce_back() {
         (rejected(None), NonceRecord::InDoubt { floor: Some(7) }),
         (rejected(Some(9)), NonceRecord::Known(9)),
         (rejected(Some(5)), NonceRecord::InDoubt { floor: Some(7) }),
-        (Outcome::Unknown, NonceRecord::InDoubt { floor: Some(7) }),
+        (Outcome::Unknown { used: None }, NonceRecord::InDoubt { floor: Some(7) }),
     ] {
         let mut scene = Scene::of(&["a"]);
         let grant = scene.synced("a", 7);

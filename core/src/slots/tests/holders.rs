@@ -143,7 +143,9 @@ fn every_outcome_of_a_release() {
     let rejected = |expected| Outcome::Rejected { expected };
     for (outcome, after, in_doubt) in [
         (Outcome::Unsettled, NonceRecord::InDoubt { floor: Some(7) }, 1),
-        (Outcome::Unknown, NonceRecord::InDoubt { floor: Some(7) }, 1),
+        (Outcome::Unknown { used: None }, NonceRecord::InDoubt { floor: Some(7) }, 1),
+        (Outcome::Unknown { used: Some(9) }, NonceRecord::InDoubt { floor: Some(9) }, 1),
+        (Outcome::Unknown { used: Some(5) }, NonceRecord::InDoubt { floor: Some(7) }, 1),
         (Outcome::Unused, NonceRecord::Known(7), 0),
         (Outcome::Used { next: 8 }, NonceRecord::Known(8), 0),
         (Outcome::Used { next: u64::MAX }, NonceRecord::Known(u64::MAX), 0),

@@ -85,7 +85,7 @@ enum Ending {
     Used(Near),
     Rejected(Option<Near>),
     Unused,
-    Unknown,
+    Unknown(Option<Near>),
     Unsettled,
 }
 
@@ -120,7 +120,7 @@ fn asks() -> impl Strategy<Value = Ask> {
         4 => nonces().prop_map(Ending::Used),
         1 => prop::option::of(nonces()).prop_map(Ending::Rejected),
         2 => Just(Ending::Unused),
-        1 => Just(Ending::Unknown),
+        1 => prop::option::of(nonces()).prop_map(Ending::Unknown),
         1 => Just(Ending::Unsettled),
     ];
     let change = prop_oneof![
@@ -298,7 +298,7 @@ impl Trace {
                         Outcome::Rejected { expected: expected.map(|expected| near(expected, record)) }
                     }
                     Ending::Unused => Outcome::Unused,
-                    Ending::Unknown => Outcome::Unknown,
+                    Ending::Unknown(used) => Outcome::Unknown { used: used.map(|used| near(used, record)) },
                     Ending::Unsettled => Outcome::Unsettled,
                 };
                 Request::Release { lease, outcome, cooldown }

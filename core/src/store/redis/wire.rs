@@ -139,7 +139,7 @@ impl Words {
                     Outcome::Used { next } => self.text("used").number(next),
                     Outcome::Unused => self.text("unused").text("-"),
                     Outcome::Rejected { expected } => self.text("rejected").optional(expected),
-                    Outcome::Unknown => self.text("unknown").text("-"),
+                    Outcome::Unknown { used } => self.text("unknown").optional(used),
                 };
             }
             Request::Resync { lease, chain, rewind, settle } => {

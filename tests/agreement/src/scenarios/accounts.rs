@@ -25,7 +25,10 @@ pub fn nonces() -> Scenario {
         json!({ "outcome": "unused" }),
         json!({ "outcome": "rejected", "expected": "13" }),
         json!({ "outcome": "unknown" }),
-        json!({ "outcome": "used", "next": "14" }),
+        json!({ "outcome": "unknown", "used": "9007199254740995" }),
+        json!({ "outcome": "unknown", "used": "9007199254740994" }),
+        json!({ "outcome": "rejected", "expected": "9007199254740994" }),
+        json!({ "outcome": "used", "next": "9007199254740995" }),
         json!({ "outcome": "unsettled" }),
     ];
     for mut ending in endings {
@@ -43,7 +46,7 @@ pub fn nonces() -> Scenario {
             "request": "resync", "slot": "a", "fence": fence, "chain": chain, "rewind": rewind, "settle": "20000000",
         })
     };
-    told.ask(rewind("20", false));
+    told.ask(rewind("9007199254740996", false));
     told.pass(1).ask(rewind("19", false));
     told.ask(rewind("5", true));
     told.pass(19).ask(rewind("4", false));

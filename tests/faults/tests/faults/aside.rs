@@ -27,7 +27,7 @@ async fn waiting(pool: &Pool, slot: Option<&str>, timeout: u64) -> tokio::task::
 }
 
 async fn give_back(lease: Lease) {
-    lease.unused();
+    lease.unused().expect("held");
     lease.release().await.expect("its own");
 }
 

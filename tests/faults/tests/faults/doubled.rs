@@ -33,7 +33,7 @@ impl Setting {
         let count = Some(slots.len() as u32);
         let leases = pool.acquire_many_with(AcquireOptions { count, ..patient() }).await.expect("granted");
         for lease in leases {
-            lease.unused();
+            lease.unused().expect("held");
             lease.release().await.expect("released");
         }
         Setting { place, proxy, chain, pool, direct }
@@ -59,7 +59,7 @@ async fn a_lost_reply_to_a_claim_is_one_lease() {
         assert_eq!(setting.busy().await, 1, "exactly one");
         assert_eq!(setting.fence(lease.slot()).await, lease.fence());
         assert_eq!(lease.nonce(), Some(7));
-        lease.unused();
+        lease.unused().expect("held");
         lease.release().await.expect("released");
         assert_eq!(setting.busy().await, 0);
     }
@@ -75,7 +75,7 @@ async fn a_claim_that_is_executed_twice_is_one_lease() {
         assert_eq!(setting.proxy.duplicated_requests(), round, "the fault did not strike");
         assert_eq!(setting.busy().await, 1, "exactly one");
         assert_eq!(setting.fence(lease.slot()).await, lease.fence());
-        lease.unused();
+        lease.unused().expect("held");
         lease.release().await.expect("released");
     }
 }
@@ -104,7 +104,7 @@ async fn a_release_that_is_lost_or_doubled_is_one_release() {
         assert!(rival.fence() > lease.fence());
         tokio::time::sleep(Duration::from_millis(60)).await;
         rival.renew().await.expect("nobody freed it");
-        rival.unused();
+        rival.unused().expect("held");
         rival.release().await.expect("its own");
     }
 }
@@ -160,7 +160,7 @@ async fn connections_cut_under_load() {
                             lease.slot()
                         );
                     }
-                    lease.unused();
+                    lease.unused().expect("held");
                     if let Err(error) = lease.release().await {
                         let codes = [Code::StoreUnavailable, Code::Lost];
                         assert!(codes.contains(&error.code()), "{error}");

@@ -261,7 +261,7 @@ async fn processes_with_lists_of_their_own_get_no_foreign_slot(place: Place) {
                     let lease = pool.acquire_with(patient()).await.expect("granted");
                     assert!(list.contains(&lease.slot()), "{} is not of {list:?}", lease.slot());
                     tokio::time::sleep(Duration::from_millis(1)).await;
-                    lease.unused();
+                    lease.unused().expect("held");
                     lease.release().await.expect("its own");
                 }
             })

@@ -34,7 +34,7 @@ async fn contention_neither_starves_nor_spins() {
                     worst.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
                     granted.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(5)).await;
-                    lease.unused();
+                    lease.unused().expect("held");
                     lease.release().await.expect("its own");
                 }
             })
@@ -68,7 +68,7 @@ async fn a_crowd_does_not_keep_itself_awake() {
                     let mut granted = 0;
                     while Instant::now() < end {
                         let lease = pool.acquire_with(patient()).await.expect("nobody fails");
-                        lease.unused();
+                        lease.unused().expect("held");
                         lease.release().await.expect("its own");
                         granted += 1;
                     }
@@ -136,7 +136,7 @@ async fn an_acquisition_is_one_command_whatever_else_is_there() {
     let before = calls(server, "evalsha");
     for _ in 0..50 {
         let lease = pool.acquire_with(patient()).await.expect("granted");
-        lease.unused();
+        lease.unused().expect("held");
         lease.release().await.expect("its own");
     }
     assert_eq!(calls(server, "evalsha") - before, 100);

@@ -58,7 +58,7 @@ async fn a_refused_nonce_does_not_come_back_after_its_rest(place: Place) {
     let chain = Chain::new(&["a"], 7);
     let pool = place.pool(options(&["a"]), chain.source()).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
-    lease.rejected(None);
+    lease.rejected(None).expect("held");
     lease.release_with(ReleaseOptions { cooldown: Some(150 * MILLISECOND) }).await.expect("released");
     chain.set("a", 12);
     assert_eq!(record(&pool, "a").await, NonceRecord::InDoubt { floor: Some(7) });
@@ -73,7 +73,7 @@ async fn a_nonce_that_the_chain_expects_is_handed_out_unasked(place: Place) {
     let chain = Chain::new(&["a"], 7);
     let pool = place.pool(options(&["a"]), chain.source()).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
-    lease.rejected(Some(9));
+    lease.rejected(Some(9)).expect("held");
     give_back(lease).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!((lease.nonce(), chain.reads()), (Some(9), 1));
@@ -93,7 +93,7 @@ async fn a_gap_heals(place: Place) {
     chain.set("a", 8);
     let lease = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!(lease.nonce(), Some(10));
-    lease.rejected(Some(8));
+    lease.rejected(Some(8)).expect("held");
     give_back(lease).await;
     assert_eq!(record(&pool, "a").await, NonceRecord::InDoubt { floor: Some(10) });
     // A node that lags behind would say the same, so the record is believed for a while ...
@@ -119,14 +119,14 @@ async fn an_unknown_outcome_asks_the_chain(place: Place) {
     let chain = Chain::new(&["a"], 7);
     let pool = place.pool(options(&["a"]), chain.source()).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
-    lease.unknown();
+    lease.unknown().expect("held");
     give_back(lease).await;
     assert_eq!(record(&pool, "a").await, NonceRecord::InDoubt { floor: Some(7) });
     chain.set("a", 8);
     let lease = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!((lease.nonce(), chain.reads()), (Some(8), 2));
     // Without a chain to ask, the mark is all there is, and no nonce comes with it.
-    lease.unknown();
+    lease.unknown().expect("held");
     give_back(lease).await;
     let blind = place.pool(options(&["a"]), None).await;
     let lease = blind.acquire_with(patient()).await.expect("granted");
@@ -157,7 +157,7 @@ async fn an_unused_nonce_is_handed_out_again(place: Place) {
     for _ in 0..5 {
         let lease = pool.acquire_with(patient()).await.expect("granted");
         assert_eq!(lease.nonce(), Some(7));
-        lease.unused();
+        lease.unused().expect("held");
         give_back(lease).await;
     }
     assert_eq!(chain.reads(), 1);
@@ -174,11 +174,8 @@ async fn slots_in_doubt_come_last(place: Place) {
             pool.acquire_many_with(leasehold::client::AcquireOptions { count: Some(3), ..patient() }).await;
         for lease in leases.expect("granted") {
             let unsaid = lease.slot() == "b";
-            if unsaid {
-                lease.unknown()
-            } else {
-                lease.unused()
-            }
+            let said = if unsaid { lease.unknown() } else { lease.unused() };
+            said.expect("held");
             give_back(lease).await;
         }
         doubtful = Some("b");
@@ -186,7 +183,7 @@ async fn slots_in_doubt_come_last(place: Place) {
     for _ in 0..20 {
         let lease = pool.acquire_with(patient()).await.expect("granted");
         assert_ne!(Some(lease.slot()), doubtful);
-        lease.unused();
+        lease.unused().expect("held");
         give_back(lease).await;
     }
 }

@@ -18,7 +18,7 @@ async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
         tokio::spawn(async move {
             let lease = pool.acquire_with(patient()).await.expect("granted");
             let at = Instant::now();
-            lease.unused();
+            lease.unused().expect("held");
             lease.release().await.expect("its own");
             at
         })
@@ -26,7 +26,7 @@ async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
     eventually("it waits", async || waiter.statistics().waiting == 1).await;
     // It asks once more after it has come to the queue.
     tokio::time::sleep(Duration::from_millis(60)).await;
-    held.unused();
+    held.unused().expect("held");
     let released = Instant::now();
     held.release().await.expect("its own");
     let (at, _) = soon(Duration::from_secs(10), "the waiter", waits).await;
@@ -84,7 +84,7 @@ async fn a_message_that_is_lost_is_made_up_for() {
     eventually("it waits", async || other.statistics().waiting == 1).await;
     tokio::time::sleep(Duration::from_millis(60)).await;
     place.server().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).expect("killed");
-    held.unused();
+    held.unused().expect("held");
     held.release().await.expect("its own");
     let (outcome, took) = soon(Duration::from_secs(2), "the waiter", waits).await;
     outcome.expect("no panic").expect("granted");

@@ -72,7 +72,7 @@ async fn a_full_server_says_oom() {
     for _ in 0..10 {
         match pool.acquire_with(within(300)).await {
             Ok(lease) => {
-                lease.unused();
+                lease.unused().expect("held");
                 let _ = lease.release_with(Default::default()).await;
             }
             Err(error) => {
@@ -275,7 +275,7 @@ async fn a_user_without_channels_works_by_polling() {
         };
         eventually("it waits", async || pool.statistics().waiting == 1).await;
         for lease in held {
-            lease.unused();
+            lease.unused().expect("held");
             lease.release_with(Default::default()).await.expect("a release is no message");
         }
         let (outcome, _) = soon(Duration::from_secs(4), "polling", waiter).await;

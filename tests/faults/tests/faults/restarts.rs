@@ -159,7 +159,7 @@ async fn a_server_that_kept_its_file_still_doubts() {
     );
     let leases =
         one.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
-    leases.iter().for_each(Lease::unused);
+    leases.iter().for_each(|lease| lease.unused().expect("held"));
     drop(leases);
     eventually("both are ready", async || one.census().await.expect("a count").ready == 2).await;
     let held = one.acquire_with(patient()).await.expect("granted");
@@ -210,7 +210,7 @@ async fn a_line_outlives_the_memory_of_its_store() {
             let pool = pools[number % 2].clone();
             tokio::spawn(async move {
                 let lease = pool.acquire_with(within(timeout)).await?;
-                lease.unused();
+                lease.unused().expect("held");
                 lease.release().await
             })
         };
@@ -303,7 +303,7 @@ async fn scripts_that_are_flushed_are_loaded_again() {
             _ => assert_eq!(pool.census().await.expect("a count").busy, 1),
         }
         place.server().command(&["SCRIPT", "FLUSH"]).expect("flushed");
-        lease.unused();
+        lease.unused().expect("held");
         lease.release().await.expect("released");
     }
     goes_on(&pool).await;

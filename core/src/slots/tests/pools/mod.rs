@@ -91,7 +91,7 @@ impl Fault {
                     lease.fence = slot.map_or(0, |slot| slot.fence);
                 }
                 Request::Release { outcome, .. }
-                    if self == Fault::UnknownIsUnused && *outcome == Outcome::Unknown =>
+                    if self == Fault::UnknownIsUnused && *outcome == (Outcome::Unknown { used: None }) =>
                 {
                     *outcome = Outcome::Unused;
                 }

@@ -299,7 +299,7 @@ impl World {
                     _ if !says => Outcome::Unsettled,
                     (Signed::Nothing, Some(_)) => Outcome::Unused,
                     (Signed::Nothing, None) => return None,
-                    (Signed::Untold, _) => Outcome::Unknown,
+                    (Signed::Untold, _) => Outcome::Unknown { used: None },
                     (Signed::Accepted, nonce) => Outcome::Used { next: nonce? + 1 },
                     (Signed::Refused, _) => {
                         Outcome::Rejected { expected: Some(self.accounts[holding?.account].next) }

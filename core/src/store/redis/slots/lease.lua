@@ -23,6 +23,7 @@
           kind, after = 'k', value
         elseif outcome ~= 'unused' then
           kind = 'd'
+          if outcome == 'unknown' and value ~= '-' and (after == '-' or less(after, value)) then after = value end
         end
         if not answer then
           if after ~= s[FLOOR] then s[RAISED] = now end

@@ -94,7 +94,7 @@ impl World {
             Request::Release { lease, outcome, .. } => match *outcome {
                 Outcome::Unsettled => (40, lease, 0),
                 Outcome::Unused => (41, lease, 0),
-                Outcome::Unknown => (42, lease, 0),
+                Outcome::Unknown { .. } => (42, lease, 0),
                 Outcome::Used { next } => (43, lease, behind(next, lease)),
                 Outcome::Rejected { expected } => (44, lease, behind(expected.unwrap_or(0), lease)),
             },
