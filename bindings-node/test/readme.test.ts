@@ -103,6 +103,25 @@ test("the example that keeps its lease ends with it", async () => {
   server.close();
 });
 
+// It went on as if the nonce of the payment that was lost were free.
+test("of the payments of the example those before a lost one count, and the lost one is doubt", async () => {
+  let heard = 0;
+  const relayers = await (await open("memory:pay-lost")).pool("relayers", { slots: ["0xab"], readNonce: () => 7n });
+  const server = createServer((request, response) => {
+    heard++;
+    // The third arrives, and its answer is lost.
+    if (heard < 3) response.end();
+    else request.socket.destroy();
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await assert.rejects(payAll(relayers, ["1", "2", "3", "4"], `http://127.0.0.1:${port}`), /fetch failed/);
+  assert.equal(heard, 3);
+  const [{ nonce, inDoubt }] = (await relayers.inspect(["0xab"])).slots as [{ nonce: bigint | null; inDoubt: boolean }];
+  assert.deepEqual([nonce, inDoubt], [9n, true]);
+  server.close();
+});
+
 test("the example that limits charges what was sent, and nothing else", async () => {
   const lh = await open("memory:sponsor");
   const ether = 10n ** 18n;

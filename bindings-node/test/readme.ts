@@ -16,6 +16,7 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
   await using lease = await relayers.acquire({ keepalive: true });
   let nonce = lease.nonce!;
   for (const payment of payments) {
+    lease.unknown(); // until the node has answered: if it never does, the next holder asks the chain
     await fetch(node, { method: "POST", body: sign(payment, lease.slot, nonce), signal: lease.lost });
     lease.used(++nonce);
   }
