@@ -77,6 +77,7 @@ for (const place of ["memory", "Redis"]) {
       assert.equal(selection.held, false);
       assert.equal(selection.lost.aborted, false);
       await assert.rejects(selection.renew(), failure("lost"));
+      await assert.rejects(selection.spent(), failure("lost"), "they are others' by now");
       const next = await there.select(8, patient);
       assert.ok(next.fence > selection.fence);
       await next.release();

@@ -54,6 +54,7 @@ export function tokens(connect: () => Transport): Checks {
         await selection.renew();
         await selection.release();
         await selection.release();
+        await fails(() => selection.spent(), "lost");
         same([selection.held, selection.lost.aborted], [false, false]);
         await fails(() => selection.renew(), "lost");
         const next = await there.select(8, patient);

@@ -1,6 +1,7 @@
 //! Tokens that a caller has.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Selection<S: Store, R: Runtime> {
     ttl: Micros,
     /// Nothing once it was given back, or spent.
     held: Mutex<Option<Arc<Held<S, R>>>>,
+    /// Which of the two.
+    is_spent: AtomicBool,
 }
 
 /// Leases, and the places of their tokens.
@@ -45,7 +48,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         };
         let fences = leases.iter().map(|(_, lease)| lease.fence()).collect();
         let held = Mutex::new(Some(Arc::new(leases)));
-        Selection { wallet, purse, tokens, fences, sum, change, ttl, held }
+        Selection { wallet, purse, tokens, fences, sum, change, ttl, held, is_spent: AtomicBool::new(false) }
     }
 
     /// The tokens.
@@ -119,7 +122,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         let held = self.held().clone();
         match held {
             Some(held) => renew(&held, self.ttl).await,
-            None => Err(Error::new(Code::Lost, "the selection was given back or spent already; select anew")),
+            None => Err(ended()),
         }
     }
 
@@ -138,10 +141,15 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     /// and are not offered here again unless the source still lists them then. A second call does nothing.
     ///
     /// # Errors
-    /// `lost` if one of them was lost before: others may have spent it; `store_unavailable` if the store did not answer
-    /// in time: they stay locked for what is left of their time to live.
+    /// `lost` if they were given back, or one of them was lost before: others may have spent it; `store_unavailable` if the
+    /// store did not answer in time: they stay locked for what is left of their time to live.
     pub async fn spent(&self) -> Result<()> {
-        let Some(held) = self.held().take() else { return Ok(()) };
+        let held = {
+            let mut held = self.held();
+            self.is_spent.fetch_or(held.is_some(), Relaxed);
+            held.take()
+        };
+        let Some(held) = held else { return if self.is_spent.load(Relaxed) { Ok(()) } else { Err(ended()) } };
         let settle = self.wallet.options.settle;
         let until = self.wallet.core.runtime.now() + settle;
         {
@@ -194,6 +202,10 @@ impl<S: Store, R: Runtime> Drop for Lapsing<S, R> {
     fn drop(&mut self) {
         self.0.iter().for_each(|(_, lease)| lease.lapse());
     }
+}
+
+fn ended() -> Error {
+    Error::new(Code::Lost, "the selection was given back or spent already; select anew")
 }
 
 async fn renew<S: Store, R: Runtime>(held: &[(u32, Lease<S, R>)], ttl: Micros) -> Result<()> {

@@ -222,6 +222,18 @@ async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
     assert_eq!(*served.lock().unwrap(), ["who waited", "who came again"]);
 }
 
+// It said that they are spent, and others were given them.
+#[tokio::test]
+async fn what_was_given_back_is_not_spent_afterwards() {
+    let handle = opened("given-back");
+    let tokens = handle.tokens_with("w", Arc::new(wallet_of(&[("a", 5)])), TokensOptions::default()).unwrap();
+    let selection = tokens.select_with(5u64, euros()).await.unwrap();
+    selection.release().await.unwrap();
+    selection.release().await.unwrap();
+    assert_eq!(code(selection.spent().await), Code::Lost);
+    assert_eq!(tokens.select_with(5u64, euros()).await.unwrap().tokens().len(), 1);
+}
+
 #[tokio::test]
 async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     let (handle, other) = (opened("spent"), opened("spent"));
