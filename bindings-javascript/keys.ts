@@ -2,12 +2,17 @@ import { invalid } from "./errors.js";
 
 // The core writes its words with underscores; here, and nowhere else, they change their case.
 
-/** Options for the core. What is no map of options goes as it is: the core refuses it. */
+/** Options for the core. What is no map of options goes as it is: the core refuses it. A map that says nothing must be plain:
+ * what a `Map` holds, or a class tells by getters, would be lost in silence. */
 export function toCore(options: unknown): unknown {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
   const entries = Object.entries(options);
-  // It may be a date or the like, which is no map.
-  if (entries.length === 0) return options;
+  if (entries.length === 0) {
+    const kind: object | null = Object.getPrototypeOf(options);
+    // A plain object of another realm has that realm's prototype, which has none.
+    if (kind === null || Object.getPrototypeOf(kind) === null || options instanceof Date) return options;
+    throw invalid("options", `must be a plain object, not a ${kind.constructor?.name || "class"}`);
+  }
   return Object.fromEntries(entries.map(([key, value]) => [snake(key), value]));
 }
 

@@ -27,7 +27,10 @@ export function limited<A extends unknown[], T>(
   if (typeof body !== "function") throw invalid("body", "must be a function");
   if (!COSTS.has(typeof cost)) throw invalid("cost", "must be an amount, or a function that gives one");
   return async (...asked) => {
-    await checked(of(limit, asked)).incrementOrFail(of(cost, asked));
+    const charged = of(cost, asked);
+    // It would be the default, and what a client leaves out of its request must not cost less.
+    if (charged === undefined) throw invalid("cost", "the function gave none");
+    await checked(of(limit, asked)).incrementOrFail(charged);
     return body(...asked);
   };
 }

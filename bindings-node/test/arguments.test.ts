@@ -17,6 +17,17 @@ function refuses(name: string, field: string, call: () => unknown) {
   wrongs.push([name, field, call]);
 }
 
+class Told {
+  get timeout() {
+    return 5;
+  }
+}
+for (const wrong of [new Map([["timeout", 5]]), new Set(["timeout"]), new Told()]) {
+  refuses(`acquire(${wrong.constructor.name})`, "options", () => loose(pool)["acquire"]!(wrong));
+  refuses(`lock(_, ${wrong.constructor.name})`, "options", () => loose(lh)["lock"]!("a", wrong));
+  refuses(`pool(_, ${wrong.constructor.name})`, "options", () => loose(lh)["pool"]!("q", wrong));
+}
+
 for (const wrong of [5, NaN, true, Symbol("x"), () => 1, 5n, [1], new Date()]) {
   const shown = typeof wrong === "object" ? Object.prototype.toString.call(wrong) : String(wrong);
   refuses(`open(${shown})`, "url", () => sparse(wrong));

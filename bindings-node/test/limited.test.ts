@@ -76,6 +76,11 @@ test("what is no limit, no function and no cost is refused where it is given", a
     assert.throws(call, failure("invalid_argument", field));
   }
   await assert.rejects(limited(() => wrong, body)(), failure("invalid_argument", "limit"));
+  // A request that leaves its cost out does not get by with the default.
+  await assert.rejects(limited(limit, body, () => undefined as never)(), failure("invalid_argument", "cost"));
+  let passed: unknown;
+  await limitRequests(limit, ({ gas }: { gas: number }) => gas)({} as never, {} as never, (error) => (passed = error));
+  assert.equal(passed instanceof LeaseholdError && passed.field, "cost");
   assert.equal(await limit.used(), 0n);
 });
 
