@@ -146,8 +146,8 @@ for (const place of ["memory", "Redis"]) {
     });
 
     test("amounts have 256 bits", async () => {
-      for (const [name, kind] of [["wei", "lifetime"], ["wei-a-year", "budget"]] as const) {
-        const budget = lh.limit(name, { max: 2n ** 255n, period: 366 * 24 * period, kind });
+      for (const [name, kind] of [["wei", { kind: "lifetime" }], ["wei-a-year", { kind: "budget", period: 366 * 24 * period }]] as const) {
+        const budget = lh.limit(name, { max: 2n ** 255n, ...kind });
         assert.equal((await budget.take(half)).remaining, half);
         assert.equal((await budget.take(String(half - 1n))).remaining, 1n);
         assert.deepEqual([await budget.used(), await budget.exceeded(2n ** 256n - 1n)], [2n ** 255n - 1n, true]);
@@ -376,7 +376,8 @@ describe("what is wrong is named", async () => {
     ["an outage", "outage", options({ outage: "ajar" })],
     ["a scope", "scope", options({ scope: "a b" })],
     ["too much that refills", "max", options({ max: 10n ** 15n + 1n })],
-    ["too much in flight", "max", options({ max: 1_001, kind: "in_flight" })],
+    ["too much in flight", "max", options({ max: 1_001, period: undefined, kind: "in_flight" })],
+    ["a period of a lifetime", "period", options({ kind: "lifetime" })],
     ["too many limits", "limits", () => lh.group(Array.from({ length: 65 }, (_, at) => lh.limit(`${at}`, { max: 1, period })))],
     ["no limits", "limits", () => loose["group"]!()],
     ["one limit", "limits", () => loose["group"]!(limit)],

@@ -100,8 +100,8 @@ export function limits(connect: () => Transport): Checks {
 
     "amounts of limits have 256 bits": () =>
       everywhere(async (lh) => {
-        for (const [name, kind] of [["wei", "lifetime"], ["wei-a-year", "budget"]] as const) {
-          const budget = lh.limit(name, { max: 2n ** 255n, period: 366 * 24 * period, kind });
+        for (const [name, kind] of [["wei", { kind: "lifetime" }], ["wei-a-year", { kind: "budget", period: 366 * 24 * period }]] as const) {
+          const budget = lh.limit(name, { max: 2n ** 255n, ...kind });
           same((await budget.take(half)).remaining, half);
           same((await budget.take(String(half - 1n))).remaining, 1n);
           same([await budget.used(), await budget.exceeded(2n ** 256n - 1n)], [2n ** 255n - 1n, true]);
@@ -297,7 +297,8 @@ export function limits(connect: () => Transport): Checks {
         ["outage", { outage: "ajar" }],
         ["scope", { scope: "a b" }],
         ["max", { max: 10n ** 15n + 1n }],
-        ["max", { max: 1_001, kind: "in_flight" }],
+        ["max", { max: 1_001, period: undefined, kind: "in_flight" }],
+        ["period", { kind: "lifetime" }],
       ] as const) {
         await refused(field, options(wrong));
       }
