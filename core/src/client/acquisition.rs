@@ -11,6 +11,7 @@ use super::courier::unavailable;
 use super::lease::unexpected;
 use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
+use super::waiting::closed;
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -82,6 +83,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     // Else it is carried from place to place, for longer than it takes to make. A wasm module is judged by its size.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
+        if self.room.is_closed() {
+            return Err(closed());
+        }
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
         options.check()?;

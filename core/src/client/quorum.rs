@@ -179,6 +179,9 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
 impl<S: Store, R: Runtime> LockOwner<S, R> for Quorum<S, R> {
     fn lock_of(&self, names: &Value, options: LockOptions) -> Result<Lock<S, R>> {
         let names = lock_names(names)?;
+        if self.servers.is_closed() {
+            return Err(closed());
+        }
         match &*self.servers.all {
             [one] => Lock::new(one.core.clone(), None, names, options),
             [first, ..] => {
@@ -220,13 +223,17 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         self.all.len() / 2 + 1
     }
 
+    fn is_closed(&self) -> bool {
+        self.all.iter().any(|server| server.core.room.is_closed())
+    }
+
     /// Asks all servers until a majority grants, or the timeout has passed.
     async fn pursue(self: &Arc<Self>, names: Arc<[SlotId]>, options: LockOptions) -> Result<Hold<S, R>> {
         let runtime = &self.runtime;
         let deadline = runtime.now() + options.timeout;
         let (mut least, longest) = PAUSES;
         loop {
-            if self.all.iter().any(|server| server.core.room.is_closed()) {
+            if self.is_closed() {
                 return Err(closed());
             }
             let asked = runtime.now();

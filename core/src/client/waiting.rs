@@ -9,6 +9,7 @@
 //! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
@@ -28,6 +29,8 @@ const FRONT: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
     room: Mutex<Room>,
+    /// Changes with the room locked; whoever takes something asks it, without.
+    closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +45,6 @@ struct Room {
     noted: bool,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
-    closed: bool,
 }
 
 /// The task that waits for its time ends with it: leases end in days, and those who wait for them come and go.
@@ -122,7 +124,7 @@ impl WaitingRoom {
     /// `busy` if the room is full; `cancelled` if it was closed.
     pub fn enter(self: &Arc<Self>, turn: Turn, place: Place, names: Vec<SlotId>) -> Result<Seat> {
         let mut room = self.lock();
-        if room.closed {
+        if self.is_closed() {
             return Err(closed());
         }
         if room.seats.len() >= SEATS {
@@ -248,7 +250,7 @@ impl WaitingRoom {
     pub fn close(&self) {
         let bells: Vec<_> = {
             let mut room = self.lock();
-            room.closed = true;
+            self.closed.store(true, Relaxed);
             room.seats.iter_mut().filter_map(|chair| chair.bell.take()).collect()
         };
         for bell in bells {
@@ -257,7 +259,7 @@ impl WaitingRoom {
     }
 
     pub fn is_closed(&self) -> bool {
-        self.lock().closed
+        self.closed.load(Relaxed)
     }
 
     /// Calls the first at this time, unless it is to be called earlier.
@@ -326,7 +328,7 @@ impl Seat {
         let (sender, bell) = oneshot::channel();
         self.bell = bell;
         let mut room = self.room.lock();
-        if room.closed {
+        if self.room.is_closed() {
             let _ = sender.send(Call::Closed);
             return;
         }

@@ -292,6 +292,37 @@ async fn nothing_is_opened_of_a_handle_that_was_closed() {
     }
 }
 
+// Where nothing had to be waited for, it went on.
+#[tokio::test]
+async fn nothing_more_is_taken_through_a_handle_that_was_closed() {
+    let handle = opened("shut-down");
+    let pool = handle.pool("p").slots(["a", "b"]).await.unwrap();
+    let (lock, other) = (handle.lock("a").open().unwrap(), handle.lock("b").open().unwrap());
+    let limit = handle.limit("l", 9u8).period(HOUR).open().unwrap();
+    let (lease, held) = (pool.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    let reserved = limit.reserve(1u8, HOUR).await.unwrap().unwrap();
+    handle.close();
+    for (what, code) in [
+        ("a lease", pool.acquire().await.map(drop).map_err(|error| error.code())),
+        ("a lease at once", pool.try_acquire().map(drop).map_err(|error| error.code())),
+        ("leases", pool.acquire_many(1).await.map(drop).map_err(|error| error.code())),
+        ("a lock", other.acquire().await.map(drop).map_err(|error| error.code())),
+        ("what a limit allows", limit.take(1u8).await.map(drop).map_err(|error| error.code())),
+        ("the same at once", limit.take_now(1u8).unwrap().map(drop).map_err(|error| error.code())),
+        ("what it waits for", limit.wait(1u8).await.map(drop).map_err(|error| error.code())),
+        ("a reservation", limit.reserve(1u8, HOUR).await.map(drop).map_err(|error| error.code())),
+    ] {
+        assert_eq!(code, Err(Code::Cancelled), "{what}");
+    }
+    // What is held is ended as ever.
+    assert!(lease.is_held() && held.is_held());
+    lease.renew().await.unwrap();
+    lease.release().await.unwrap();
+    held.release().await.unwrap();
+    reserved.refund().await.unwrap();
+    assert!(limit.used().await.unwrap().is_zero());
+}
+
 #[tokio::test]
 async fn who_waits_for_a_word_may_say_any_time() {
     let handle = opened("word");

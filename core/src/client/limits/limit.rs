@@ -93,7 +93,8 @@ impl<R: Runtime> Limit<R> {
     /// limit up to this time, before its options change.
     ///
     /// # Errors
-    /// `store_unavailable` where the limit is closed then; `invalid_argument` for limits of what is in flight, of which is
+    /// `store_unavailable` where the limit is closed then: it may have been charged, and what must not be charged twice is
+    /// reserved. `cancelled` once the handle is closed; `invalid_argument` for limits of what is in flight, of which is
     /// taken by [`Self::reserve`].
     pub async fn take(&self, cost: impl Into<Amount>) -> Result<LimitAnswer> {
         let cost = cost.into();
@@ -253,6 +254,7 @@ impl<R: Runtime> Limit<R> {
         let Some(scope) = &self.scope else {
             return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store))));
         };
+        scope.check_open()?;
         let id = scope.runtime().random_id();
         let act = Act::Reserve { id, ttl };
         let answer = match self.judge_now(&act, cost) {
@@ -422,6 +424,7 @@ impl<R: Runtime> Limit<R> {
     }
 
     fn check_takes(&self) -> Result<()> {
+        self.scope.as_ref().map_or(Ok(()), |scope| scope.check_open())?;
         match self.parts.iter().find(|part| matches!(part.term.rule(), Rule::InFlight { .. })) {
             Some(part) => Err(Error::invalid(
                 "limit",
