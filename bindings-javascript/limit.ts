@@ -101,7 +101,8 @@ export interface LimitAnswer {
 
 /**
  * A limit, or several that are charged as one: all of them or none. Each cost is 1 if not given; a refused attempt is not
- * charged. Every call rejects with `store_unavailable` while the store cannot be used and the limit is closed then.
+ * charged. Every call rejects with `store_unavailable` while the store cannot be used and the limit is closed then: what was to
+ * be charged may have been. Reserve what must not be charged twice.
  */
 export class Limit {
   readonly #owned: Owned;

@@ -505,7 +505,8 @@ impl Parcel {
     fn tell(&mut self, cause: &str) {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
-        let _ = caller.send(Err(unavailable(cause)));
+        let claims = matches!(self.request, Request::Claim(_));
+        let _ = caller.send(Err(if claims { unavailable(cause) } else { unsure(cause) }));
     }
 }
 
@@ -533,14 +534,18 @@ fn abandon(parcels: &mut [Parcel], cause: &str) {
     }
 }
 
-/// The error of a store that does not answer.
+/// The error of a store that does not answer a claim: what it grants later is given back.
 pub(super) fn unavailable(cause: &str) -> Error {
-    Error::new(
-        Code::StoreUnavailable,
-        format!(
-            "the store cannot be used: {cause}; nothing is held by this call, try again when the store is back"
-        ),
-    )
+    unusable(cause, "nothing is held by this call, try again when the store is back")
+}
+
+/// The error of a store that does not answer anything else, and may have done it, or do it yet.
+pub(super) fn unsure(cause: &str) -> Error {
+    unusable(cause, "it may have been done or not: look when the store is back")
+}
+
+fn unusable(cause: &str, so: &str) -> Error {
+    Error::new(Code::StoreUnavailable, format!("the store cannot be used: {cause}; {so}"))
 }
 
 #[cfg(all(test, feature = "tokio"))]

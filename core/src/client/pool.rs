@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::courier::{Courier, unavailable};
+use super::courier::{Courier, unsure};
 use super::keeper::Keeper;
 use super::lease::unexpected;
 use super::statistics::Counters;
@@ -345,7 +345,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let (now, sent) = (delivered.now, delivered.sent);
                 Ok((delivered.take(), now, sent))
             }
-            None => Err(self.silence()),
+            None => Err(self.silence(unsure)),
         }
     }
 
@@ -362,13 +362,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.room.call_first(&lease.slot);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
-            None => Err(self.silence()),
+            None => Err(self.silence(unsure)),
         }
     }
 
-    /// The error of a store that did not answer in time.
-    pub(super) fn silence(&self) -> Error {
-        unavailable(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
+    /// The error of a store that did not answer in time, of what it says of the rest.
+    pub(super) fn silence(&self, error: fn(&str) -> Error) -> Error {
+        error(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
     }
 
     pub fn release_and_forget(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
-use super::super::courier::unavailable;
+use super::super::courier::{unavailable, unsure};
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
@@ -133,14 +133,15 @@ impl<R: Runtime> Carrier<R> {
         let stands =
             if matches!(request.act, Act::Commit { .. } | Act::GiveBack { .. }) { PURSUIT } else { 0 };
         // Whoever leaves in the moment between a reply and its reading has reserved, and knows nothing of it.
-        let reserving = matches!(request.act, Act::Reserve { .. }).then(|| request.clone());
+        let (reserving, failure) =
+            (matches!(request.act, Act::Reserve { .. }).then(|| request.clone()), failure(&request.act));
         let mut awaited = Awaited { carrier: self, reserving, reply: None };
         let reply = awaited.reply.insert(self.enqueue(request, patience, stands)?);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(reply) => {
                 reply.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
             }
-            None => Err(unavailable(self.lock().trouble.as_deref().unwrap_or("no answer in time"))),
+            None => Err(failure(self.lock().trouble.as_deref().unwrap_or("no answer in time"))),
         }
     }
 
@@ -364,6 +365,11 @@ impl State {
     }
 }
 
+/// The error of a store that does not answer: what it reserves later is given back, and a look changes nothing.
+fn failure(act: &Act) -> fn(&str) -> Error {
+    if matches!(act, Act::Reserve { .. } | Act::Peek) { unavailable } else { unsure }
+}
+
 impl Parcel {
     fn is_wanted(&self, now: Micros) -> bool {
         self.stands > now || !self.caller.is_canceled()
@@ -373,7 +379,7 @@ impl Parcel {
     fn give_up(&mut self, cause: &str) {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
-        let _ = caller.send(Err(unavailable(cause)));
+        let _ = caller.send(Err(failure(&self.request.act)(cause)));
     }
 
     fn tell(mut self, cause: &str) {

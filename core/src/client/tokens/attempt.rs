@@ -9,6 +9,7 @@ use super::purse::Purse;
 use super::turns::Turn;
 use super::{Counts, PageAsk, SelectOptions, Selection, Wallet};
 use crate::client::acquisition::mix;
+use crate::client::courier::unavailable;
 use crate::client::options::check_rest;
 use crate::client::waiting::closed;
 use crate::client::{Lease, Runtime, runtime};
@@ -210,7 +211,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let Some(Claiming { grants, earliest }) = claiming else {
             // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
             if !(self.patient && self.answered) || core.courier.trouble().is_some() {
-                return Err(core.silence());
+                return Err(core.silence(unavailable));
             }
             self.tell(Event::Unanswered);
             return Ok(());

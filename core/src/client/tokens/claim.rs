@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::LockedToken;
 use crate::client::acquisition::mix;
+use crate::client::courier::unsure;
 use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
 use crate::client::{Runtime, runtime};
@@ -120,7 +121,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             };
             for reply in self.courier.post_together(some.iter().map(release).collect()) {
                 let reply = runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await;
-                let delivered = reply.ok_or_else(|| self.silence())??;
+                let delivered = reply.ok_or_else(|| self.silence(unsure))??;
                 count += u32::from(matches!(delivered.take(), Reply::Released));
             }
         }
