@@ -47,7 +47,7 @@ def test_tags(wheel):
 
 def test_content(unpacked):
     files = {str(it.relative_to(unpacked / "leasehold")) for it in (unpacked / "leasehold").rglob("*")}
-    assert files == {"__init__.py", "_bodies.py", "_handles.py", "_leasehold.abi3.so", "_leasehold.pyi", "_settle.py", "aio", "aio/__init__.py", "aio/_face.py", "aio/limit.py", "aio/lock.py", "aio/pool.py", "aio/tokens.py", "errors.py", "fence.py", "limits.py", "options.py", "py.typed", "sources.py", "views.py"}
+    assert files == {"__init__.py", "_bodies.py", "_functions.py", "_handles.py", "_leasehold.abi3.so", "_leasehold.pyi", "_settle.py", "aio", "aio/__init__.py", "aio/_face.py", "aio/limit.py", "aio/lock.py", "aio/pool.py", "aio/tokens.py", "errors.py", "fence.py", "limits.py", "options.py", "py.typed", "sources.py", "views.py"}
     assert not [it for it in files if "trial" in it or "__pycache__" in it]
     licences = {it.name for it in unpacked.glob("*.dist-info/licenses/*")}
     assert licences == {"LICENSE-MIT", "LICENSE-APACHE"}

@@ -16,14 +16,18 @@ use crate::{process, runtime};
 /// Waits for the future on this thread. When a signal handler raises, the future is dropped and the exception goes on.
 pub fn wait<T: Send>(
     py: Python<'_>,
+    effort: Effort,
     future: impl Future<Output = Result<T, Failure>> + Send,
 ) -> Result<T, Failure> {
     let engine = runtime::local(py)?.engine;
     let mut future = pin!(guarded(future));
-    // What is ready at once, as with the memory store, must not pay for leaving and entering the interpreter.
-    let at_once = {
+    let mut first = || {
         let _entered = engine.handle().enter();
         holding(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop())))
+    };
+    let at_once = match effort {
+        Effort::Brief => first(),
+        Effort::Long => py.detach(first),
     };
     if let Poll::Ready(outcome) = at_once {
         let_go();
@@ -41,10 +45,25 @@ pub fn wait<T: Send>(
             }
         };
         match py.detach(|| engine.wait(step)) {
-            Some(outcome) => return outcome,
+            Some(outcome) => {
+                // Python would raise as soon as this returns, and what was granted would be lost between here and its caller.
+                if hears_signals {
+                    py.check_signals()?;
+                }
+                return outcome;
+            }
             None => py.check_signals()?,
         }
     }
+}
+
+/// How long a call may reckon before it waits or is ready.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// What is ready at once, as with the memory store, must not pay for leaving and entering the interpreter.
+    Brief,
+    /// The interpreter is free from the beginning.
+    Long,
 }
 
 /// The longest that Ctrl-C goes unheard.

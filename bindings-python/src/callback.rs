@@ -1,4 +1,5 @@
 //! Functions of the user's that the core calls: a plain one on a thread of its own, a coroutine on the event loop it came from.
+//! The call itself is Python's, see `_functions.py`.
 
 use std::cell::RefCell;
 use std::mem;
@@ -7,17 +8,18 @@ use std::sync::{Arc, Mutex, Weak};
 use leasehold::client::ReadNonce;
 use leasehold::nonce::Nonce;
 use leasehold::{Code, Error};
-use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
-use pyo3::intern;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
-use tokio::sync::oneshot;
+use pyo3::sync::PyOnceLock;
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::spawn_blocking;
 
+use crate::asked::{Asked, Read, Refusal};
 use crate::errors::Failure;
 use crate::face::Face;
-use crate::guard::{guard, lock};
+use crate::guard::lock;
+use crate::runtime;
 use crate::value::Arg;
 
 /// Reads nonces by the argument of a face.
@@ -46,9 +48,6 @@ pub async fn with_cause<T>(call: impl Future<Output = leasehold::error::Result<T
     CAUSE.scope(RefCell::default(), call).await
 }
 
-/// What makes an answer of what a function gave.
-pub type Read<T> = fn(&Bound<'_, PyAny>) -> Result<T, Failure>;
-
 /// The functions of a pool or wallet, which owns them where Python's collector sees it: they may know it in turn, as the methods of
 /// an object that has it do. Whoever calls has the pool, its lease or the wallet, so that they are there when the core asks.
 #[derive(Default)]
@@ -75,16 +74,16 @@ impl Functions {
         function: &Bound<'_, PyAny>,
         face: Face,
         name: &'static str,
-    ) -> PyResult<Callback> {
+    ) -> Result<Callback, Failure> {
         let py = function.py();
-        let inspected = py.import("inspect")?.call_method1("iscoroutinefunction", (function,))?;
-        let home = match face {
-            Face::Blocking => None,
-            Face::Asyncio => Some(py.import("leasehold._settle")?.call_method0("Home")?.unbind()),
-        };
-        let is_coroutine_function = inspected.is_truthy()?;
+        let functions = py.import("leasehold._functions")?;
+        let awaited = face == Face::Asyncio;
+        let is_coroutine_function =
+            functions.call_method1("check", (function, awaited, name))?.is_truthy()?;
+        let home = awaited.then(|| functions.call_method0("Home")).transpose()?.map(Bound::unbind);
         let function = Arc::new(Function { function: function.clone().unbind(), home });
-        let callback = Callback { function: Arc::downgrade(&function), is_coroutine_function, name };
+        let turns = &runtime::local(py)?.turns;
+        let callback = Callback { function: Arc::downgrade(&function), is_coroutine_function, name, turns };
         lock(&self.0).push(function);
         Ok(callback)
     }
@@ -111,6 +110,8 @@ pub struct Callback {
     function: Weak<Function>,
     is_coroutine_function: bool,
     name: &'static str,
+    /// For a thread.
+    turns: &'static Semaphore,
 }
 
 impl Callback {
@@ -118,7 +119,7 @@ impl Callback {
     /// cancelled; a plain function runs to its end, for there is no way to stop it.
     pub async fn ask<A, T>(self, arguments: A, read: Read<T>) -> Result<T, String>
     where
-        A: for<'py> PyCallArgs<'py> + Send + 'static,
+        A: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         T: Send + 'static,
     {
         self.answer(arguments, read).await.map_err(|refusal| {
@@ -130,126 +131,59 @@ impl Callback {
 
     async fn answer<A, T>(self, arguments: A, read: Read<T>) -> Result<T, Refusal>
     where
-        A: for<'py> PyCallArgs<'py> + Send + 'static,
+        A: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         T: Send + 'static,
     {
-        let (name, may_block) = (self.name, !self.is_coroutine_function);
-        let call = move || Refusal::catch(name, |py| self.call(py, arguments, read));
-        let answer = if may_block { spawn_blocking(call).await.map_err(|_| gone(name))? } else { call() };
-        match answer? {
-            Answer::Now(answer) => Ok(answer),
-            // A loop that was closed gives no sign; the core waits no longer than it has patience.
-            Answer::Later(mut awaited) => (&mut awaited.told).await.unwrap_or_else(|_| Err(gone(name))),
-        }
+        let name = self.name;
+        let mut asked = if self.is_coroutine_function {
+            // Its call does nothing yet.
+            Refusal::catch(name, |py| self.begin(py, arguments, read, None))?
+        } else {
+            let turn = self.turns.acquire().await.ok();
+            let begin = move || Refusal::catch(name, |py| self.begin(py, arguments, read, turn));
+            // Whoever polls this is not to wait for the interpreter.
+            spawn_blocking(begin).await.map_err(|_| Refusal::gone(name))??
+        };
+        // A loop that was closed gives no sign; the core waits no longer than it has patience.
+        asked.told().await.unwrap_or_else(|_| Err(Refusal::gone(name)))
     }
 
-    fn call<A, T>(&self, py: Python<'_>, arguments: A, read: Read<T>) -> Result<Answer<T>, Failure>
+    /// Begins a call: with a turn on a thread of its own, without one on this.
+    fn begin<A, T>(
+        &self,
+        py: Python<'_>,
+        arguments: A,
+        read: Read<T>,
+        turn: Option<SemaphorePermit<'static>>,
+    ) -> Result<Asked<T>, Failure>
     where
-        A: for<'py> PyCallArgs<'py>,
+        A: for<'py> IntoPyObjectExt<'py>,
         T: Send + 'static,
     {
+        static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let Some(Function { function, home }) = self.function.upgrade().map(|it| it.clone_ref(py)) else {
             let name = self.name;
             return Err(PyRuntimeError::new_err(format!("what {name} belongs to was collected")).into());
         };
-        let answer = function.bind(py).call1(arguments)?;
-        if !py.import("inspect")?.call_method1("isawaitable", (&answer,))?.is_truthy()? {
-            return Ok(Answer::Now(read(&answer)?));
+        let ask = ASK.import(py, "leasehold._functions", "ask")?;
+        let on_a_thread = turn.is_some();
+        let (asked, listener) = Asked::new(self.name, read, turn);
+        let call = (function, arguments.into_py_any(py)?, home, self.name, listener).into_pyobject(py)?;
+        if on_a_thread {
+            // As its frames are all Python's, the thread may be ended at the exit, which unwinds its stack: no frame of Rust
+            // stands that. And this function does not wait, for the new thread to run, as that of `threading` does.
+            START.import(py, "_thread", "start_new_thread")?.call1((ask, call))?;
+        } else {
+            ask.call1(call)?;
         }
-        let name = self.name;
-        let awaited = match &home {
-            Some(home) => Awaited::begin(home.bind(py), &answer, name, read),
-            None => Err(PyTypeError::new_err(format!("{name} is a coroutine function: use leasehold.aio"))),
-        };
-        // Python would complain of a coroutine that nobody awaited.
-        let awaited = awaited.inspect_err(|_| drop(answer.call_method0("close")));
-        Ok(Answer::Later(awaited?))
+        Ok(asked)
     }
 }
 
 tokio::task_local! {
     // The core carries the text of an exception; the exception itself takes this way round.
     static CAUSE: RefCell<Option<Box<PyErr>>>;
-}
-
-/// Why there is no answer: for the core, and for Python. Both are made where the interpreter is at hand.
-struct Refusal {
-    text: String,
-    error: PyErr,
-}
-
-impl Refusal {
-    fn new(py: Python<'_>, error: PyErr) -> Self {
-        let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |it| it.to_string());
-        let text = error.value(py).str().map(|it| it.to_string()).unwrap_or_default();
-        Self { text: if text.is_empty() { kind } else { format!("{kind}: {text}") }, error }
-    }
-
-    fn catch<T>(name: &str, body: impl FnOnce(Python<'_>) -> Result<T, Failure>) -> Result<T, Self> {
-        Python::try_attach(|py| guard(|| body(py)).map_err(|error| Self::new(py, error)))
-            .unwrap_or_else(|| Err(gone(name)))
-    }
-}
-
-fn gone(name: &str) -> Refusal {
-    let text = format!("the event loop or the interpreter that {name} belongs to has ended");
-    Refusal { error: PyRuntimeError::new_err(text.clone()), text }
-}
-
-enum Answer<T> {
-    Now(T),
-    Later(Awaited<T>),
-}
-
-/// An awaitable on its way. It is cancelled when this is dropped before it has ended.
-struct Awaited<T> {
-    told: oneshot::Receiver<Result<T, Refusal>>,
-    cancel: Py<PyAny>,
-}
-
-impl<T: Send + 'static> Awaited<T> {
-    fn begin(
-        home: &Bound<'_, PyAny>,
-        awaitable: &Bound<'_, PyAny>,
-        name: &'static str,
-        read: Read<T>,
-    ) -> PyResult<Self> {
-        let (teller, told) = oneshot::channel();
-        let hear = move |task: &Bound<'_, PyAny>| {
-            let result = |_: Python<'_>| read(&task.call_method0(intern!(task.py(), "result"))?);
-            // Nobody listens any more if the call was dropped.
-            let _ = teller.send(Refusal::catch(name, result));
-        };
-        let cancel = home.call_method1("begin", (awaitable, Listener(Mutex::new(Some(Box::new(hear))))))?;
-        Ok(Self { told, cancel: cancel.unbind() })
-    }
-}
-
-impl<T> Drop for Awaited<T> {
-    fn drop(&mut self) {
-        // A loop that was closed has nothing left to cancel.
-        Python::try_attach(|py| drop(self.cancel.call0(py)));
-    }
-}
-
-/// What is done with a task that has ended.
-type Hear = Box<dyn FnOnce(&Bound<'_, PyAny>) + Send>;
-
-/// Hears the end of a task of asyncio.
-#[pyclass(frozen)]
-struct Listener(Mutex<Option<Hear>>);
-
-#[pymethods]
-impl Listener {
-    fn __call__(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        guard(|| {
-            let hear = lock(&self.0).take();
-            if let Some(hear) = hear {
-                hear(task);
-            }
-            Ok(())
-        })
-    }
 }
 
 fn read_answer(answer: &Bound<'_, PyAny>) -> Result<Nonce, Failure> {

@@ -5,6 +5,7 @@ use leasehold::{fence, handshake};
 use pyo3::prelude::*;
 
 use crate::guard::guard;
+use crate::options::Options;
 use crate::value::Arg;
 
 /// The highest fence from now on, unless the holder is late.
@@ -22,6 +23,8 @@ pub fn fence_texts() -> PyResult<(&'static str, &'static str)> {
 /// The time to live, in seconds, that outlasts a chain of thieves who wait one behind the other, with this confidence.
 #[pyfunction]
 #[pyo3(signature = (**options))]
-pub fn recommended_ttl(options: Option<Arg>) -> PyResult<f64> {
-    guard(|| Ok(handshake::recommended_ttl(&options.unwrap_or_default().options()?, Unit::Seconds)?))
+pub fn recommended_ttl(options: Option<Options>) -> PyResult<f64> {
+    guard(|| {
+        Ok(options.unwrap_or_default().read(|options| handshake::recommended_ttl(options, Unit::Seconds))?)
+    })
 }

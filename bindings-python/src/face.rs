@@ -13,7 +13,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::asyncio::start;
-use crate::blocking::wait;
+use crate::blocking::{Effort, wait};
 use crate::callback::with_cause;
 use crate::errors::{Failure, Told};
 use crate::process::Homebound;
@@ -40,9 +40,37 @@ impl Face {
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         U: for<'py> IntoPyObjectExt<'py>,
     {
+        self.begin(py, Effort::Brief, call, take)
+    }
+
+    /// The same of a call that may reckon for long: while a thread waits for it, the others go on from the beginning.
+    pub fn labour<T, U>(
+        self,
+        py: Python<'_>,
+        call: impl Future<Output = CoreResult<T>> + Send + 'static,
+        take: impl FnOnce(T) -> Result<U, Failure>,
+    ) -> Result<Py<PyAny>, Failure>
+    where
+        T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
+        U: for<'py> IntoPyObjectExt<'py>,
+    {
+        self.begin(py, Effort::Long, call, take)
+    }
+
+    fn begin<T, U>(
+        self,
+        py: Python<'_>,
+        effort: Effort,
+        call: impl Future<Output = CoreResult<T>> + Send + 'static,
+        take: impl FnOnce(T) -> Result<U, Failure>,
+    ) -> Result<Py<PyAny>, Failure>
+    where
+        T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
+        U: for<'py> IntoPyObjectExt<'py>,
+    {
         let call = with_cause(call);
         match self {
-            Self::Blocking => Ok(take(wait(py, call)?)?.into_py_any(py)?),
+            Self::Blocking => Ok(take(wait(py, effort, call)?)?.into_py_any(py)?),
             Self::Asyncio => start(py, call),
         }
     }
@@ -56,6 +84,20 @@ impl Face {
         // In a box: each future around another would have a copy of it.
         let call = Box::pin(call);
         self.run(py, async { call.await.map(Plain::from) }, Ok)
+    }
+
+    /// What it says of a whole pool or wallet, which may be long to count.
+    pub fn survey<C: Clone, T: Into<Value>, F>(
+        self,
+        py: Python<'_>,
+        core: &Homebound<C>,
+        call: impl FnOnce(C) -> F,
+    ) -> Result<Py<PyAny>, Failure>
+    where
+        F: Future<Output = CoreResult<T>> + Send + 'static,
+    {
+        let call = Box::pin(call(core.get()?.clone()));
+        self.labour(py, async { call.await.map(Plain::from) }, Ok)
     }
 
     /// The same of what belongs to this process.

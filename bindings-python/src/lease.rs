@@ -1,7 +1,6 @@
-//! A lease, and those that are granted but not seen by anybody yet.
+//! A lease.
 
-use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use leasehold::Code;
 use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl};
@@ -12,13 +11,15 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::errors::{Failure, still_held, unless_raised};
 use crate::face::{CoreLease, Face};
-use crate::guard::{guard, lock};
+use crate::forgotten::forgotten;
+use crate::guard::guard;
 use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::value::Arg;
 
 /// A slot that is this holder's alone until the deadline. Use it with `with`: at the end of the block it is given back with the
-/// outcome that was said; a nonce of which nothing was said is in doubt from then on.
+/// outcome that was said; a nonce of which nothing was said is in doubt from then on. One that nobody has any more is not given
+/// back: it is renewed no more, and ends at its deadline.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Lease {
     core: Homebound<Arc<CoreLease>>,
@@ -177,47 +178,8 @@ impl Lease {
     }
 }
 
-/// Leases on their way to their caller. If it went away meanwhile, nobody has seen their nonces: they were not used.
-#[pyclass(frozen, module = "leasehold._leasehold")]
-pub struct Granted {
-    leases: Homebound<Mutex<Vec<CoreLease>>>,
-    pool: Py<Pool>,
-}
-
-impl Granted {
-    /// Fresh from the core.
-    pub fn new(leases: Vec<CoreLease>, pool: Py<Pool>) -> Self {
-        Self { leases: Homebound::new(Mutex::new(leases), Code::Lost, "lease"), pool }
-    }
-
-    /// All of them, for a caller that is there.
-    pub fn take_all(&self, py: Python<'_>) -> Result<Vec<Lease>, Failure> {
-        let leases = mem::take(&mut *lock(self.leases.get()?));
-        Ok(leases.into_iter().map(|lease| Lease::new(lease, self.pool.clone_ref(py))).collect())
-    }
-
-    /// The only one.
-    pub fn take_one(&self, py: Python<'_>) -> Result<Lease, Failure> {
-        self.take_all(py)?.pop().ok_or_else(|| Failure::new(Code::Internal, "a grant without a lease"))
-    }
-}
-
-#[pymethods]
-impl Granted {
-    /// The leases, once.
-    fn take(&self, py: Python<'_>) -> PyResult<Vec<Lease>> {
-        guard(|| self.take_all(py))
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.pool)
-    }
-}
-
-impl Drop for Granted {
+impl Drop for Lease {
     fn drop(&mut self) {
-        if let Ok(leases) = self.leases.get() {
-            lock(leases).iter().for_each(|lease| drop(lease.unused()));
-        }
+        forgotten(&self.core);
     }
 }

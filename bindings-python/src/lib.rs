@@ -3,6 +3,7 @@
 //! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
 
 mod amount;
+mod asked;
 mod asyncio;
 mod bell;
 mod blocking;
@@ -11,11 +12,14 @@ mod callback;
 mod checks;
 mod errors;
 mod face;
+mod forgotten;
+mod granted;
 mod guard;
 mod lease;
 mod limit;
 mod lock;
 mod opening;
+mod options;
 mod pool;
 mod process;
 mod runtime;
@@ -37,7 +41,9 @@ mod _leasehold {
     #[pymodule_export]
     use super::checks::{fence_admit, fence_texts, recommended_ttl};
     #[pymodule_export]
-    use super::lease::{Granted, Lease};
+    use super::granted::Granted;
+    #[pymodule_export]
+    use super::lease::Lease;
     #[pymodule_export]
     use super::limit::{Limit, Reservation};
     #[pymodule_export]

@@ -6,7 +6,6 @@ use leasehold::client::native::NativeLeasehold;
 use leasehold::client::{LimitAnswer, LimitOptions, Unit};
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Amount;
-use leasehold::value::Value;
 use leasehold::{Code, Error, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -16,6 +15,7 @@ use crate::amount::{Int, Whole};
 use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::guard::{guard, lock};
+use crate::options::Options;
 use crate::process::Homebound;
 use crate::value::{Arg, Plain};
 
@@ -37,13 +37,14 @@ impl Limit {
         face: Face,
         name: &str,
         max: Option<Whole>,
-        options: Option<Arg>,
+        options: Option<Options>,
     ) -> Result<Self, Failure> {
         let options = match max {
-            Some(max) => joined(options, "max", max.0)?,
-            None => options.unwrap_or_default().options()?,
+            Some(max) => options.unwrap_or_default().with("max", max.0)?,
+            None => options.unwrap_or_default(),
         };
-        Ok(Self::new(handle.limit_with(name, &LimitOptions::read(&options, Unit::Seconds)?)?, face))
+        let options = options.read(|options| LimitOptions::read(options, Unit::Seconds))?;
+        Ok(Self::new(handle.limit_with(name, &options)?, face))
     }
 
     /// Limits of a handle as one.
@@ -78,10 +79,14 @@ impl Limit {
         py: Python<'_>,
         waits: bool,
         cost: Whole,
-        options: Value,
+        options: Options,
     ) -> Result<Py<PyAny>, Failure> {
         let (limit, cost, face) = (self.core.get()?.clone(), cost.0.named("cost")?, self.face);
-        let call = Box::pin(async move { limit.reserve_by(waits, &cost, &options, Unit::Seconds).await });
+        let (options, unfit) = options.parts();
+        let call =
+            Box::pin(
+                async move { unfit.outweigh(limit.reserve_by(waits, &cost, &options, Unit::Seconds).await) },
+            );
         face.run(py, async move { Ok(Reservation::new(call.await?, face)) }, Ok)
     }
 }
@@ -160,16 +165,17 @@ impl Limit {
     /// Takes a cost for the time being: at most for `ttl` seconds, in which it can be given back, once.
     #[pyo3(signature = (cost=Whole::one(), *, ttl), text_signature = "($self, cost=1, *, ttl)")]
     fn reserve(&self, py: Python<'_>, cost: Whole, ttl: Arg) -> PyResult<Py<PyAny>> {
-        guard(|| self.reserve_by(py, false, cost, joined(None, "ttl", ttl)?))
+        guard(|| self.reserve_by(py, false, cost, Options::default().with("ttl", ttl)?))
     }
 
     /// Waits until a cost is allowed, and charges it.
     #[pyo3(signature = (cost=Whole::one(), **options), text_signature = "($self, cost=1, **options)")]
-    fn wait(&self, py: Python<'_>, cost: Whole, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn wait(&self, py: Python<'_>, cost: Whole, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let (limit, cost) = (self.core.get()?.clone(), cost.0.named("cost")?);
-            let options = options.unwrap_or_default().options()?;
-            let call = Box::pin(async move { limit.wait_by(&cost, &options, Unit::Seconds).await });
+            let (options, unfit) = options.unwrap_or_default().parts();
+            let call =
+                Box::pin(async move { unfit.outweigh(limit.wait_by(&cost, &options, Unit::Seconds).await) });
             self.face.run(py, async { call.await.map(Answer) }, Ok)
         })
     }
@@ -184,9 +190,9 @@ impl Limit {
         py: Python<'_>,
         cost: Whole,
         ttl: Arg,
-        options: Option<Arg>,
+        options: Option<Options>,
     ) -> PyResult<Py<PyAny>> {
-        guard(|| self.reserve_by(py, true, cost, joined(options, "ttl", ttl)?))
+        guard(|| self.reserve_by(py, true, cost, options.unwrap_or_default().with("ttl", ttl)?))
     }
 
     /// The same, of which every take charges so much, whatever the cost that is said.
@@ -195,7 +201,13 @@ impl Limit {
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        guard(|| Ok(self.core.shown("leasehold Limit")))
+        guard(|| {
+            let names = |limit: &CoreLimit| {
+                let names: Vec<_> = limit.names().map(|name| name.as_str()).collect();
+                format!("Limit {{ names: {names:?} }}")
+            };
+            Ok(self.core.shown_as("leasehold Limit", names))
+        })
     }
 }
 
@@ -252,6 +264,17 @@ impl Reservation {
             unless_raised(exception, self.face.value(py, core.commit()))
         })
     }
+
+    fn __repr__(&self) -> PyResult<String> {
+        guard(|| {
+            let limit = self.answer.limit.as_ref().map_or("", |name| name.as_str());
+            let state = |core: &Mutex<Option<CoreReservation>>| {
+                let ended = lock(core).is_none();
+                format!("Reservation {{ limit: {limit:?}, ended: {ended} }}")
+            };
+            Ok(self.core.shown_as("leasehold Reservation", state))
+        })
+    }
 }
 
 fn ended() -> Failure {
@@ -278,16 +301,4 @@ impl<'py> IntoPyObject<'py> for Answer {
         dict.set_item("said", said.as_str())?;
         Ok(dict)
     }
-}
-
-/// Options with one that has a name of its own.
-fn joined(options: Option<Arg>, name: &str, value: Arg) -> Result<Value, Error> {
-    let value = (name.to_owned(), value.named(name)?);
-    Ok(match options.unwrap_or_default().options()? {
-        Value::Map(mut entries) => {
-            entries.push(value);
-            Value::Map(entries)
-        }
-        _ => Value::Map(vec![value]),
-    })
 }

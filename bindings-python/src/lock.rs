@@ -9,7 +9,10 @@ use pyo3::types::PyTuple;
 
 use crate::errors::{still_held, unless_called_off};
 use crate::face::{CoreLock, CoreLocked, Face};
+use crate::forgotten::forgotten;
+use crate::granted::Granted;
 use crate::guard::guard;
+use crate::options::Options;
 use crate::process::Homebound;
 use crate::value::Arg;
 
@@ -38,39 +41,36 @@ impl Lock {
 
     /// Locks all of its names; waits for them until the timeout.
     #[pyo3(signature = (**options))]
-    fn acquire(&self, py: Python<'_>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn acquire(&self, py: Python<'_>, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let (core, face) = (self.core.get()?.clone(), self.face);
-            let options = options.unwrap_or_default().options()?;
+            let (options, unfit) = options.unwrap_or_default().parts();
             // In a box: the core's future is large.
-            let call = Box::pin(async move { core.acquire_by(&options, Unit::Seconds).await });
-            face.run(py, async move { Ok(Locked::new(call.await?, face)) }, Ok)
+            let call =
+                Box::pin(async move { unfit.outweigh(core.acquire_by(&options, Unit::Seconds).await) });
+            let call = async move { Ok(Granted::locked(call.await?, face)) };
+            face.run(py, call, |granted| granted.take_one(py))
         })
     }
 
-    /// Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
-    /// is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
-    /// such as Ctrl-C, comes through with a note of that.
+    /// Locks for a body, for `run`, which Python's half adds; gives None if it is to run without the lock.
     #[pyo3(signature = (body, **options))]
-    fn run(&self, py: Python<'_>, body: &Bound<'_, PyAny>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
-        guard(|| {
-            let locked = self._enter(py, body, options)?;
-            Ok(py.import("leasehold._settle")?.call_method1("run", (locked, body))?.unbind())
-        })
-    }
-
-    /// Locks for a body; gives None if it is to run without the lock.
-    #[pyo3(signature = (body, **options))]
-    fn _enter(&self, py: Python<'_>, body: &Bound<'_, PyAny>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn _enter(
+        &self,
+        py: Python<'_>,
+        body: &Bound<'_, PyAny>,
+        options: Option<Options>,
+    ) -> PyResult<Py<PyAny>> {
         guard(|| {
             if !body.is_callable() {
                 return Err(Error::invalid("body", "must be a function that takes the lock").into());
             }
             let (core, face) = (self.core.get()?.clone(), self.face);
             py.import("leasehold._bodies")?.call_method1("check", (body, face == Face::Asyncio))?;
-            let options = options.unwrap_or_default().options()?;
-            let call = Box::pin(async move { core.enter(&options, Unit::Seconds).await });
-            face.run(py, async move { Ok(call.await?.map(|locked| Locked::new(locked, face))) }, Ok)
+            let (options, unfit) = options.unwrap_or_default().parts();
+            let call = Box::pin(async move { unfit.outweigh(core.enter(&options, Unit::Seconds).await) });
+            let call = async move { Ok(call.await?.map(|locked| Granted::locked(locked, face))) };
+            face.run(py, call, |granted| granted.map(|granted| granted.take_one(py)).transpose())
         })
     }
 
@@ -80,7 +80,7 @@ impl Lock {
 }
 
 /// A lock that is held. Use it with `with`: at the end of the block it is given back, and `Lost` is raised if it did not last as
-/// long.
+/// long. One that nobody has any more is not given back: it is renewed no more, and ends at its deadline.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Locked {
     core: Homebound<Arc<CoreLocked>>,
@@ -88,7 +88,8 @@ pub struct Locked {
 }
 
 impl Locked {
-    fn new(core: CoreLocked, face: Face) -> Self {
+    /// A lock of this process.
+    pub fn new(core: CoreLocked, face: Face) -> Self {
         Self { core: Homebound::new(Arc::new(core), Code::Lost, "lock"), face }
     }
 }
@@ -154,5 +155,11 @@ impl Locked {
 
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold Locked")))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        forgotten(&self.core);
     }
 }

@@ -15,6 +15,7 @@ use crate::face::Face;
 use crate::guard::guard;
 use crate::limit::Limit;
 use crate::lock::Lock;
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::runtime;
@@ -24,28 +25,28 @@ use crate::value::Arg;
 /// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration.
 #[pyfunction]
 #[pyo3(signature = (url=None, **options))]
-pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<Leasehold> {
+pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Options>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Blocking, url, options))
 }
 
 /// The same for asyncio.
 #[pyfunction]
 #[pyo3(signature = (url=None, **options))]
-pub fn open_aio(py: Python<'_>, url: Option<Arg>, options: Option<Arg>) -> PyResult<Leasehold> {
+pub fn open_aio(py: Python<'_>, url: Option<Arg>, options: Option<Options>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Asyncio, url, options))
 }
 
 /// Opens independent servers, 1 to 9, of which a majority must grant each lock.
 #[pyfunction]
 #[pyo3(signature = (servers, **options))]
-pub fn open_quorum(py: Python<'_>, servers: Arg, options: Option<Arg>) -> PyResult<Quorum> {
+pub fn open_quorum(py: Python<'_>, servers: Arg, options: Option<Options>) -> PyResult<Quorum> {
     guard(|| Quorum::open(py, Face::Blocking, servers, options))
 }
 
 /// The same for asyncio.
 #[pyfunction]
 #[pyo3(signature = (servers, **options))]
-pub fn open_quorum_aio(py: Python<'_>, servers: Arg, options: Option<Arg>) -> PyResult<Quorum> {
+pub fn open_quorum_aio(py: Python<'_>, servers: Arg, options: Option<Options>) -> PyResult<Quorum> {
     guard(|| Quorum::open(py, Face::Asyncio, servers, options))
 }
 
@@ -57,11 +58,12 @@ pub struct Leasehold {
 }
 
 impl Leasehold {
-    fn open(py: Python<'_>, face: Face, url: Option<Arg>, options: Option<Arg>) -> Result<Self, Failure> {
+    fn open(py: Python<'_>, face: Face, url: Option<Arg>, options: Option<Options>) -> Result<Self, Failure> {
         let target = url.unwrap_or_default().named("url")?;
-        let options = options.unwrap_or_default().options()?;
         let tokio = runtime::local(py)?.engine.handle().clone();
-        let core = native::open(&target, &options, Unit::Seconds, tokio)?;
+        let core = options
+            .unwrap_or_default()
+            .read(|options| native::open(&target, options, Unit::Seconds, tokio))?;
         Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "store"), face })
     }
 }
@@ -75,7 +77,7 @@ impl Leasehold {
         py: Python<'_>,
         name: Arg,
         read_nonce: Option<&Bound<'_, PyAny>>,
-        options: Option<Arg>,
+        options: Option<Options>,
     ) -> PyResult<Py<PyAny>> {
         guard(|| {
             let (core, face) = (self.core.get()?.clone(), self.face);
@@ -83,25 +85,29 @@ impl Leasehold {
             let mut functions = Functions::default();
             let read_nonce =
                 read_nonce.map(|function| nonce_source(function, face, &mut functions)).transpose()?;
-            let options = options.unwrap_or_default().options()?;
-            let options = core.pool_defaults().read(&options, Unit::Seconds)?;
+            // There may be many slots.
+            let options = py.detach(|| {
+                options.unwrap_or_default().read(|options| core.pool_defaults().read(options, Unit::Seconds))
+            })?;
             let pool = async move { core.pool_with(&name, options, read_nonce).await };
-            face.run(py, async move { Ok(Pool::new(pool.await?, face, functions)) }, Ok)
+            face.labour(py, async move { Ok(Pool::new(pool.await?, face, functions)) }, Ok)
         })
     }
 
     /// A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet.
     #[pyo3(signature = (names, **options))]
-    fn lock(&self, names: Arg, options: Option<Arg>) -> PyResult<Lock> {
+    fn lock(&self, names: Arg, options: Option<Options>) -> PyResult<Lock> {
         guard(|| {
-            let (names, options) = (names.named("names")?, options.unwrap_or_default().options()?);
-            Ok(Lock::new(self.core.get()?.lock_by(&names, &options, Unit::Seconds)?, self.face))
+            let (core, names) = (self.core.get()?, names.named("names")?);
+            let lock =
+                options.unwrap_or_default().read(|options| core.lock_by(&names, options, Unit::Seconds))?;
+            Ok(Lock::new(lock, self.face))
         })
     }
 
     /// A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet.
     #[pyo3(signature = (name, *, max=None, **options), text_signature = "($self, name, **options)")]
-    fn limit(&self, name: Arg, max: Option<Whole>, options: Option<Arg>) -> PyResult<Limit> {
+    fn limit(&self, name: Arg, max: Option<Whole>, options: Option<Options>) -> PyResult<Limit> {
         guard(|| Limit::open(self.core.get()?, self.face, &name.text("name")?, max, options))
     }
 
@@ -116,7 +122,7 @@ impl Leasehold {
         &self,
         wallet: Arg,
         source: Option<&Bound<'_, PyAny>>,
-        options: Option<Arg>,
+        options: Option<Options>,
     ) -> PyResult<Tokens> {
         guard(|| Tokens::open(self.core.get()?, self.face, wallet.text("wallet")?, source, options))
     }
@@ -149,10 +155,12 @@ pub struct Quorum {
 }
 
 impl Quorum {
-    fn open(py: Python<'_>, face: Face, servers: Arg, options: Option<Arg>) -> Result<Self, Failure> {
-        let (servers, options) = (servers.named("servers")?, options.unwrap_or_default().options()?);
+    fn open(py: Python<'_>, face: Face, servers: Arg, options: Option<Options>) -> Result<Self, Failure> {
+        let servers = servers.named("servers")?;
         let tokio = runtime::local(py)?.engine.handle().clone();
-        let core = native::open_quorum(&servers, &options, Unit::Seconds, tokio)?;
+        let core = options
+            .unwrap_or_default()
+            .read(|options| native::open_quorum(&servers, options, Unit::Seconds, tokio))?;
         Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "quorum"), face })
     }
 }
@@ -161,10 +169,12 @@ impl Quorum {
 impl Quorum {
     /// A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet.
     #[pyo3(signature = (names, **options))]
-    fn lock(&self, names: Arg, options: Option<Arg>) -> PyResult<Lock> {
+    fn lock(&self, names: Arg, options: Option<Options>) -> PyResult<Lock> {
         guard(|| {
-            let (names, options) = (names.named("names")?, options.unwrap_or_default().options()?);
-            Ok(Lock::new(self.core.get()?.lock_by(&names, &options, Unit::Seconds)?, self.face))
+            let (core, names) = (self.core.get()?, names.named("names")?);
+            let lock =
+                options.unwrap_or_default().read(|options| core.lock_by(&names, options, Unit::Seconds))?;
+            Ok(Lock::new(lock, self.face))
         })
     }
 

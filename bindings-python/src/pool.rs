@@ -10,8 +10,10 @@ use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use crate::callback::Functions;
 use crate::errors::Failure;
 use crate::face::{CoreLease, CorePool, Face};
+use crate::granted::Granted;
 use crate::guard::guard;
-use crate::lease::{Granted, Lease};
+use crate::lease::Lease;
+use crate::options::Options;
 use crate::process::Homebound;
 use crate::value::{Arg, Plain};
 
@@ -38,7 +40,7 @@ impl Pool {
     /// Runs an acquisition. A thread that waited is there, and takes what was granted at once.
     fn grant<F, T>(
         this: &Bound<'_, Self>,
-        options: Option<Arg>,
+        options: Option<Options>,
         call: impl FnOnce(CorePool, AcquireOptions) -> F,
         take: impl FnOnce(Granted) -> Result<T, Failure>,
     ) -> Result<Py<PyAny>, Failure>
@@ -49,7 +51,7 @@ impl Pool {
         // In a box: the core's future is large, and each future around another would have a copy of it.
         let call = Box::pin(call(this.get().core.get()?.clone(), acquire_options(options)?));
         let pool = this.clone().unbind();
-        this.get().face.run(this.py(), async move { Ok(Granted::new(call.await?, pool)) }, take)
+        this.get().face.run(this.py(), async move { Ok(Granted::leases(call.await?, pool)) }, take)
     }
 
     /// Changes one slot.
@@ -70,7 +72,7 @@ impl Pool {
 
     /// Leases one slot; waits for it until the timeout.
     #[pyo3(signature = (**options))]
-    fn acquire(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn acquire(this: &Bound<'_, Self>, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let one = |pool: CorePool, options| async move { Ok(vec![pool.acquire_with(options).await?]) };
             Self::grant(this, options, one, |granted| granted.take_one(this.py()))
@@ -79,7 +81,7 @@ impl Pool {
 
     /// Leases `count` slots at once: all of them or none.
     #[pyo3(signature = (**options))]
-    fn acquire_many(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn acquire_many(this: &Bound<'_, Self>, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let many = |pool: CorePool, options| async move { pool.acquire_many_with(options).await };
             Self::grant(this, options, many, |granted| granted.take_all(this.py()))
@@ -88,7 +90,7 @@ impl Pool {
 
     /// Leases one slot at once, or gives None. For stores in memory; `read_nonce` is not asked.
     #[pyo3(signature = (**options))]
-    fn try_acquire(this: &Bound<'_, Self>, options: Option<Arg>) -> PyResult<Option<Lease>> {
+    fn try_acquire(this: &Bound<'_, Self>, options: Option<Options>) -> PyResult<Option<Lease>> {
         guard(|| {
             let options = acquire_options(options)?;
             let lease = this.get().core.get()?.try_acquire_with(options)?;
@@ -105,7 +107,7 @@ impl Pool {
     fn add(&self, py: Python<'_>, slots: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {
             let slots = slots.named("slots")?;
-            self.face.ask(py, &self.core, |pool| async move { pool.add_by(&slots).await.map(u64::from) })
+            self.face.survey(py, &self.core, |pool| async move { pool.add_by(&slots).await.map(u64::from) })
         })
     }
 
@@ -153,7 +155,7 @@ impl Pool {
     /// The ids of all slots, in order.
     fn list(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            self.face.ask(py, &self.core, |pool| async move {
+            self.face.survey(py, &self.core, |pool| async move {
                 Ok(Value::List(pool.list().await?.into_iter().map(Value::Text).collect()))
             })
         })
@@ -172,6 +174,6 @@ impl Pool {
     }
 }
 
-fn acquire_options(options: Option<Arg>) -> Result<AcquireOptions, Failure> {
-    Ok(AcquireOptions::read(&options.unwrap_or_default().options()?, Unit::Seconds)?)
+fn acquire_options(options: Option<Options>) -> Result<AcquireOptions, Failure> {
+    Ok(options.unwrap_or_default().read(|options| AcquireOptions::read(options, Unit::Seconds))?)
 }

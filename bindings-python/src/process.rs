@@ -66,13 +66,19 @@ impl<T> Homebound<T> {
     where
         T: Debug,
     {
+        self.shown_as(object, |value| format!("{value:?}"))
+    }
+
+    /// The same in these words.
+    pub fn shown_as(&self, object: &str, words: impl FnOnce(&T) -> String) -> String {
         match self.here() {
-            Some(value) => format!("<leasehold {value:?}>"),
+            Some(value) => format!("<leasehold {}>", words(value)),
             None => format!("<{object} of another process>"),
         }
     }
 
-    fn here(&self) -> Option<&T> {
+    /// The value, unless this is a forked child.
+    pub fn here(&self) -> Option<&T> {
         self.value.as_ref().filter(|_| self.home == known())
     }
 }

@@ -1,11 +1,13 @@
 //! What there is once in a process.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use leasehold::Code;
 use leasehold::client::Engine;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
+use tokio::sync::Semaphore;
 
 use crate::errors::Failure;
 use crate::guard::lock;
@@ -18,6 +20,8 @@ pub struct Local {
     pub engine: &'static Engine,
     /// The bridge of each event loop.
     pub bridges: Py<PyDict>,
+    /// How many of the user's functions may have a thread at a time: as with Tokio's own, the others wait.
+    pub turns: Semaphore,
 }
 
 /// What this process has, made at its first use.
@@ -33,14 +37,15 @@ pub fn local(py: Python<'_>) -> Result<&'static Local, Failure> {
     let engine = Engine::start().map_err(|error| {
         Failure::new(Code::Internal, format!("no thread for leasehold could be started: {error}"))
     })?;
-    let bridges = PyDict::new(py).unbind();
-    Ok(slot.insert(Box::leak(Box::new(Local { pid, engine, bridges }))))
+    let (bridges, turns) = (PyDict::new(py).unbind(), Semaphore::new(THREADS));
+    Ok(slot.insert(Box::leak(Box::new(Local { pid, engine, bridges, turns }))))
 }
 
 /// Lets go of the event loops as the interpreter ends. What they know, by a handler of exceptions for example, is garbage then like
 /// anything else, and the leases among it are given back.
 pub fn watch_exit(py: Python<'_>) -> PyResult<()> {
     let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
+        ENDS.store(true, Ordering::Relaxed);
         // The calls of a parent must not be dropped here.
         let local = lock(&LOCAL).filter(|local| local.pid == process::known());
         if let Some(local) = local {
@@ -51,4 +56,11 @@ pub fn watch_exit(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
+/// Whether the interpreter is about to end: its threads have been waited for, and what is left is garbage.
+pub fn ends() -> bool {
+    ENDS.load(Ordering::Relaxed)
+}
+
+const THREADS: usize = 512;
+static ENDS: AtomicBool = AtomicBool::new(false);
 static LOCAL: Mutex<Option<&'static Local>> = Mutex::new(None);

@@ -114,10 +114,11 @@ impl TokensInMemory {
     }
 
     /// What a wallet has of a currency.
-    fn sum(&self, wallet: Arg, currency: Arg) -> PyResult<Int> {
+    fn sum(&self, py: Python<'_>, wallet: Arg, currency: Arg) -> PyResult<Int> {
         guard(|| {
             let (wallet, currency) = (wallet.text("wallet")?, currency.text("currency")?);
-            self.core.get().map(|core| Int(core.sum(&wallet, &currency)))
+            let core = self.core.get()?;
+            Ok(Int(py.detach(|| core.sum(&wallet, &currency))))
         })
     }
 }

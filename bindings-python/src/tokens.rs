@@ -15,7 +15,10 @@ use crate::amount::{Int, Whole};
 use crate::callback::Functions;
 use crate::errors::{Failure, still_held, unless_raised};
 use crate::face::{CoreSelection, CoreTokens, Face};
+use crate::forgotten::forgotten;
+use crate::granted::Granted;
 use crate::guard::guard;
+use crate::options::Options;
 use crate::process::Homebound;
 use crate::token_source::token_source;
 use crate::value::{Arg, Plain};
@@ -37,13 +40,14 @@ impl Tokens {
         face: Face,
         wallet: String,
         source: Option<&Bound<'_, PyAny>>,
-        options: Option<Arg>,
+        options: Option<Options>,
     ) -> Result<Self, Failure> {
         let source = source.ok_or_else(|| Error::invalid("source", "is missing"))?;
         let mut functions = Functions::default();
         let source = token_source(source, face, &mut functions)?;
-        let options =
-            TokensOptions::default().read(&options.unwrap_or_default().options()?, Unit::Seconds)?;
+        let options = options
+            .unwrap_or_default()
+            .read(|options| TokensOptions::default().read(options, Unit::Seconds))?;
         let core = handle.tokens_with(&wallet, source, options)?;
         Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "wallet"), wallet, face, functions })
     }
@@ -59,14 +63,16 @@ impl Tokens {
 
     /// Selects tokens that are worth at least `target`, and locks them. A target of 0 selects none.
     #[pyo3(signature = (target, **options))]
-    fn select(&self, py: Python<'_>, target: Whole, options: Option<Arg>) -> PyResult<Py<PyAny>> {
+    fn select(&self, py: Python<'_>, target: Whole, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let (core, face) = (self.core.get()?.clone(), self.face);
             let target = target.amount("target")?;
-            let options = SelectOptions::read(&options.unwrap_or_default().options()?, Unit::Seconds)?;
+            let options =
+                options.unwrap_or_default().read(|options| SelectOptions::read(options, Unit::Seconds))?;
             // In a box: the core's future is large.
             let call = Box::pin(async move { core.select_with(target, options).await });
-            face.run(py, async move { Ok(Selection::new(call.await?, face)) }, Ok)
+            let call = async move { Ok(Granted::selection(call.await?, face)) };
+            face.labour(py, call, |granted| granted.take_one(py))
         })
     }
 
@@ -86,7 +92,7 @@ impl Tokens {
     fn locks(&self, py: Python<'_>, ids: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let ids = ids.map_or(Ok(Value::Null), |ids| ids.named("ids"))?;
-            self.face.ask(py, &self.core, |core| async move { core.locks_by(&ids, Unit::Seconds).await })
+            self.face.survey(py, &self.core, |core| async move { core.locks_by(&ids, Unit::Seconds).await })
         })
     }
 
@@ -95,18 +101,16 @@ impl Tokens {
         guard(|| {
             let spender =
                 Spender::read(&spender.named("spender")?).map_err(|error| error.within("spender"))?;
-            self.face.ask(
-                py,
-                &self.core,
-                |core| async move { core.release_spender(spender).await.map(u64::from) },
-            )
+            self.face.survey(py, &self.core, |core| async move {
+                core.release_spender(spender).await.map(u64::from)
+            })
         })
     }
 
     /// How many tokens of the wallet are locked, by anybody.
     fn count_locked(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            self.face.ask(py, &self.core, |core| async move { core.count_locked().await.map(u64::from) })
+            self.face.survey(py, &self.core, |core| async move { core.count_locked().await.map(u64::from) })
         })
     }
 
@@ -133,7 +137,8 @@ impl Tokens {
     }
 }
 
-/// Tokens that are this caller's alone. Use it with `with`: at the end of the block they are given back, unless they were spent.
+/// Tokens that are this caller's alone. Use it with `with`: at the end of the block they are given back, unless they were spent. Those
+/// that nobody has any more are not given back: they are renewed no more, and end at their deadlines.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Selection {
     core: Homebound<Arc<CoreSelection>>,
@@ -141,7 +146,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn new(core: CoreSelection, face: Face) -> Self {
+    /// A selection of this process.
+    pub fn new(core: CoreSelection, face: Face) -> Self {
         Self { core: Homebound::new(Arc::new(core), Code::Lost, "selection"), face }
     }
 }
@@ -234,5 +240,11 @@ impl Selection {
 
     fn __repr__(&self) -> PyResult<String> {
         guard(|| Ok(self.core.shown("leasehold Selection")))
+    }
+}
+
+impl Drop for Selection {
+    fn drop(&mut self) {
+        forgotten(&self.core);
     }
 }

@@ -7,7 +7,7 @@ use leasehold::Code;
 use pyo3::prelude::*;
 
 use crate::asyncio::start;
-use crate::blocking::wait;
+use crate::blocking::{Effort, wait};
 use crate::errors::Failure;
 use crate::guard::guard;
 use crate::value::{Arg, Plain};
@@ -106,7 +106,7 @@ fn alive() -> PyResult<i64> {
 
 #[pyfunction]
 fn sleep(py: Python<'_>, seconds: f64) -> PyResult<f64> {
-    guard(|| wait(py, slept(seconds)))
+    guard(|| wait(py, Effort::Brief, slept(seconds)))
 }
 
 #[pyfunction]
@@ -128,7 +128,7 @@ fn hop_aio(py: Python<'_>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 fn panic_blocking(py: Python<'_>, seconds: f64) -> PyResult<f64> {
     guard(|| {
-        wait(py, async move {
+        wait(py, Effort::Brief, async move {
             slept(seconds).await?;
             panic!("after a while")
         })

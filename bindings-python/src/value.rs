@@ -20,11 +20,6 @@ impl Arg {
         self.0.map_err(|error| error.within(name))
     }
 
-    /// Keyword arguments, in which a path begins with the option's own name.
-    pub fn options(self) -> Result<Value, Error> {
-        self.0
-    }
-
     /// The text of this name.
     pub fn text(self, name: &str) -> Result<String, Error> {
         self.named(name)?.as_text().map(str::to_owned).map_err(|error| error.within(name))
@@ -130,8 +125,20 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
     } else if let Ok(it) = object.cast::<PyDict>() {
         map(it, depth)
     } else {
-        Err(wrong(format_args!("a {}", name_of_type(object))))
+        let remedy = match () {
+            () if is_a(object, "datetime", "timedelta") => "pass seconds, as a number",
+            () if object.hasattr("__float__").unwrap_or_default() => {
+                "pass an int, a float, or an amount's digits"
+            }
+            () => "pass None, or a bool, int, float, str, list, tuple or dict, as it wants",
+        };
+        Err(wrong(format_args!("a {}; {remedy}", name_of_type(object))))
     }
+}
+
+fn is_a(object: &Bound<'_, PyAny>, module: &str, kind: &str) -> bool {
+    let kind = object.py().import(module).and_then(|module| module.getattr(kind));
+    kind.is_ok_and(|kind| object.is_instance(&kind).unwrap_or_default())
 }
 
 fn text(text: &Bound<'_, PyString>) -> Result<String, Error> {
@@ -146,19 +153,27 @@ fn list<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Re
 fn map(dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Error> {
     let mut entries = Vec::with_capacity(dict.len());
     for (key, value) in dict.iter() {
-        let key = key
-            .cast::<PyString>()
-            .map_err(|_| wrong(format_args!("a dict with a key that is a {}", name_of_type(&key))))?;
-        let key = text(key)?;
-        let large = if key == AMOUNT { digits(&value) } else { None };
-        let value = large.map_or_else(|| read(&value, depth + 1), Ok).map_err(|error| error.within(&key))?;
-        entries.push((key, value));
+        let (key, value) = entry(&key, &value, depth)?;
+        entries.push((key, value?));
     }
     Ok(Value::Map(entries))
 }
 
+/// One of a dict, whose value may have no place in a `Value`.
+pub fn entry(
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    depth: usize,
+) -> Result<(String, Result<Value, Error>), Error> {
+    let no_text = |_| wrong(format_args!("a dict with a key that is a {}", name_of_type(key)));
+    let key = text(key.cast::<PyString>().map_err(no_text)?)?;
+    let large = if key == AMOUNT { digits(value) } else { None };
+    let value = large.map_or_else(|| read(value, depth + 1), Ok).map_err(|error| error.within(&key));
+    Ok((key, value))
+}
+
 fn wrong(what: impl Display) -> Error {
-    Error::invalid("", format_args!("is {what}; pass None, bool, int, float, str, list, tuple or dict"))
+    Error::invalid("", format_args!("is {what}"))
 }
 
 fn name_of_type(object: &Bound<'_, PyAny>) -> String {

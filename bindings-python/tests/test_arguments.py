@@ -1,6 +1,9 @@
 """Whatever is passed, a wrong argument is an `InvalidArgument` that names it."""
 
 import asyncio
+import datetime
+import decimal
+import fractions
 import math
 
 import pytest
@@ -65,7 +68,7 @@ def test_wrong_arguments_are_named(call, name, value):
         "lock": lambda it: lh.lock("a", **{name: it}),
         "lock.acquire": lambda it: lock.acquire(**{name: it}),
         "lock.run": lambda it: lock.run(**({"body": print} | {name: it})),
-        "lost": lambda it: lock.acquire().lost(it),
+        "lost": lambda it: lock.run(lambda locked: locked.lost(it)),
         "quarantine": lambda it: pool.quarantine("a", it),
         "resync": lambda it: lease.resync(**({"nonce": 1} | {name: it})),
         **{method: lambda it, method=method: getattr(lease, method)(it) for method in ("release", "renew", "used", "rejected")},
@@ -134,3 +137,49 @@ def test_asyncio_refuses_the_same():
             lease.unused()
 
     asyncio.run(main())
+
+
+def opened_with(**options):
+    return leasehold.open("memory:options", **options)
+
+
+# A function is a likely value of an option that another language has, or that is spelled otherwise here.
+@pytest.mark.parametrize("value", [1, print, object(), b"a", {"a"}])
+def test_an_option_that_there_is_none_of_is_told_as_such_whatever_its_value(value):
+    lh = opened_with()
+    pool, lock, limit = lh.pool("p", slots=["a"]), lh.lock("a"), lh.limit("a", max=1, period=1)
+    wallet = lh.tokens("w", source=leasehold.TokensInMemory())
+    calls = [
+        opened_with,
+        lambda **it: leasehold.open_quorum(["memory:"], **it),
+        lambda **it: lh.pool("q", **it),
+        lambda **it: lh.lock("a", **it),
+        lambda **it: lh.limit("a", max=1, period=1, **it),
+        lambda **it: lh.tokens("w", source=leasehold.TokensInMemory(), **it),
+        pool.acquire,
+        pool.acquire_many,
+        pool.try_acquire,
+        lock.acquire,
+        lambda **it: lock.run(print, **it),
+        lambda **it: wallet.select(0, **it),
+        limit.wait,
+        lambda **it: limit.wait_to_reserve(ttl=1, **it),
+    ]
+    for call in calls:
+        with pytest.raises(errors.InvalidArgument, match="^on_claimed: is not an option; there are: ") as caught:
+            call(on_claimed=value)
+        assert caught.value.field == "on_claimed"
+    # Nothing was taken meanwhile.
+    pool.acquire(timeout=0).release()
+    lock.acquire(timeout=0).release()
+    assert limit.used() == 0
+
+
+def test_a_duration_is_a_number_of_seconds():
+    pool = opened_with().pool("p", slots=["a"])
+    for call in (lambda it: pool.acquire(timeout=it), lambda it: pool.quarantine("a", it)):
+        with pytest.raises(errors.InvalidArgument, match=r": is a timedelta; pass seconds, as a number$"):
+            call(datetime.timedelta(seconds=1))
+        for wrong in (decimal.Decimal(1), fractions.Fraction(1)):
+            with pytest.raises(errors.InvalidArgument, match=r": is a \w+; pass an int, a float, or an amount's digits$"):
+                call(wrong)

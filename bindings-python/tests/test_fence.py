@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import leasehold
+from leasehold import errors
 
 SOURCE = Path(__file__).parent.parent.parent / "core" / "src" / "fence.rs"
 [GUARDED] = re.findall(r"^//! ```sql\n//! (.*)\n//! ```", SOURCE.read_text(), re.M)
@@ -54,6 +55,13 @@ def test_without_the_condition_a_paused_holder_destroys_what_the_other_wrote(mem
 def test_the_condition_refuses_a_paused_holder(memory, database):
     assert not paused_beyond_its_lease(memory, writer(database, GUARDED))
     assert balances(database) == {"a": 2, "b": 0}
+
+
+def test_a_guard_begins_with_a_fence_or_with_none():
+    assert [leasehold.FenceGuard(highest).highest for highest in (0, 1, 2**53 - 1)] == [0, 1, 2**53 - 1]
+    for wrong in (False, True, None, 0.0, "", [], -1, 2**53):
+        with pytest.raises(errors.InvalidArgument):
+            leasehold.FenceGuard(wrong)
 
 
 def test_fences_are_compared_as_numbers(database):

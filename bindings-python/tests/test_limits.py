@@ -65,7 +65,7 @@ def test_each_verb(lh):
     assert limit.take(0)["allowed"]
     assert limit.reset() is None
     assert (limit.remaining(), limit.used()) == (3, 0)
-    assert "logins:10.0.0.1" in repr(limit)
+    assert repr(limit) == '<leasehold Limit { names: ["logins:10.0.0.1"] }>'
 
 
 def test_each_verb_with_asyncio(place):
@@ -240,6 +240,13 @@ def test_a_reservation_as_a_block(lh):
     gc.collect()
     until(lambda: flying.used() == 0)
     assert spend.used() == 6
+
+
+def test_a_reservation_shows_what_it_is_of(lh):
+    reservation = lh.limit("signer", max=1, kind="in_flight").reserve(ttl=HOUR)
+    assert repr(reservation) == '<leasehold Reservation { limit: "signer", ended: false }>'
+    reservation.commit()
+    assert repr(reservation) == '<leasehold Reservation { limit: "signer", ended: true }>'
 
 
 def test_a_reservation_with_asyncio(place):

@@ -360,11 +360,6 @@ def test_asyncio_runs_whatever_gives_what_can_be_awaited(memory):
     asyncio.run(main())
 
 
-def test_one_that_nobody_has_any_more_is_given_back(lh, other):
-    lh.lock("a").acquire()
-    until(lambda: is_free(other, "a"))
-
-
 # In MasterLock the body ran on without a word.
 def test_a_refused_extension_tells_the_body(own_redis):
     with leasehold.open(own_redis.url, **OPTIONS) as lh:

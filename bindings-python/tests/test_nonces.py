@@ -5,6 +5,7 @@ import contextvars
 import functools
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -167,10 +168,68 @@ def test_an_answer_that_is_no_nonce(memory, take, answer):
     assert "the answer of read_nonce" in str(caught.value.__cause__)
 
 
-def test_a_coroutine_function_in_the_blocking_api(memory):
+class Later:
+    async def __call__(self, slot):
+        return await later(slot)
+
+
+@pytest.mark.parametrize("read_nonce", [later, functools.partial(later), Later(), Later().__call__])
+def test_a_coroutine_function_in_the_blocking_api(memory, read_nonce):
+    with pytest.raises(errors.InvalidArgument, match=r"is a coroutine function; use leasehold\.aio") as caught:
+        leasehold.open(memory.url).pool("p", slots=[SLOT], read_nonce=read_nonce)
+    assert caught.value.field == "read_nonce"
+
+
+def test_a_coroutine_in_the_blocking_api(memory):
+    """That it gives one is known only when it is called."""
     with pytest.raises(errors.NonceUnavailable) as caught:
-        with_threads(memory, later)
+        with_threads(memory, lambda slot: later(slot))
     assert "leasehold.aio" in str(caught.value.__cause__)
+
+
+@FACES
+def test_the_traceback_of_its_exception_begins_with_it(memory, take):
+    for read_nonce in (refuses, fails) if take is with_asyncio else (refuses,):
+        with pytest.raises(errors.NonceUnavailable) as caught:
+            take(memory, read_nonce)
+        frames = traceback.extract_tb(caught.value.__cause__.__traceback__)
+        assert [frame.name for frame in frames] == [read_nonce.__name__]
+
+
+@FACES
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_is_no_exception_is_a_cause_too(memory, take, raised):
+    def read_nonce(slot):
+        raise raised
+
+    with pytest.raises(errors.NonceUnavailable) as caught:
+        take(memory, read_nonce)
+    assert type(caught.value.__cause__) is raised
+
+
+def test_more_than_there_are_threads_for_wait_their_turn(memory):
+    """However many ask at once, so many functions run at a time."""
+    running, most, lock = 0, 0, threading.Lock()
+
+    def read_nonce(slot):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.02)
+        with lock:
+            running -= 1
+        return 7
+
+    async def main():
+        slots = [f"s{i}" for i in range(700)]
+        pool = await aio.open(memory.url).pool("p", slots=slots, read_nonce=read_nonce, timeout=50)
+        for lease in await asyncio.gather(*[pool.acquire() for _ in slots]):
+            assert lease.nonce == 7
+            await lease.release()
+
+    asyncio.run(main())
+    assert 1 < most <= 512
 
 
 def test_what_cannot_be_called(memory):
@@ -238,6 +297,31 @@ def test_a_cancelled_acquisition_cancels_the_coroutine(memory):
 
     asyncio.run(asyncio.wait_for(main(), 5))
     assert ends == ["cancelled"]
+
+
+def test_a_coroutine_that_comes_too_late_is_cancelled(memory):
+    begun = []
+
+    async def never(_):
+        await asyncio.sleep(30)
+
+    def read_nonce(slot):
+        begun.append(slot)
+        time.sleep(0.2)
+        return never(slot)
+
+    async def main():
+        pool = await aio.open(memory.url).pool("p", slots=["a"], read_nonce=read_nonce)
+        with pytest.raises(errors.NonceUnavailable):
+            await pool.acquire(timeout=0.05)
+        await asyncio.sleep(0.3)
+        end = time.monotonic() + 5
+        while len(asyncio.all_tasks()) > 1:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.005)
+
+    asyncio.run(main())
+    assert begun == ["a"]
 
 
 def test_a_coroutine_runs_on_its_loop_and_in_its_context(memory):

@@ -116,6 +116,7 @@ CALLS = {
     "Quorum.lock": lambda: QUORUM.lock("b"),
     "Reservation.__enter__": RESERVATION.__enter__,
     "Reservation.__exit__": lambda: RESERVATION.__exit__(None, None, None),
+    "Reservation.__repr__": RESERVATION.__repr__,
     "Reservation.answer": lambda: RESERVATION.answer,
     "Reservation.commit": RESERVATION.commit,
     "Reservation.refund": RESERVATION.refund,

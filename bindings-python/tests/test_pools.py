@@ -1,6 +1,5 @@
 """The blocking API over each store."""
 
-import gc
 import subprocess
 import sys
 import threading
@@ -113,15 +112,6 @@ def test_the_error_of_a_block_goes_on_and_the_slot_comes_back(lh):
     with pool.acquire() as lease:
         assert lease.nonce == 6
         lease.unused()
-
-
-def test_a_lease_that_nobody_has_any_more_is_given_back(lh):
-    pool = lh.pool("p", slots=["a"], ttl=5)
-    lease = pool.acquire(timeout=6)
-    assert lease.held
-    del lease
-    gc.collect()
-    until(lambda: pool.inspect()["ready"] == 1)
 
 
 def test_administration(lh):

@@ -77,12 +77,12 @@ def test_a_source_may_be_a_function(memory, source):
             assert selection.sum == 3
 
     asyncio.run(main())
-    wallet = opened(memory).tokens("w", source=source)
     if source is later:
-        with pytest.raises(errors.SourceUnavailable, match=r"use leasehold\.aio"):
-            wallet.select(3)
+        with pytest.raises(errors.InvalidArgument, match=r"use leasehold\.aio") as caught:
+            opened(memory).tokens("w", source=source)
+        assert caught.value.field == "source"
     else:
-        with wallet.select(3) as selection:
+        with opened(memory).tokens("w", source=source).select(3) as selection:
             assert selection.sum == 3
 
 

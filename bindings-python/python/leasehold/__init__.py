@@ -1,6 +1,7 @@
 """Leases of relayer accounts and their nonces, in memory or over Redis, never twice at once."""
 
 from . import _handles as _handles
+from . import _settle as _settle
 from . import aio as aio
 from . import errors as errors
 from . import fence as fence

@@ -135,7 +135,8 @@ class Pool:
         """The pool's name."""
 
     def acquire(self, **options: Unpack[AcquireOptions]) -> Lease:
-        """Leases one slot; waits for it until the timeout."""
+        """Leases one slot; waits for it until the timeout. Keep the lease until it is given back: one that is forgotten ends at its
+        deadline, and is nobody else's until then."""
 
     def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
         """Leases `count` slots at once: all of them or none."""
@@ -177,7 +178,8 @@ class Pool:
 @final
 class Lease:
     """A slot that is this holder's alone until the deadline. Use it with `with`: at the end of the block it is given back with the
-    outcome that was said; a nonce of which nothing was said is in doubt from then on."""
+    outcome that was said; a nonce of which nothing was said is in doubt from then on. One that is forgotten, of which the program has
+    the object no more, is not given back: it is renewed no more, and ends at its deadline, with a `ResourceWarning`."""
 
     @property
     def slot(self) -> str:
@@ -248,7 +250,8 @@ class Lock:
         stole. What `recommended_ttl` asks for."""
 
     def acquire(self, **options: Unpack[LockOptions]) -> Locked:
-        """Locks all of its names; waits for them until the timeout."""
+        """Locks all of its names; waits for them until the timeout. Keep what it gives until it is given back: a lock that is forgotten
+        is renewed no more, and ends at its deadline."""
 
     @overload
     def run(self, body: Callable[[Locked], _T], **options: Unpack[LockOptions]) -> _T:
@@ -263,7 +266,8 @@ class Lock:
 @final
 class Locked:
     """A lock that is held. Use it with `with`: at the end of the block it is given back, and `Lost` is raised if it did not last as
-    long."""
+    long. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and ends at its
+    deadline, with a `ResourceWarning`."""
 
     @property
     def names(self) -> list[str]:
@@ -338,7 +342,8 @@ class Limit:
     def reserve(self, cost: int | str = 1, *, ttl: float) -> Reservation:
         """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
         charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always
-        `StoreUnavailable`."""
+        `StoreUnavailable`. Of one that has ended the store keeps a small record until its `ttl` is over: let that be as short as the
+        work."""
 
     def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
@@ -374,10 +379,10 @@ class Reservation:
 
 @final
 class Granted:
-    """Leases on their way to their caller. If it went away meanwhile, nobody has seen their nonces: they were not used."""
+    """What is on its way to its caller. If that went away meanwhile, nobody has seen it: it is given back, and nonces were not used."""
 
-    def take(self) -> list[Lease]:
-        """The leases, once."""
+    def take(self) -> list[Any]:
+        """What was granted, once."""
 
 @final
 class Pending:
@@ -430,7 +435,8 @@ class Tokens:
 @final
 class Selection:
     """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `with`: at the
-    end of the block they are given back, unless they were spent; so are those that nobody has any more."""
+    end of the block they are given back, unless they were spent. Those that are forgotten, of which the program has the object no more,
+    are not given back: they are renewed no more, and end at their deadlines, with a `ResourceWarning`."""
 
     @property
     def tokens(self) -> list[Token]:

@@ -1,19 +1,17 @@
-"""Awaiting: what the compiled half has started, and for it what `read_nonce` has."""
+"""Awaiting what the compiled half has started, and running bodies under its locks."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import given_now
-from ._leasehold import Lease, Locked, Pending
+from ._leasehold import Lock, Locked, Pending
 from .errors import LeaseholdError, Lost
 
-__all__ = ["Home", "call", "granted", "note", "outlived", "run", "settle"]
+__all__ = ["call", "granted", "note", "outlived", "run", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,20 +34,27 @@ async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs
     return result
 
 
-async def granted(started: Any) -> list[Lease]:
-    """The leases of a started acquisition. They are taken by a caller that is still there: a task may be cancelled after the
-    grant and before it runs again, and what nobody took is given back unused."""
-    leases: list[Lease] = (await settle(started)).take()
-    return leases
+async def granted(started: Any) -> list[Any]:
+    """What was granted: leases, a lock or a selection; nothing, to a body that runs without a lock. It is taken by a caller that is
+    still there: a task may be cancelled after the grant and before it runs again, and what nobody took is given back unused."""
+    grant = await settle(started)
+    return [] if grant is None else list(grant.take())
 
 
-def run(locked: Locked | None, body: Callable[[Locked | None], T]) -> T:
-    """Runs a body under a lock that was acquired for it, or without."""
+def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
+    """Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
+    is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
+    such as Ctrl-C, comes through with a note of that."""
+    locked = self._enter(body, **options)
     if locked is None:
         return given_now(body(None))
     with outlived() as gave, locked:
         gave.append(result := given_now(body(locked)))
     return result
+
+
+# Under no frame of Rust, which a daemon thread that is ended at the interpreter's exit could not unwind.
+Lock.run = run  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -70,33 +75,3 @@ def note(raised: BaseException, late: LeaseholdError) -> None:
         raised.add_note(f"At the end of the block: {type(late).__name__}: {late}")
     elif raised.__context__ is None:
         raised.__context__ = late
-
-
-class Home:
-    """Where the coroutines of a `read_nonce` run: on the loop that is running now, in the context of now."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._context = copy_context()
-
-    def begin(self, awaitable: Awaitable[Any], hear: Callable[[asyncio.Future[Any]], None]) -> Callable[[], None]:
-        """Awaits, and has the end heard. Gives what cancels that. May be called on any thread, and so may that."""
-        task: asyncio.Future[Any] | None = None
-
-        def start() -> None:
-            nonlocal task
-            task = asyncio.ensure_future(awaitable)
-            task.add_done_callback(hear)
-
-        def stop() -> None:
-            if task is not None:
-                task.cancel()
-
-        def cancel() -> None:
-            if task is None or not task.done():
-                self._loop.call_soon_threadsafe(stop)
-
-        # Only from another thread the loop has to be woken.
-        is_here = asyncio._get_running_loop() is self._loop
-        (self._loop.call_soon if is_here else self._loop.call_soon_threadsafe)(start, context=self._context)
-        return cancel

@@ -23,7 +23,8 @@ class FenceGuard:
 
     def __init__(self, highest: int = 0) -> None:
         """A guard that has seen this fence; 0 for none."""
-        self._highest = fence_admit(0, highest) if highest else 0
+        # 0 is no fence, and nothing else is that.
+        self._highest = 0 if type(highest) is int and highest == 0 else fence_admit(0, highest)
 
     @property
     def highest(self) -> int:

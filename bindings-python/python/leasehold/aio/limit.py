@@ -28,7 +28,9 @@ class Limit(Face[_leasehold.Limit]):
 
     async def take(self, cost: int | str = 1) -> LimitAnswer:
         """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
-        the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
+        the limit up to this time before its options change. Of what is in flight is taken by `reserve`. One that is cancelled, as by a
+        timeout, may have been charged by a store that is asked over the network: where that matters, `reserve`, which then is given
+        back."""
         return await call(self._core.take, cost)
 
     async def increment(self, cost: int | str = 1) -> bool:
@@ -74,8 +76,9 @@ class Limit(Face[_leasehold.Limit]):
 
     def reserve(self, cost: int | str = 1, *, ttl: float) -> Acquiring[Reservation]:
         """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
-        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. For
-        `async with`, or to be awaited."""
+        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. Of one
+        that has ended the store keeps a small record until its `ttl` is over: let that be as short as the work. For `async with`, or
+        to be awaited."""
 
         async def reserve() -> Reservation:
             return Reservation(await call(self._core.reserve, cost, ttl=ttl))
@@ -84,7 +87,8 @@ class Limit(Face[_leasehold.Limit]):
 
     async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
-        `Cancelled` if the handle is closed."""
+        `Cancelled` if the handle is closed. One that is cancelled, as by a timeout of asyncio, may have been charged by a store that is
+        asked over the network: where that matters, `wait_to_reserve`, which then is given back."""
         return await call(self._core.wait, cost, **options)
 
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Acquiring[Reservation]:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import _leasehold
-from .._settle import call, outlived
+from .._settle import call, granted, outlived
 from ..errors import Claimed, Lost
 from ..options import LockOptions, RunOptions
 from ._face import Acquiring, Face, Held
@@ -37,10 +37,12 @@ class Lock(Face[_leasehold.Lock]):
         return self._core.handshake
 
     def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
-        """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited."""
+        """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited. Keep what it gives until it is
+        given back: a lock that is forgotten is renewed no more, and ends at its deadline."""
 
         async def acquire() -> Locked:
-            return Locked(await call(self._core.acquire, **options))
+            (locked,) = await granted(self._core.acquire(**options))
+            return Locked(locked)
 
         return Acquiring(acquire())
 
@@ -56,18 +58,19 @@ class Lock(Face[_leasehold.Lock]):
         """Runs the body, a coroutine function or a plain one, under the lock, and gives what it gives. If the lock did not last as
         long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
         context; but what is no `Exception`, such as a cancellation, comes through with a note of that."""
-        core = await call(self._core._enter, body, **options)
-        if core is None:
+        held = await granted(self._core._enter(body, **options))
+        if not held:
             return await _ended(body(None))
         with outlived() as gave:
-            async with Locked(core) as locked:
+            async with Locked(held.pop()) as locked:
                 gave.append(await _ended(body(locked)))
         return gave[0]
 
 
 class Locked(Held[_leasehold.Locked]):
     """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
-    last as long."""
+    last as long. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and
+    ends at its deadline, with a `ResourceWarning`."""
 
     __slots__ = ()
 

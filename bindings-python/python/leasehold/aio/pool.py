@@ -34,7 +34,8 @@ class Pool(Face[_leasehold.Pool]):
         return self._core.name
 
     def acquire(self, **options: Unpack[AcquireOptions]) -> Acquiring[Lease]:
-        """Leases one slot; waits for it until the timeout. For `async with`, or to be awaited."""
+        """Leases one slot; waits for it until the timeout. For `async with`, or to be awaited. Keep the lease until it is given back: one
+        that is forgotten ends at its deadline, and is nobody else's until then."""
 
         async def acquire() -> Lease:
             (lease,) = await granted(self._core.acquire(**options))
@@ -95,7 +96,8 @@ class Pool(Face[_leasehold.Pool]):
 
 class Lease(Held[_leasehold.Lease]):
     """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
-    with the outcome that was said; a nonce of which nothing was said is in doubt from then on."""
+    with the outcome that was said; a nonce of which nothing was said is in doubt from then on. One that is forgotten, of which the
+    program has the object no more, is not given back: it is renewed no more, and ends at its deadline, with a `ResourceWarning`."""
 
     __slots__ = ()
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import _leasehold
-from .._settle import call
+from .._settle import call, granted
 from ..errors import Lost
 from ..options import SelectOptions
 from ..sources import TokenChange
@@ -41,7 +41,8 @@ class Tokens(Face[_leasehold.Tokens]):
         `StoreUnavailable`, `Cancelled` if the handle is closed."""
 
         async def select() -> Selection:
-            return Selection(await call(self._core.select, target, **options))
+            (selection,) = await granted(self._core.select(target, **options))
+            return Selection(selection)
 
         return Acquiring(select())
 
@@ -76,7 +77,8 @@ class Tokens(Face[_leasehold.Tokens]):
 
 class Selection(Held[_leasehold.Selection]):
     """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `async with`: at
-    the end of the block they are given back, unless they were spent; so are those that nobody has any more."""
+    the end of the block they are given back, unless they were spent. Those that are forgotten, of which the program has the object no
+    more, are not given back: they are renewed no more, and end at their deadlines, with a `ResourceWarning`."""
 
     __slots__ = ()
 

@@ -1,0 +1,99 @@
+//! What is granted and not seen by anybody yet.
+
+use std::mem;
+use std::sync::Mutex;
+
+use leasehold::Code;
+use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
+
+use crate::errors::Failure;
+use crate::face::{CoreLease, CoreLocked, CoreSelection, Face};
+use crate::guard::{guard, lock};
+use crate::lease::Lease;
+use crate::lock::Locked;
+use crate::pool::Pool;
+use crate::process::Homebound;
+use crate::tokens::Selection;
+
+/// What is on its way to its caller. If that went away meanwhile, nobody has seen it and nobody is at work with it: it is given
+/// back at once, and nonces were not used.
+#[pyclass(frozen, module = "leasehold._leasehold")]
+pub struct Granted {
+    things: Homebound<Mutex<Things>>,
+    /// That of leases.
+    pool: Option<Py<Pool>>,
+    face: Face,
+}
+
+enum Things {
+    Leases(Vec<CoreLease>),
+    Locked(CoreLocked),
+    Selection(CoreSelection),
+    /// Their caller has them.
+    Taken,
+}
+
+impl Granted {
+    /// Leases, fresh from the core.
+    pub fn leases(leases: Vec<CoreLease>, pool: Py<Pool>) -> Self {
+        let face = pool.get().face();
+        Self::new(Things::Leases(leases), face, "lease", Some(pool))
+    }
+
+    /// A lock.
+    pub fn locked(locked: CoreLocked, face: Face) -> Self {
+        Self::new(Things::Locked(locked), face, "lock", None)
+    }
+
+    /// Tokens.
+    pub fn selection(selection: CoreSelection, face: Face) -> Self {
+        Self::new(Things::Selection(selection), face, "selection", None)
+    }
+
+    fn new(things: Things, face: Face, noun: &'static str, pool: Option<Py<Pool>>) -> Self {
+        Self { things: Homebound::new(Mutex::new(things), Code::Lost, noun), pool, face }
+    }
+
+    /// All of it, once, for a caller that is there.
+    pub fn take_all(&self, py: Python<'_>) -> Result<Vec<Py<PyAny>>, Failure> {
+        let things = mem::replace(&mut *lock(self.things.get()?), Things::Taken);
+        let things = match (things, &self.pool) {
+            (Things::Leases(leases), Some(pool)) => {
+                let lease = |lease| Lease::new(lease, pool.clone_ref(py)).into_py_any(py);
+                leases.into_iter().map(lease).collect::<PyResult<_>>()?
+            }
+            (Things::Locked(locked), _) => vec![Locked::new(locked, self.face).into_py_any(py)?],
+            (Things::Selection(selection), _) => vec![Selection::new(selection, self.face).into_py_any(py)?],
+            (Things::Taken | Things::Leases(_), _) => Vec::new(),
+        };
+        Ok(things)
+    }
+
+    /// The only one.
+    pub fn take_one(&self, py: Python<'_>) -> Result<Py<PyAny>, Failure> {
+        self.take_all(py)?.pop().ok_or_else(|| Failure::new(Code::Internal, "a grant of nothing"))
+    }
+}
+
+#[pymethods]
+impl Granted {
+    /// What was granted, once.
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        guard(|| self.take_all(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pool)
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        if let Ok(things) = self.things.get()
+            && let Things::Leases(leases) = &*lock(things)
+        {
+            leases.iter().for_each(|lease| drop(lease.unused()));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""The interpreter ends while threads are at work: the process ends as it would without them."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# On Pythons before 3.14 a thread that wants the interpreter meanwhile is ended where it stands, by unwinding its stack, which
+# no frame of Rust survives.
+BUSY = """
+    import asyncio, leasehold, threading, time
+
+    def busy(*_):
+        for _ in range(1000):
+            time.sleep(0.001)
+"""
+SCRIPTS = {
+    "a function for nonces": """
+        pool = leasehold.open().pool("p", slots=["a"], read_nonce=busy)
+        try:
+            pool.acquire(timeout=0.1)
+        except leasehold.NonceUnavailable:
+            print("over")
+    """,
+    "a source of tokens": """
+        wallet = leasehold.open().tokens("w", source=busy)
+        try:
+            wallet.select(1, timeout=0.1)
+        except leasehold.LeaseholdError:
+            print("over")
+    """,
+    "a source that is asked what is spent": """
+        class Source:
+            def page(self, ask):
+                return [{"id": "a", "amount": 1}]
+
+            spent = busy
+
+        wallet = leasehold.open().tokens("w", source=Source(), verify=True)
+        try:
+            wallet.select(1, timeout=0.1)
+        except leasehold.LeaseholdError:
+            print("over")
+    """,
+    "a plain function with asyncio": """
+        async def main():
+            pool = await leasehold.aio.open().pool("p", slots=["a"], read_nonce=busy)
+            try:
+                await pool.acquire(timeout=0.1)
+            except leasehold.NonceUnavailable:
+                print("over")
+
+        asyncio.run(main())
+    """,
+    "a body under a lock": """
+        begun = threading.Event()
+        lock = leasehold.open().lock("a")
+        threading.Thread(target=lock.run, args=(lambda _: (begun.set(), busy()),), daemon=True).start()
+        begun.wait()
+        print("over")
+    """,
+    "a thread that is granted what the exit gives back": """
+        pool = leasehold.open().pool("p", slots=["a"])
+        held = pool.acquire()
+        threading.Thread(target=pool.acquire, daemon=True).start()
+        while not pool.statistics()["waiting"]:
+            time.sleep(0.001)
+        print("over")
+    """,
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_exit_is_clean(script):
+    program = textwrap.dedent(BUSY) + textwrap.dedent(SCRIPTS[script])
+    for _ in range(4):
+        ended = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")
