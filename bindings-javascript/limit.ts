@@ -182,7 +182,7 @@ export class Limit {
     return BigInt(await this.#ask<string>("remaining"));
   }
 
-  /** What is used of the limit of which least remains. */
+  /** What is used of the limit of which least remains: its `max` at the most, also where more was used before that was lowered. */
   async used(): Promise<bigint> {
     return BigInt(await this.#ask<string>("used"));
   }

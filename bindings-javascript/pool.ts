@@ -142,7 +142,10 @@ export class Pool {
     return facts ? new Lease(facts) : null;
   }
 
-  /** Adds slots, and gives those that are there the new weight; the answer is how many are new. */
+  /**
+   * Adds slots, and gives those that are there the new weight; the answer is how many are new. This handle leases them only if it
+   * was opened without slots of its own.
+   */
   async add(slots: readonly Slot[]): Promise<number> {
     return settled((call) => glue.add(this.#owned.number, slots, call));
   }

@@ -77,7 +77,7 @@ def test_nothing_is_selected_for_nothing(memory):
     with here.select(0) as selection:
         assert (selection.tokens, selection.sum, selection.change, selection.fence) == ([], 0, 0, 0)
         assert selection.held and selection.remaining == math.inf
-    selection.spent()
+        selection.spent()
 
 
 def test_what_was_spent_stays_locked(memory):
@@ -87,6 +87,10 @@ def test_what_was_spent_stays_locked(memory):
     selection.spent()
     selection.spent()
     selection.release()
+    given_back = there.select(5)
+    given_back.release()
+    with pytest.raises(errors.Lost):
+        given_back.spent()
     # The source lists it still.
     with pytest.raises(errors.Insufficient):
         here.select(10, **AT_ONCE)

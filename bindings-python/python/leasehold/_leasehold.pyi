@@ -148,7 +148,7 @@ class Pool:
         """What this handle of the pool has done so far. Times in seconds."""
 
     def add(self, slots: Sequence[Slot]) -> int:
-        """Adds slots. Gives the number of those that are new."""
+        """Adds slots. Gives the number of those that are new. This handle leases them only if it was opened without slots of its own."""
 
     def remove(self, slot: str) -> None:
         """Forgets a slot, after its lease if it has one."""
@@ -327,7 +327,7 @@ class Limit:
         """What can still be taken; of several limits, of that of which least remains."""
 
     def used(self) -> int:
-        """What is used of the limit of which least remains."""
+        """What is used of the limit of which least remains: its `max` at the most, also where more was used before that was lowered."""
 
     def refund(self, cost: int | str = 1) -> LimitAnswer:
         """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,

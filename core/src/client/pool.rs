@@ -275,11 +275,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Some(Ok(nonce)) => Ok(nonce),
             Some(Err(cause)) => Err(Error::new(
                 Code::NonceUnavailable,
-                format!("read_nonce failed for {slot}: {cause}; the slot was given back"),
+                format!("read_nonce failed for {slot}: {cause}; try again when it answers"),
             )),
             None => Err(Error::new(
                 Code::NonceUnavailable,
-                format!("read_nonce gave no answer for {slot} in time; the slot was given back"),
+                format!("read_nonce gave no answer for {slot} in time; try again when it answers"),
             )),
         }
     }

@@ -58,7 +58,7 @@ class Limit(Face[_leasehold.Limit]):
         return await call(self._core.remaining)
 
     async def used(self) -> int:
-        """What is used of the limit of which least remains."""
+        """What is used of the limit of which least remains: its `max` at the most, also where more was used before that was lowered."""
         return await call(self._core.used)
 
     async def refund(self, cost: int | str = 1) -> LimitAnswer:

@@ -57,7 +57,7 @@ class Pool(Face[_leasehold.Pool]):
         return self._core.statistics()
 
     async def add(self, slots: Sequence[Slot]) -> int:
-        """Adds slots. Gives the number of those that are new."""
+        """Adds slots. Gives the number of those that are new. This handle leases them only if it was opened without slots of its own."""
         return await call(self._core.add, slots)
 
     async def remove(self, slot: str) -> None:

@@ -190,7 +190,7 @@ impl<R: Runtime> Limit<R> {
         Ok(self.look().await?.remaining)
     }
 
-    /// What is used of the limit of which least remains.
+    /// What is used of the limit of which least remains: its maximum at the most, also where more was used before that was lowered.
     ///
     /// # Errors
     /// As [`Self::peek`].
