@@ -89,7 +89,10 @@ export class Lease {
     return this.#claimed.signal;
   }
 
-  /** The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. */
+  /**
+   * The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. Throws `lost`,
+   * as the other three words do, once the lease was given back.
+   */
   used(next?: bigint | number): void {
     guarded(() => glue.used(this.#number, next));
   }
@@ -104,7 +107,10 @@ export class Lease {
     guarded(() => glue.rejected(this.#number, expected));
   }
 
-  /** Nobody knows whether the nonce was used: the next holder asks the chain. */
+  /**
+   * Nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one lease says it
+   * before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count.
+   */
   unknown(): void {
     guarded(() => glue.unknown(this.#number));
   }

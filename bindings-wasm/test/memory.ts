@@ -234,6 +234,14 @@ export const memory: Checks = {
     }
   },
 
+  // The timer of the acquisition was sometimes the first to ring: a pool that is too small, it said.
+  async "a node that never answers is named, whichever timer rings first"() {
+    const relayers = await pool({ slots: ["a"], readNonce: () => new Promise(() => {}) });
+    for (let timeout = 15; timeout < 45; timeout++) {
+      await fails(() => relayers.acquire({ timeout }), "nonce_unavailable", /no answer/);
+    }
+  },
+
   async "a pool is looked after"() {
     const relayers = await pool({ slots: ["a"] });
     same([await relayers.add([{ id: "b", weight: 3 }, "c"]), await relayers.list()], [2, ["a", "b", "c"]]);

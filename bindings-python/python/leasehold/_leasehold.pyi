@@ -206,7 +206,8 @@ class Lease:
         """Whether the lease can still be relied on."""
 
     def used(self, next: int | None = None) -> None:
-        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given."""
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given. Raises `Lost`, as the
+        other three words do, once the lease was given back."""
 
     def unused(self) -> None:
         """Says that the nonce was not used and cannot be any more."""
@@ -215,7 +216,8 @@ class Lease:
         """Says that the chain refused the nonce, and which one it expects if it said so."""
 
     def unknown(self) -> None:
-        """Says that nobody knows whether the nonce was used: the next holder asks the chain."""
+        """Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one
+        lease says it before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count."""
 
     def renew(self, ttl: float | None = None) -> None:
         """Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`."""

@@ -22,6 +22,10 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
 
+/// How long before the end of an acquisition a chain that gave no answer is found out: the timers of a JavaScript host may ring
+/// by so much out of turn, and then it would be said that no slot came free.
+const EARLIER: Micros = if cfg!(target_family = "wasm") { 5 * MILLISECOND } else { 0 };
+
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
 #[cfg(not(target_family = "wasm"))]
 const READS: usize = 16;
@@ -269,7 +273,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// chain's answer cannot be believed; the slot then rests.
     async fn learn_nonce(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
         let now = self.runtime.now();
-        let patience = if want.patient { want.deadline } else { now + self.response_timeout };
+        let patience =
+            if want.patient { want.deadline.saturating_sub(EARLIER) } else { now + self.response_timeout };
         let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await?;
         match lease.resync(chain, false).await {
             Ok(_) => Ok(None),
@@ -463,7 +468,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
-        _ if !cfg!(target_family = "wasm") && want.stalled.load(Relaxed) => {
+        _ if want.stalled.load(Relaxed) => {
             "what came free has a nonce that is above the chain's, and rests until the chain comes there or the pool's `settle` has \
              passed: ask the chain why"
                 .to_owned()
