@@ -132,7 +132,8 @@ class Lease(Held[_leasehold.Lease]):
         return self._core.held
 
     def used(self, next: int | None = None) -> None:
-        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given."""
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given. Raises `Lost`, as the other
+        three words do, once the lease was given back."""
         self._core.used(next)
 
     def unused(self) -> None:
@@ -144,7 +145,8 @@ class Lease(Held[_leasehold.Lease]):
         self._core.rejected(expected)
 
     def unknown(self) -> None:
-        """Says that nobody knows whether the nonce was used: the next holder asks the chain."""
+        """Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one lease
+        says it before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count."""
         self._core.unknown()
 
     async def renew(self, ttl: float | None = None) -> None:
