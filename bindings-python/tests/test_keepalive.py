@@ -55,7 +55,7 @@ def test_a_thread_is_told_of_a_loss(place):
         pool.break_lease("a")
         listener.join(10)
         assert [type(error) for error in told] == [errors.Lost]
-        assert "was ended before" in str(told[0])
+        assert "it has ended" in str(told[0])
         assert not lease.held
         # Late listeners too.
         assert isinstance(lease.lost(), errors.Lost)

@@ -137,9 +137,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // One renewal may take until its time-out, and the next one must still come in time.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
         if interval > 0 && ttl <= interval.saturating_add(slack) {
+            let [ttl, interval, slack] = [ttl, interval, slack].map(|time| time / MILLISECOND);
             return Err(Error::invalid(
                 "keepalive",
-                "is too long: ttl must be longer than the interval and response_timeout together",
+                format_args!(
+                    "is too long: ttl ({ttl} ms) must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
+                ),
             ));
         }
         Ok(interval)

@@ -551,7 +551,7 @@ impl<S: Store, R: Runtime> fmt::Debug for Lease<S, R> {
 fn lost(slot: &str, why: Ending) -> Error {
     Error::new(
         Code::Lost,
-        format!("the lease of {slot} is lost: {why}; sign nothing more with it and acquire anew"),
+        format!("the lease of {slot} is lost: {why}; do nothing more under it, and acquire anew"),
     )
 }
 
@@ -603,7 +603,7 @@ mod tests {
             // Whoever asks afterwards hears the same.
             for lost in early.into_iter().chain([lease.lost()]) {
                 let why = lost.await.expect("lost");
-                assert!(why.message().contains("it was ended before"), "{why}");
+                assert!(why.message().contains("it has ended"), "{why}");
             }
             assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
             assert_eq!(lease.lost().await.expect("as before").code(), Code::Lost);

@@ -18,15 +18,19 @@ fn opened(url: &str) -> Handle {
 
 /// A budget, of a period that does not end now, and a lifetime.
 fn of_money(handle: &Handle) -> [Money; 2] {
-    let options = |kind| LimitOptions::new(MAX, 24 * HOUR).kind(kind);
     // Half a period from here.
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
     let offset = (wall.as_micros() as Micros + 12 * HOUR) % (24 * HOUR);
     [
         handle
-            .limit_with("spend", &LimitOptions { offset, ..options(LimitKind::Budget) })
+            .limit_with(
+                "spend",
+                &LimitOptions { offset, ..LimitOptions::new(MAX, 24 * HOUR).kind(LimitKind::Budget) },
+            )
             .expect("a good limit"),
-        handle.limit_with("spend", &options(LimitKind::Lifetime)).expect("a good limit"),
+        handle
+            .limit_with("spend", &LimitOptions::new(MAX, 0).kind(LimitKind::Lifetime))
+            .expect("a good limit"),
     ]
 }
 

@@ -136,7 +136,7 @@ async fn a_loss_that_the_release_finds_is_told() {
         pool.break_lease("a").await.expect("broken");
         assert_eq!(lease.release().await.expect_err("late").code(), Code::Lost);
         let (error, _) = soon(Duration::from_secs(1), "the message", lost).await;
-        assert!(error.expect("lost").message().contains("was ended before"));
+        assert!(error.expect("lost").message().contains("it has ended"));
         assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 0));
         // A release that cannot be told to anybody, and a drop, are told as what they are.
         let lease = pool.acquire_with(patient()).await.expect("granted");
