@@ -2,25 +2,26 @@ import { invalid } from "./errors.js";
 
 // The core writes its words with underscores; here, and nowhere else, they change their case.
 
-/** Options for the core. What is no map of options goes as it is: the core refuses it. A map that says nothing must be plain:
- * what a `Map` holds, or a class tells by getters, would be lost in silence. */
+/** Options for the core. What is no object goes as it is: the core refuses it. */
 export function toCore(options: unknown): unknown {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
-  const entries = Object.entries(options);
-  if (entries.length === 0) {
-    const kind: object | null = Object.getPrototypeOf(options);
-    // A plain object of another realm has that realm's prototype, which has none.
-    if (kind === null || Object.getPrototypeOf(kind) === null || options instanceof Date) return options;
-    throw invalid("options", `must be a plain object, not a ${kind.constructor?.name || "class"}`);
-  }
-  return Object.fromEntries(entries.map(([key, value]) => [snake(key), value]));
+  if (!isMap(options)) return options;
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [snake(key), value]));
 }
 
 /** Takes one option, which the core is not to see, out of the rest. */
 export function taken(options: unknown, key: string): [unknown, unknown] {
-  if (typeof options !== "object" || options === null || !(key in options)) return [undefined, options];
-  const { [key]: value, ...rest } = options as Record<string, unknown>;
+  if (!isMap(options) || !(key in options)) return [undefined, options];
+  const { [key]: value, ...rest } = options;
   return [value ?? undefined, rest];
+}
+
+/** Whether they are an object, which must be plain: what a `Map` holds, or a class tells by getters, would be lost in silence. */
+function isMap(options: unknown): options is Record<string, unknown> {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) return false;
+  const kind: object | null = Object.getPrototypeOf(options);
+  // A plain object of another realm has that realm's prototype, which has none.
+  if (kind === null || Object.getPrototypeOf(kind) === null) return true;
+  throw invalid("options", `must be a plain object, not a ${kind.constructor.name || "class"}`);
 }
 
 /** A result of the core: integers are numbers, but for those that may be too large, and nothing is `undefined`. */

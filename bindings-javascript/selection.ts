@@ -77,8 +77,9 @@ export class Selection {
   async spent(): Promise<void> {
     // Who gave them back is not told that they stay locked.
     if (!this.#spent) void this.#hold.number;
+    const ending = this.#hold.end((number, call) => glue.selectionEnd(number, true, call));
     this.#spent = true;
-    await this.#hold.end((number, call) => glue.selectionEnd(number, true, call));
+    await ending;
   }
 
   /** As `release`, but rejects with no other error than `lost`: the block had all of them to its end. */

@@ -22,7 +22,13 @@ class Told {
     return 5;
   }
 }
-for (const wrong of [new Map([["timeout", 5]]), new Set(["timeout"]), new Told()]) {
+class Config {
+  timeout = 5;
+  get signal() {
+    return undefined;
+  }
+}
+for (const wrong of [new Map([["timeout", 5]]), new Set(["timeout"]), new Told(), new Config()]) {
   refuses(`acquire(${wrong.constructor.name})`, "options", () => loose(pool)["acquire"]!(wrong));
   refuses(`lock(_, ${wrong.constructor.name})`, "options", () => loose(lh)["lock"]!("a", wrong));
   refuses(`pool(_, ${wrong.constructor.name})`, "options", () => loose(lh)["pool"]!("q", wrong));

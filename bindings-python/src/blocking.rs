@@ -31,6 +31,8 @@ pub fn wait<T: Send>(
     };
     if let Poll::Ready(outcome) = at_once {
         let_go();
+        // Python would raise as soon as this returns, and what was granted would be lost between here and its caller.
+        py.check_signals()?;
         return outcome;
     }
     process::confirm()?;
@@ -46,10 +48,7 @@ pub fn wait<T: Send>(
         };
         match py.detach(|| engine.wait(step)) {
             Some(outcome) => {
-                // Python would raise as soon as this returns, and what was granted would be lost between here and its caller.
-                if hears_signals {
-                    py.check_signals()?;
-                }
+                py.check_signals()?;
                 return outcome;
             }
             None => py.check_signals()?,

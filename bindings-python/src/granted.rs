@@ -8,16 +8,17 @@ use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 
 use crate::errors::Failure;
-use crate::face::{CoreLease, CoreLocked, CoreSelection, Face};
+use crate::face::{CoreLease, CoreLocked, CoreReservation, CoreSelection, Face};
 use crate::guard::{guard, lock};
 use crate::lease::Lease;
+use crate::limit::Reservation;
 use crate::lock::Locked;
 use crate::pool::Pool;
 use crate::process::Homebound;
 use crate::tokens::Selection;
 
 /// What is on its way to its caller. If that went away meanwhile, nobody has seen it and nobody is at work with it: it is given
-/// back at once, and nonces were not used.
+/// back at once, and nonces were not used, nor anything charged.
 #[pyclass(frozen, module = "leasehold._leasehold")]
 pub struct Granted {
     things: Homebound<Mutex<Things>>,
@@ -30,6 +31,7 @@ enum Things {
     Leases(Vec<CoreLease>),
     Locked(CoreLocked),
     Selection(CoreSelection),
+    Reservation(CoreReservation),
     /// Their caller has them.
     Taken,
 }
@@ -51,6 +53,11 @@ impl Granted {
         Self::new(Things::Selection(selection), face, "selection", None)
     }
 
+    /// What was taken of limits.
+    pub fn reservation(reservation: CoreReservation, face: Face) -> Self {
+        Self::new(Things::Reservation(reservation), face, "reservation", None)
+    }
+
     fn new(things: Things, face: Face, noun: &'static str, pool: Option<Py<Pool>>) -> Self {
         Self { things: Homebound::new(Mutex::new(things), Code::Lost, noun), pool, face }
     }
@@ -65,6 +72,7 @@ impl Granted {
             }
             (Things::Locked(locked), _) => vec![Locked::new(locked, self.face).into_py_any(py)?],
             (Things::Selection(selection), _) => vec![Selection::new(selection, self.face).into_py_any(py)?],
+            (Things::Reservation(core), _) => vec![Reservation::new(core, self.face).into_py_any(py)?],
             (Things::Taken | Things::Leases(_), _) => Vec::new(),
         };
         Ok(things)
@@ -90,10 +98,11 @@ impl Granted {
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        if let Ok(things) = self.things.get()
-            && let Things::Leases(leases) = &*lock(things)
-        {
-            leases.iter().for_each(|lease| drop(lease.unused()));
+        let Ok(things) = self.things.get() else { return };
+        match mem::replace(&mut *lock(things), Things::Taken) {
+            Things::Leases(leases) => leases.iter().for_each(|lease| drop(lease.unused())),
+            Things::Reservation(reservation) => reservation.retract(),
+            Things::Locked(_) | Things::Selection(_) | Things::Taken => {}
         }
     }
 }

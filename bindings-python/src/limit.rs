@@ -14,9 +14,11 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::amount::{Int, Whole};
 use crate::errors::{Failure, unless_raised};
 use crate::face::{CoreLimit, CoreReservation, Face};
+use crate::granted::Granted;
 use crate::guard::{guard, lock};
 use crate::options::Options;
 use crate::process::Homebound;
+use crate::runtime;
 use crate::value::{Arg, Plain};
 
 /// A limit, or several that are charged as one: all of them or none. Costs are whole numbers, or their decimal digits.
@@ -87,7 +89,8 @@ impl Limit {
             Box::pin(
                 async move { unfit.outweigh(limit.reserve_by(waits, &cost, &options, Unit::Seconds).await) },
             );
-        face.run(py, async move { Ok(Reservation::new(call.await?, face)) }, Ok)
+        let call = async move { Ok(Granted::reservation(call.await?, face)) };
+        face.run(py, call, |granted| granted.take_one(py))
     }
 }
 
@@ -222,7 +225,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    fn new(core: CoreReservation, face: Face) -> Self {
+    /// A reservation of this process.
+    pub fn new(core: CoreReservation, face: Face) -> Self {
         let answer = core.answer().clone();
         Self { core: Homebound::new(Mutex::new(Some(core)), Code::Lost, "reservation"), answer, face }
     }
@@ -274,6 +278,16 @@ impl Reservation {
             };
             Ok(self.core.shown_as("leasehold Reservation", state))
         })
+    }
+}
+
+impl Drop for Reservation {
+    /// It stays charged, and what it has in flight lands at its deadline: as of what is [forgotten](crate::forgotten), the work may
+    /// be under way.
+    fn drop(&mut self) {
+        if let Some(core) = self.core.here().filter(|_| !runtime::ends()) {
+            lock(core).take().into_iter().for_each(CoreReservation::lapse);
+        }
     }
 }
 

@@ -91,30 +91,49 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
-    /// What two words about one lease come to, this one and then `said`. That a nonce counted is not taken back by a later
-    /// word: a handler of errors says `unused` of what was sent before the error, too, and of ten payments of which the last
-    /// one is lost nine have counted. Words that contradict each other are doubt, from the highest nonce that counted on.
-    #[must_use]
-    #[inline]
-    pub fn then(self, said: Outcome) -> Outcome {
+/// What the holder of a lease has said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    outcome: Outcome,
+    used: Option<Nonce>,
+}
+
+impl Words {
+    /// Takes another word. That a nonce counted is not taken back by a later one: a handler of errors says `unused` of what
+    /// was sent before the error, too, and of ten payments of which the last one is lost nine have counted. Words that
+    /// contradict each other are doubt, from the highest nonce that counted on.
+    pub fn say(&mut self, word: Outcome) {
         let next_of = |outcome| match outcome {
-            Outcome::Rejected { expected } => expected,
-            other => other.used(),
+            Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),
+            _ => None,
         };
-        let named = matches!(said, Outcome::Used { .. } | Outcome::Rejected { expected: Some(_) });
-        let stands =
-            matches!(self, Outcome::Unsettled | Outcome::Unused) || named && next_of(said) >= next_of(self);
-        if stands { said } else { Outcome::Unknown { used: self.used().max(said.used()) } }
+        let next = next_of(word);
+        if let Outcome::Used { .. } = word {
+            self.used = self.used.max(next);
+        }
+        let known = match self.outcome {
+            Outcome::Unsettled | Outcome::Unused => self.used.is_none() || next.is_some(),
+            before => next.is_some() && next >= next_of(before),
+        };
+        self.outcome = match word {
+            word if known && next.is_none_or(|next| Some(next) >= self.used) => word,
+            _ => Outcome::Unknown { used: None },
+        };
+    }
+
+    /// What they come to.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
+        match self.outcome {
+            Outcome::Unknown { .. } => Outcome::Unknown { used: self.used },
+            other => other,
+        }
     }
 
     /// Everything below this was accepted, as far as was said.
-    fn used(self) -> Option<Nonce> {
-        match self {
-            Outcome::Used { next } => Some(next),
-            Outcome::Unknown { used } => used,
-            _ => None,
-        }
+    #[must_use]
+    pub fn used(self) -> Option<Nonce> {
+        self.used
     }
 }
 
@@ -143,6 +162,11 @@ mod tests {
             (&[used(9), unknown, used(8)], from(9)),
             (&[unknown, used(8), unknown, used(9), Unused], from(9)),
             (&[rejected(Some(9)), used(8)], from(8)),
+            (&[used(8), rejected(Some(9)), unknown], from(8)),
+            (&[used(8), rejected(Some(9)), Unused], from(8)),
+            (&[used(8), rejected(Some(9)), rejected(None)], from(8)),
+            (&[used(8), rejected(Some(9)), unknown, used(10), unknown], from(10)),
+            (&[used(9), unknown, rejected(Some(8))], from(9)),
             (&[rejected(Some(9)), Unused], unknown),
             (&[rejected(None), Unused], unknown),
             (&[unknown, Unused], unknown),
@@ -155,8 +179,9 @@ mod tests {
             (&[rejected(None), rejected(Some(9))], rejected(Some(9))),
             (&[Unused, Unused], Unused),
         ] {
-            let said = words.iter().fold(Unsettled, |before, &word| before.then(word));
-            assert_eq!(said, outcome, "{words:?}");
+            let mut said = Words::default();
+            words.iter().for_each(|&word| said.say(word));
+            assert_eq!(said.outcome(), outcome, "{words:?}");
         }
     }
 

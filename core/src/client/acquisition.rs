@@ -24,7 +24,7 @@ const STALL_REST: Micros = 5 * SECOND;
 
 /// How long before the end of an acquisition a chain that gave no answer is found out: the timers of a JavaScript host may ring
 /// by so much out of turn, and then it would be said that no slot came free.
-const EARLIER: Micros = if cfg!(target_family = "wasm") { 5 * MILLISECOND } else { 0 };
+const EARLIER: Micros = 5 * MILLISECOND;
 
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
 #[cfg(not(target_family = "wasm"))]
@@ -276,8 +276,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// chain's answer cannot be believed; the slot then rests.
     async fn learn_nonce(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
         let now = self.runtime.now();
-        let patience =
-            if want.patient { want.deadline.saturating_sub(EARLIER) } else { now + self.response_timeout };
+        let patience = if want.patient {
+            want.deadline - EARLIER.min(want.deadline.saturating_sub(now) / 4)
+        } else {
+            now + self.response_timeout
+        };
         let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await?;
         match lease.resync(chain, false).await {
             Ok(_) => Ok(None),

@@ -18,7 +18,7 @@ use super::vigil::{Ending, Term, Vigil, Word};
 use super::{ReleaseOptions, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
-use crate::nonce::{Nonce, NonceRecord, Outcome};
+use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
 use crate::slots::{Grant, LeaseRef, Loss, Reply, Request};
 use crate::store::Store;
 
@@ -45,13 +45,7 @@ struct Held {
     lapses: bool,
     life: Life,
     nonce: NonceRecord,
-    outcome: Outcome,
-}
-
-impl Held {
-    fn say(&mut self, word: Outcome) {
-        self.outcome = self.outcome.then(word);
-    }
+    words: Words,
 }
 
 /// What knows how long it lasts, on the pool's clock of leases: never longer than in the store.
@@ -87,7 +81,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         // Once it stands it is not touched here: then it is made where its holder has it, and not carried there.
         let kept = interval > 0;
         let life = if kept { Life::watched(&core, &at, term, ttl, interval, now) } else { Life::Alone(term) };
-        let held = Held { open: true, lapses: false, life, nonce, outcome: Outcome::Unsettled };
+        let held = Held { open: true, lapses: false, life, nonce, words: Words::default() };
         let (resynced, watched) = (AtomicBool::new(false), AtomicBool::new(kept));
         Lease { core, at, granted: nonce, resynced, watched, held: Mutex::new(held) }
     }
@@ -160,7 +154,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
             ));
         }
-        held.say(Outcome::Used { next });
+        held.words.say(Outcome::Used { next });
         Ok(())
     }
 
@@ -191,7 +185,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn say(&self, word: Outcome) -> Result<()> {
-        self.open().map(|mut held| held.say(word))
+        self.open().map(|mut held| held.words.say(word))
     }
 
     /// Gives the slot back. A second call does nothing.
@@ -348,24 +342,34 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
     pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
         let settle = self.core.options.settle;
+        let behind = |floor: Nonce, time: Micros| {
+            Error::new(
+                Code::Stalled,
+                format!(
+                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: try again within {} ms, or resync with rewind if transactions were dropped",
+                    self.slot(),
+                    time / crate::MILLISECOND,
+                ),
+            )
+        };
+        // What was said under this lease the store does not know yet.
+        if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
+            return Err(behind(used, settle));
+        }
         let request = Request::Resync { lease: self.live_ref()?, chain, rewind, settle };
         let (reply, now, _) = self.core.ask(request).await?;
         match reply {
             Reply::Resynced { next } => {
                 let mut held = self.lock();
+                // Not what was said while the chain was believed.
+                if rewind || held.words.used() <= Some(chain) {
+                    held.words = Words::default();
+                }
                 held.nonce = NonceRecord::Known(next);
                 self.resynced.store(true, Release);
-                held.outcome = Outcome::Unsettled;
                 Ok(next)
             }
-            Reply::Behind { floor, until } => Err(Error::new(
-                Code::Stalled,
-                format!(
-                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: try again within {} ms, or resync with rewind if transactions were dropped",
-                    self.slot(),
-                    until.saturating_sub(now) / crate::MILLISECOND,
-                ),
-            )),
+            Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
         }
@@ -441,7 +445,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             vigil.leave();
         }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
-        (!held.lapses).then_some((held.outcome, cooldown))
+        (!held.lapses).then_some((held.words.outcome(), cooldown))
     }
 
     fn given_back(&self) {
@@ -646,6 +650,8 @@ mod tests {
             lease.used(Some(next)).unwrap();
         }
         lease.unknown().unwrap();
+        // Nor by the holder itself, whose words the store does not know yet.
+        assert_eq!(lease.resync(12, false).await.unwrap_err().code(), Code::Stalled);
         lease.release().await.unwrap();
         let next = pool.acquire().await.unwrap();
         assert!(next.in_doubt() && next.nonce().is_none());

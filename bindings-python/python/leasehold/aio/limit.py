@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .. import _leasehold
-from .._settle import call
+from .._settle import call, granted
 from ..options import WaitOptions
 from ..views import LimitAnswer
 from ._face import Acquiring, Face, Held
@@ -81,7 +81,8 @@ class Limit(Face[_leasehold.Limit]):
         to be awaited."""
 
         async def reserve() -> Reservation:
-            return Reservation(await call(self._core.reserve, cost, ttl=ttl))
+            (reservation,) = await granted(self._core.reserve(cost, ttl=ttl))
+            return Reservation(reservation)
 
         return Acquiring(reserve())
 
@@ -95,7 +96,8 @@ class Limit(Face[_leasehold.Limit]):
         """Waits as `wait` does until a cost can be reserved for `ttl` seconds. For `async with`, or to be awaited."""
 
         async def wait_to_reserve() -> Reservation:
-            return Reservation(await call(self._core.wait_to_reserve, cost, ttl=ttl, **options))
+            (reservation,) = await granted(self._core.wait_to_reserve(cost, ttl=ttl, **options))
+            return Reservation(reservation)
 
         return Acquiring(wait_to_reserve())
 

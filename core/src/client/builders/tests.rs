@@ -300,6 +300,7 @@ async fn nothing_more_is_taken_through_a_handle_that_was_closed() {
     let (lock, other) = (handle.lock("a").open().unwrap(), handle.lock("b").open().unwrap());
     let limit = handle.limit("l", 9u8).period(HOUR).open().unwrap();
     let (lease, held) = (pool.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    limit.take(1u8).await.unwrap();
     let reserved = limit.reserve(1u8, HOUR).await.unwrap().unwrap();
     handle.close();
     for (what, code) in [
@@ -320,6 +321,7 @@ async fn nothing_more_is_taken_through_a_handle_that_was_closed() {
     lease.release().await.unwrap();
     held.release().await.unwrap();
     reserved.refund().await.unwrap();
+    limit.refund(1u8).await.unwrap();
     assert!(limit.used().await.unwrap().is_zero());
 }
 

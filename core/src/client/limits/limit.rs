@@ -117,7 +117,7 @@ impl<R: Runtime> Limit<R> {
     /// # Errors
     /// As [`Self::take`].
     pub fn verdict_now(&self, cost: impl Into<Amount>) -> Option<Result<Verdict>> {
-        match self.check_takes() {
+        match self.check_takes().and_then(|()| self.check_open()) {
             Ok(()) => self.judge_now(&Act::Take, cost.into()).map(Ok),
             Err(error) => Some(Err(error)),
         }
@@ -423,8 +423,11 @@ impl<R: Runtime> Limit<R> {
         self.parts.iter().find(of).is_some_and(|part| matches!(part.term.rule(), Rule::InFlight { .. }))
     }
 
+    fn check_open(&self) -> Result<()> {
+        self.scope.as_ref().map_or(Ok(()), |scope| scope.check_open())
+    }
+
     fn check_takes(&self) -> Result<()> {
-        self.scope.as_ref().map_or(Ok(()), |scope| scope.check_open())?;
         match self.parts.iter().find(|part| matches!(part.term.rule(), Rule::InFlight { .. })) {
             Some(part) => Err(Error::invalid(
                 "limit",

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::courier::unavailable;
+use super::super::courier::unsure;
 use crate::error::Result;
 use crate::id::Name;
 use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
@@ -112,7 +112,7 @@ pub(super) fn correction(
             return None;
         }
         if *past {
-            return Some(Err(unavailable("it lost its memory again and again meanwhile; ask again")));
+            return Some(Err(unsure("it lost its memory again and again meanwhile")));
         }
         if standing.used() <= charge.rule.most() {
             return None;
