@@ -171,8 +171,9 @@ def test_a_grant_whose_task_was_cancelled_before_it_ran(redis_place):
         time.sleep(0.1)  # the grant comes while the loop is busy
         asyncio.get_running_loop().call_soon(lambda: asyncio.get_running_loop().call_soon(task.cancel))
         with pytest.raises(asyncio.CancelledError):
-            lease = await task
+            lease = await task  # it came before the loop was busy: on a slow machine
             lease.unused()
+            await lease.release()
             raise asyncio.CancelledError
         task = lease = None
         gc.collect()

@@ -3,14 +3,14 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use futures_util::FutureExt;
 
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::options::{check_factor, check_rest};
-use super::pool::PoolCore;
+use super::pool::{PoolCore, unread};
 use super::waiting::closed;
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -22,8 +22,7 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
 
-/// How long before the end of an acquisition a chain that gave no answer is found out: the timers of a JavaScript host may ring
-/// by so much out of turn, and then it would be said that no slot came free.
+/// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
 const EARLIER: Micros = 5 * MILLISECOND;
 
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
@@ -57,6 +56,8 @@ pub(super) struct Want {
     pub answered: AtomicBool,
     /// Whether a slot came whose nonce the chain does not bear out.
     stalled: AtomicBool,
+    /// How many nonces the chain is being asked for.
+    reading: AtomicU32,
 }
 
 enum Judged {
@@ -112,6 +113,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             patient: timeout > 0,
             answered: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            reading: AtomicU32::new(0),
         })
     }
 
@@ -281,7 +283,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         } else {
             now + self.response_timeout
         };
-        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await?;
+        want.reading.fetch_add(1, Relaxed);
+        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
+        want.reading.fetch_sub(1, Relaxed);
+        let chain = chain?;
         match lease.resync(chain, false).await {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
@@ -349,6 +354,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn unanswered(&self, want: &Want) -> Error {
         match self.courier.trouble() {
             Some(cause) => unavailable(&cause),
+            // On a slow machine the timer of the whole acquisition may ring before that of the reading.
+            None if want.reading.load(Relaxed) > 0 => unread("a slot"),
             // Only a store that has answered can have said that nothing is free.
             None if want.patient && want.answered.load(Relaxed) => timed_out(want, self.makes_names),
             None => unavailable("it gave no answer in time"),

@@ -277,10 +277,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 Code::NonceUnavailable,
                 format!("read_nonce failed for {slot}: {cause}; try again when it answers"),
             )),
-            None => Err(Error::new(
-                Code::NonceUnavailable,
-                format!("read_nonce gave no answer for {slot} in time; try again when it answers"),
-            )),
+            None => Err(unread(slot)),
         }
     }
 
@@ -386,6 +383,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 /// The end of what was begun at `sent` and ends `left` later, less what clocks may differ by.
 fn in_time(sent: Micros, left: Micros) -> Micros {
     (sent + left - left / 100).saturating_sub(MARGIN)
+}
+
+/// The chain did not answer for `what`.
+pub(super) fn unread(what: &str) -> Error {
+    Error::new(
+        Code::NonceUnavailable,
+        format!("read_nonce gave no answer for {what} in time; try again when it answers"),
+    )
 }
 
 fn only_one(options: &AcquireOptions) -> Result<()> {
