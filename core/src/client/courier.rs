@@ -505,8 +505,9 @@ impl Parcel {
     fn tell(&mut self, cause: &str) {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
-        let claims = matches!(self.request, Request::Claim(_));
-        let _ = caller.send(Err(if claims { unavailable(cause) } else { unsure(cause) }));
+        // What a claim is granted later is given back, and what only looks does nothing.
+        let is_free = matches!(self.request, Request::Claim(_) | Request::Inspect { .. } | Request::List);
+        let _ = caller.send(Err(if is_free { unavailable(cause) } else { unsure(cause) }));
     }
 }
 
@@ -534,7 +535,7 @@ fn abandon(parcels: &mut [Parcel], cause: &str) {
     }
 }
 
-/// The error of a store that does not answer a claim: what it grants later is given back.
+/// The error of a store that does not answer what leaves nothing behind.
 pub(super) fn unavailable(cause: &str) -> Error {
     unusable(cause, "nothing is held by this call, try again when the store is back")
 }

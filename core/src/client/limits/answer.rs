@@ -96,7 +96,9 @@ impl LimitAnswer {
                 let time = time.div_ceil(1_000);
                 format!("the limit {name} has {left} left; try again in {time} ms")
             }
-            None => format!("the limit {name} has {left} left, and will never allow so much; ask for less"),
+            None => format!(
+                "the limit {name} has {left} left, and will never allow so much; ask for less, or raise its max"
+            ),
         };
         Error::new(Code::Limited, message).after(self.retry_after_micros)
     }

@@ -47,6 +47,20 @@ impl RedisUrl {
         if !matches!(scheme, "redis" | "rediss" | "redis+unix" | "unix" | "valkey" | "valkeys") {
             return Err(Error::invalid("url", "must begin with memory:, redis:// or rediss://"));
         }
+        // The driver passes over what it does not know, and a database named so would be another one than was meant.
+        let known: &[&str] =
+            if scheme.ends_with("unix") { &["db", "user", "pass", "protocol"] } else { &["protocol"] };
+        let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
+        let keys = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next());
+        if keys.into_iter().any(|key| !key.is_some_and(|key| known.contains(&key))) {
+            return Err(Error::invalid(
+                "url",
+                format_args!(
+                    "has a parameter that is not known; there are: {} (and the database is the path)",
+                    known.join(", ")
+                ),
+            ));
+        }
         // The driver's own message could repeat the URL, and with it the password.
         Client::open(url).map(|client| RedisUrl { client }).map_err(|error| {
             Error::invalid(
@@ -179,5 +193,36 @@ pub(super) fn describe(error: &RedisError) -> String {
         // What the socket or TLS says: it knows neither user nor password.
         (None, _) if error.kind() == ErrorKind::Io => error.to_string(),
         (None, _) => category.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// redis-py and ioredis read `?db=2`; the driver would use database 0, and another pool than was meant.
+    #[test]
+    fn a_parameter_that_would_be_passed_over_is_refused() {
+        for good in [
+            "redis://a",
+            "redis://user:word@a:1/2",
+            "redis://a?protocol=resp3",
+            "redis://a/?",
+            "redis+unix:///run/redis.sock?db=2&user=u&pass=p&protocol=resp3",
+        ] {
+            assert!(RedisUrl::new(good).is_ok(), "{good}");
+        }
+        for wrong in [
+            "redis://a?db=2",
+            "redis://a/2?protocol=resp3&ssl_cert_reqs=none",
+            "redis://a?response_timeout=5",
+            "redis+unix:///run/redis.sock?database=2",
+            "redis://:wo?rd@a",
+        ] {
+            let error = RedisUrl::new(wrong).unwrap_err();
+            assert_eq!(error.field(), Some("url"));
+            assert!(error.message().contains("there are: "), "{wrong}: {error}");
+            assert!(!error.message().contains("rd@"), "{error}");
+        }
     }
 }
