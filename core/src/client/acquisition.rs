@@ -11,7 +11,7 @@ use super::courier::unavailable;
 use super::lease::unexpected;
 use super::options::{check_factor, check_rest};
 use super::pool::{PoolCore, unread};
-use super::waiting::closed;
+use super::waiting::{Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -174,12 +174,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want.name.store(self.counter.fetch_add(1, Relaxed), Relaxed);
     }
 
-    /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce.
+    /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce. Who has a seat waits for
+    /// its turn with the store if it is refused.
     pub(super) async fn attempt(
         self: &Arc<Self>,
         want: &Want,
-        wait: bool,
+        seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+        let wait = seat.is_some();
         let mut claimed = self.claim_either_way(want, wait).await?;
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
@@ -193,6 +195,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         if !self.reads_nonces() {
             return Ok(Ok(leases));
+        }
+        if let Some(seat) = seat {
+            seat.set_granted();
         }
         let leases = Unseen(leases);
         Ok(match self.complete(&leases.0, want).await? {

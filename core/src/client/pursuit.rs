@@ -48,11 +48,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
         let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
-        let crowded = want.patient && in_turn && self.room.has_waiters();
+        let crowded = in_turn && self.room.is_crowded() && want.patient;
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
         let mut stealing = None;
         if !crowded {
-            match self.attempt(want, false).await? {
+            match self.attempt(want, None).await? {
                 Ok(leases) => return Ok(leases),
                 Err(no) => refused = no,
             }
@@ -75,7 +75,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
                 waiter.has_ticket = place.ticket().is_some();
-                match self.attempt(want, true).await? {
+                match self.attempt(want, Some(&waiter.seat)).await? {
                     Ok(leases) => {
                         waiter.has_ticket = false;
                         waiter.seat.leave();
@@ -282,7 +282,7 @@ mod tests {
             let pool = pool.clone();
             async move { pool.acquire_with(within(10 * SECOND)).await }
         });
-        while !pool.core.room.has_waiters() {
+        while !pool.core.room.is_crowded() {
             tokio::task::yield_now().await;
         }
         // Before it moves up.

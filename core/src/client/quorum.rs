@@ -387,7 +387,7 @@ async fn vote<S: Store, R: Runtime>(
 ) -> Vote<Lease<S, R>> {
     let now = core.runtime.now();
     let want = |timeout| core.want(wanted(&names, LockOptions { timeout, ..options.clone() }), now);
-    match core.attempt(&want(0)?, false).await? {
+    match core.attempt(&want(0)?, None).await? {
         Ok(leases) => Ok(leases),
         Err(refused) => Err(core.late(&refused, &want(options.timeout)?)),
     }

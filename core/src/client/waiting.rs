@@ -25,6 +25,8 @@ use crate::slots::Calls;
 const SEATS: usize = 100_000;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
+/// So many slots are counted at most that came free with nobody waiting: others may have taken them.
+const SPARE: u32 = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
@@ -40,6 +42,8 @@ struct Room {
     next: u64,
     /// Whether one who chooses for itself came since nobody was there.
     some_choose: bool,
+    /// How many slots came free for which nobody waited, and which nobody came for since.
+    spare: u32,
     due: Option<Alarm>,
     /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended.
     noted: bool,
@@ -67,6 +71,8 @@ struct Chair {
     bell: Option<oneshot::Sender<Call>>,
     /// Whether there was a call while the caller tried: what it saw may be out of date.
     again: bool,
+    /// Whether the store has granted what it tried for. It may be long before it leaves: a chain may be asked first.
+    granted: bool,
 }
 
 /// Rank and arrival, as the store reckons them: who has the lower goes first.
@@ -108,10 +114,21 @@ pub(super) enum Call {
 }
 
 impl WaitingRoom {
-    /// Whether somebody waits whom a newcomer would overtake.
-    pub fn has_waiters(&self) -> bool {
-        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(_) | Place::Own);
-        self.lock().seats.iter().any(|chair| in_turn(chair) && chair.bell.is_some())
+    /// Whether a newcomer would overtake somebody who waits, or most likely ask in vain: what comes free is theirs who try,
+    /// unless it is to spare. If none of them has a ticket, who sits down behind them asks for one [`Self::set_moved_up`].
+    pub fn is_crowded(&self) -> bool {
+        let mut room = self.lock();
+        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(_) | Place::Own) && !chair.granted;
+        let mut tries = false;
+        for chair in room.seats.iter().filter(|chair| in_turn(chair)) {
+            if chair.bell.is_some() {
+                return true;
+            }
+            tries = true;
+        }
+        let finds = room.spare > 0;
+        room.spare = room.spare.saturating_sub(1);
+        tries && !finds
     }
 
     pub fn len(&self) -> usize {
@@ -138,7 +155,10 @@ impl WaitingRoom {
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
         room.some_choose |= place == Place::These;
-        room.seats.insert(at, Chair { number, turn, place, names, asked: false, bell: None, again: false });
+        room.seats.insert(
+            at,
+            Chair { number, turn, place, names, asked: false, bell: None, again: false, granted: false },
+        );
         Ok(Seat { room: self.clone(), turn, number, bell })
     }
 
@@ -157,7 +177,7 @@ impl WaitingRoom {
         }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
-            self.call(calls.freed, Call::Ready, &|chair| chair.names.is_empty());
+            self.call_spare(calls.freed, &|chair| chair.names.is_empty());
         }
     }
 
@@ -186,7 +206,7 @@ impl WaitingRoom {
     fn call_who_moved_up(&self) {
         let bells: Vec<_> = {
             let mut room = self.lock();
-            let first = room.seats.iter_mut().filter(|chair| chair.place != Place::These).take(FRONT);
+            let first = room.seats.iter_mut().filter(|chair| chair.is_in_front()).take(FRONT);
             first.filter(|chair| chair.should_ask()).filter_map(|chair| chair.bell.take()).collect()
         };
         for bell in bells {
@@ -196,7 +216,16 @@ impl WaitingRoom {
 
     /// A slot is given back: calls the first who may have it, and those who choose for themselves.
     pub fn call_first(&self, freed: &SlotId) {
-        self.call(1, Call::Ready, &|chair| chair.names.is_empty() || chair.names.contains(freed));
+        self.call_spare(1, &|chair| chair.names.is_empty() || chair.names.contains(freed));
+    }
+
+    /// Calls so many of those who are `meant`, and counts the slots for which nobody waits.
+    fn call_spare(&self, count: u32, meant: &dyn Fn(&Chair) -> bool) {
+        let beyond = self.call(count, Call::Ready, meant);
+        if beyond > 0 {
+            let mut room = self.lock();
+            room.spare = room.spare.saturating_add(beyond).min(SPARE);
+        }
     }
 
     /// Calls so many of those whom the store does not know.
@@ -210,20 +239,25 @@ impl WaitingRoom {
         self.call(1, Call::Alarm, &|_| true);
     }
 
-    /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves.
-    fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) {
-        self.call_of(usize::MAX, count, call, meant);
+    /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves. Returns how many fewer
+    /// than `count` wait.
+    fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
+        self.call_of(usize::MAX, count, call, meant)
     }
 
     /// The same where at most so many are meant.
-    fn call_of(&self, most: usize, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) {
+    fn call_of(&self, most: usize, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
         let mut bells = Vec::new();
         let mut room = self.lock();
+        if room.seats.is_empty() {
+            return count;
+        }
         let meant_here = room.seats.iter().filter(|chair| meant(chair)).take(most);
         let waiting = meant_here.filter(|chair| chair.waits_in_turn()).take(count as usize).count() as u32;
         // For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask
         // again: if all did, they would be trying as the next slot comes free too, and so on for ever.
-        let (mut left, mut beyond) = (count, count - waiting);
+        let spare = count - waiting;
+        let (mut left, mut beyond) = (count, spare);
         let some_choose = room.some_choose;
         for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
             if left == 0 && beyond == 0 && !some_choose {
@@ -231,7 +265,7 @@ impl WaitingRoom {
             }
             let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
-                let one_more = !chooses && !chair.again && beyond > 0;
+                let one_more = !chair.granted && !chooses && !chair.again && beyond > 0;
                 beyond -= u32::from(one_more);
                 chair.again |= chooses || one_more;
             } else if chooses || left > 0 {
@@ -244,6 +278,7 @@ impl WaitingRoom {
             // A caller that left meanwhile passes the call on as it drops its seat.
             let _ = bell.send(call);
         }
+        spare
     }
 
     /// Sends everybody away, and lets nobody in any more.
@@ -270,8 +305,8 @@ impl WaitingRoom {
     /// Calls those at this time who are among the first now and have no ticket, if there are any.
     pub fn set_moved_up(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
         // Whoever leaves may still sit there.
-        let in_turn = |chair: &&Chair| chair.place != Place::These;
-        if self.lock().seats.iter().filter(in_turn).take(FRONT + 1).any(Chair::should_ask) {
+        if self.lock().seats.iter().filter(|chair| chair.is_in_front()).take(FRONT + 1).any(Chair::should_ask)
+        {
             self.set_alarm(runtime, at, |room| &mut room.moved_up, Self::call_who_moved_up);
         }
     }
@@ -333,11 +368,19 @@ impl Seat {
             return;
         }
         let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
-        (chair.place, chair.asked) = (place, asked);
+        (chair.place, chair.asked, chair.granted) = (place, asked, false);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
         } else {
             chair.bell = Some(sender);
+        }
+    }
+
+    /// Has what one came for, but has yet to see whether it is of use.
+    pub fn set_granted(&self) {
+        let mut room = self.room.lock();
+        if let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) {
+            chair.granted = true;
         }
     }
 
@@ -377,8 +420,12 @@ impl Chair {
         self.bell.is_some() && self.place != Place::These
     }
 
+    fn is_in_front(&self) -> bool {
+        self.place != Place::These && !self.granted
+    }
+
     fn should_ask(&self) -> bool {
-        self.place != Place::These && !self.asked
+        self.is_in_front() && !self.asked
     }
 }
 
@@ -443,6 +490,38 @@ mod tests {
         room.call_first(&slot());
         room.call_first(&slot());
         assert_eq!(ask_again(&mut seats), [0, 1], "one that asks again already takes no other's call");
+    }
+
+    /// 64 callers of 32 slots, who all try by turns, once asked twice in vain each time, and took a ticket: at half of the speed.
+    #[test]
+    fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
+        let room = Arc::new(WaitingRoom::default());
+        assert!(!room.is_crowded(), "nobody is there");
+        let mut seats = trying(&room, 2);
+        assert!(room.is_crowded(), "two try what they were called for");
+        room.call_first(&slot());
+        assert_eq!([room.is_crowded(), room.is_crowded()], [false, true], "one came free besides");
+        let [first, second] = &mut seats[..] else { unreachable!() };
+        second.stay(Place::Line(1), true);
+        room.call_first(&slot());
+        assert!(room.is_crowded(), "the second was called for it");
+        for seat in [&*first, &*second] {
+            seat.set_granted();
+        }
+        assert!(!room.is_crowded(), "whoever has what it came for may still ask a chain");
+        first.stay(Place::Line(0), true);
+        assert!(room.is_crowded(), "which was not to be believed");
+    }
+
+    #[test]
+    fn what_came_free_before_anybody_waited_is_for_newcomers() {
+        let room = Arc::new(WaitingRoom::default());
+        for _ in 0..3 {
+            room.call_first(&slot());
+        }
+        assert!(!room.is_crowded(), "one asks before anybody sits");
+        let _seats = trying(&room, 1);
+        assert_eq!([room.is_crowded(), room.is_crowded(), room.is_crowded()], [false, false, true]);
     }
 
     #[test]
