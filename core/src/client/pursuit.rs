@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::acquisition::{Refused, Want};
 use super::pool::PoolCore;
-use super::waiting::{Call, Place, Seat, Turn, closed};
+use super::waiting::{Asking, Call, Place, Seat, Turn, closed};
 use super::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::Result;
 use crate::slots::{OFFER, Refusal};
@@ -48,13 +48,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
         let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
-        let crowded = in_turn && self.room.is_crowded() && want.patient;
+        let asking = if in_turn { self.room.let_ask() } else { Some(Asking::default()) };
+        let crowded = want.patient && asking.is_none();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
         let mut stealing = None;
         if !crowded {
             match self.attempt(want, None).await? {
                 Ok(leases) => return Ok(leases),
                 Err(no) => refused = no,
+            }
+            if let Some(asking) = asking {
+                self.room.found_none(asking);
             }
             self.give_up_on(&refused, want)?;
         }
@@ -282,7 +286,7 @@ mod tests {
             let pool = pool.clone();
             async move { pool.acquire_with(within(10 * SECOND)).await }
         });
-        while !pool.core.room.is_crowded() {
+        while pool.core.room.let_ask().is_some() {
             tokio::task::yield_now().await;
         }
         // Before it moves up.

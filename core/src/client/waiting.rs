@@ -25,8 +25,6 @@ use crate::slots::Calls;
 const SEATS: usize = 100_000;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
-/// So many slots are counted at most that came free with nobody waiting: others may have taken them.
-const SPARE: u32 = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
@@ -44,6 +42,8 @@ struct Room {
     some_choose: bool,
     /// How many slots came free for which nobody waited, and which nobody came for since.
     spare: u32,
+    /// How many ever came free so.
+    freed: u32,
     due: Option<Alarm>,
     /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended.
     noted: bool,
@@ -100,6 +100,10 @@ pub(super) struct Seat {
     bell: oneshot::Receiver<Call>,
 }
 
+/// How much had come free when a newcomer asked.
+#[derive(Debug, Default)]
+pub(super) struct Asking(u32);
+
 /// Why a caller tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
@@ -114,21 +118,30 @@ pub(super) enum Call {
 }
 
 impl WaitingRoom {
-    /// Whether a newcomer would overtake somebody who waits, or most likely ask in vain: what comes free is theirs who try,
-    /// unless it is to spare. If none of them has a ticket, who sits down behind them asks for one [`Self::set_moved_up`].
-    pub fn is_crowded(&self) -> bool {
+    /// Whether a newcomer may ask, and what had come free by then: else it would overtake somebody who waits, or most likely ask in vain,
+    /// as what comes free is theirs who try, unless it is to spare. If none of them has a ticket, who sits down behind them
+    /// asks for one [`Self::set_moved_up`].
+    pub fn let_ask(&self) -> Option<Asking> {
         let mut room = self.lock();
         let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(_) | Place::Own) && !chair.granted;
         let mut tries = false;
         for chair in room.seats.iter().filter(|chair| in_turn(chair)) {
             if chair.bell.is_some() {
-                return true;
+                return None;
             }
             tries = true;
         }
-        let finds = room.spare > 0;
+        if tries && room.spare == 0 {
+            return None;
+        }
         room.spare = room.spare.saturating_sub(1);
-        tries && !finds
+        Some(Asking(room.freed))
+    }
+
+    /// It asked in vain: what came free before had been taken by others, or rests.
+    pub fn found_none(&self, asking: Asking) {
+        let mut room = self.lock();
+        room.spare = room.spare.min(room.freed.wrapping_sub(asking.0));
     }
 
     pub fn len(&self) -> usize {
@@ -224,7 +237,8 @@ impl WaitingRoom {
         let beyond = self.call(count, Call::Ready, meant);
         if beyond > 0 {
             let mut room = self.lock();
-            room.spare = room.spare.saturating_add(beyond).min(SPARE);
+            room.spare = room.spare.saturating_add(beyond);
+            room.freed = room.freed.wrapping_add(beyond);
         }
     }
 
@@ -496,32 +510,41 @@ mod tests {
     #[test]
     fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
         let room = Arc::new(WaitingRoom::default());
-        assert!(!room.is_crowded(), "nobody is there");
+        let may_ask = || room.let_ask().is_some();
+        assert!(may_ask(), "nobody is there");
         let mut seats = trying(&room, 2);
-        assert!(room.is_crowded(), "two try what they were called for");
+        assert!(!may_ask(), "two try what they were called for");
         room.call_first(&slot());
-        assert_eq!([room.is_crowded(), room.is_crowded()], [false, true], "one came free besides");
-        let [first, second] = &mut seats[..] else { unreachable!() };
-        second.stay(Place::Line(1), true);
+        assert_eq!([may_ask(), may_ask()], [true, false], "one came free besides");
+        seats[1].stay(Place::Line(1), true);
         room.call_first(&slot());
-        assert!(room.is_crowded(), "the second was called for it");
-        for seat in [&*first, &*second] {
-            seat.set_granted();
-        }
-        assert!(!room.is_crowded(), "whoever has what it came for may still ask a chain");
-        first.stay(Place::Line(0), true);
-        assert!(room.is_crowded(), "which was not to be believed");
+        assert!(!may_ask(), "the second was called for it");
+        seats.iter().for_each(Seat::set_granted);
+        assert!(may_ask(), "who has what it came for may still ask a chain");
+        seats[0].stay(Place::Line(0), true);
+        assert!(!may_ask(), "which was not to be believed");
     }
 
     #[test]
     fn what_came_free_before_anybody_waited_is_for_newcomers() {
         let room = Arc::new(WaitingRoom::default());
-        for _ in 0..3 {
-            room.call_first(&slot());
-        }
-        assert!(!room.is_crowded(), "one asks before anybody sits");
+        let may_ask = || room.let_ask().is_some();
+        (0..3).for_each(|_| room.call_first(&slot()));
+        assert!(may_ask(), "one asks before anybody sits");
         let _seats = trying(&room, 1);
-        assert_eq!([room.is_crowded(), room.is_crowded(), room.is_crowded()], [false, false, true]);
+        assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
+    }
+
+    /// Else each of those who come after it would ask in vain for what others took, or what rests.
+    #[test]
+    fn who_asked_in_vain_leaves_to_newcomers_only_what_came_free_since() {
+        let room = Arc::new(WaitingRoom::default());
+        let _seats = trying(&room, 1);
+        (0..5).for_each(|_| room.call_first(&slot()));
+        let asking = room.let_ask().expect("something came free");
+        room.call_first(&slot());
+        room.found_none(asking);
+        assert_eq!([room.let_ask().is_some(), room.let_ask().is_some()], [true, false]);
     }
 
     #[test]
