@@ -116,7 +116,7 @@ impl LineModel {
     pub fn thief(&self, holder: &str) -> Option<Thief> {
         let ticket = self.tickets.get(holder)?;
         let (holder, priority, patience) = (holder.to_owned(), ticket.priority, ticket.steal?);
-        Some(Thief { holder, priority, patience })
+        Some(Thief { holder, priority, patience, exact: ticket.sure })
     }
 
     /// All who steal and wait, each with what it wants.
@@ -244,8 +244,9 @@ impl LineModel {
         };
         let ticket = self.tickets.entry(bid.holder.clone()).or_insert_with(fresh);
         if !ticket.sure {
-            // It may not have stood there before.
+            // It may not have stood there before: then it waits as it says now.
             ticket.turn = ticket.turn.min(turn(now, bid));
+            ticket.steal = ticket.steal.min(bid.steal);
         }
         (ticket.until, ticket.asked, ticket.sure) = (now + TICKET_LIFE, at, ticket.sure && sure);
         Ok(())

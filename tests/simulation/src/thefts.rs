@@ -33,8 +33,10 @@ pub struct Thief {
     pub holder: String,
     /// Its priority.
     pub priority: i64,
-    /// How long it waits for a holder.
+    /// How long it waits for a holder at least.
     pub patience: u64,
+    /// Whether it waits no longer: it stands in line since it said so first.
+    pub exact: bool,
 }
 
 /// All leases that are claimed.
@@ -61,8 +63,14 @@ struct Claim {
     by: Vec<Thief>,
     /// The store time at which it ends for them.
     ends: u64,
-    /// Whether they may have been served otherwise by then.
+    /// Whether they may have been served otherwise by then, or wait for longer.
     open: bool,
+}
+
+impl Claim {
+    fn is_exact(&self) -> bool {
+        matches!(&*self.by, [thief] if thief.exact)
+    }
 }
 
 #[derive(Debug)]
@@ -79,12 +87,8 @@ impl Thefts {
         self.robbed.contains(&fence)
     }
 
-    /// Whether somebody claims the lease of this fence.
-    pub fn is_claimed(&self, fence: u64) -> bool {
-        self.claims.contains_key(&fence)
-    }
-
-    /// Until when a claimed lease lasts, if its holder knows.
+    /// Until when a claimed lease lasts at most as far as its holder knows, if it knows of its claimant, or of an earlier
+    /// one.
     pub fn told_end(&self, fence: u64) -> Option<Instant> {
         self.answered.get(&fence).copied().filter(|_| self.told.contains(&fence))
     }
@@ -188,19 +192,37 @@ impl Thefts {
         Ok(())
     }
 
-    /// A lease was not prolonged, and its holder is answered when it ends.
-    pub fn answer(&mut self, at: Instant, now: u64, lease: InForce, deadline: u64) -> Result<(), Breach> {
-        let Some(claim) = self.claims.get(&lease.fence) else {
-            return Err(Breach::new("S6", format!("{lease:?} is said to be claimed, and is not")));
-        };
-        let agreed = lease.deadline.min(claim.ends);
-        // Of several who may claim it the one with the least patience counts.
-        let right = if claim.by.len() == 1 { deadline == agreed } else { deadline >= agreed };
-        if !right || deadline > lease.deadline {
-            let text = format!("{lease:?} ends at {deadline} for its claimant, not at {agreed}");
-            return Err(Breach::new("S6", text));
+    /// A lease was not prolonged, and its holder is answered when it ends: for who claimed it before, or for one of these,
+    /// who may have claimed it in this turn.
+    pub fn answer(
+        &mut self,
+        at: Instant,
+        now: u64,
+        lease: InForce,
+        deadline: u64,
+        newcomers: &[&Thief],
+    ) -> Result<(), Breach> {
+        let wrong = |why: String| Err(Breach::new("S6", format!("{lease:?} is said to be claimed, {why}")));
+        let claim = self.claims.get(&lease.fence);
+        let above = newcomers.iter().filter(|thief| thief.priority > lease.priority);
+        let mut ends: Vec<(u64, bool)> =
+            above.map(|thief| (now.saturating_add(thief.patience), thief.exact)).collect();
+        ends.extend(claim.map(|claim| (claim.ends, claim.is_exact())));
+        if ends.is_empty() {
+            return wrong("and is not".to_owned());
         }
-        self.answered.insert(lease.fence, at + deadline.saturating_sub(now));
+        // Where it is not known who of several claims it, or how long that one waits, the least counts.
+        let right = ends.iter().any(|&(end, exact)| match lease.deadline.min(end) {
+            agreed if exact => deadline == agreed,
+            least => deadline >= least,
+        });
+        if !right || deadline > lease.deadline {
+            return wrong(format!("and to end at {deadline}, not at one of {ends:?}"));
+        }
+        let end = at + deadline.saturating_sub(now);
+        // Of what is answered once it knows, it is not told when it hears of it, or whether.
+        let known = self.told_end(lease.fence).map_or(end, |known| known.max(end));
+        self.answered.insert(lease.fence, known);
         Ok(())
     }
 
@@ -240,6 +262,7 @@ impl Thefts {
 
     fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>, open: bool) {
         let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
+        let open = open || by.iter().any(|thief| !thief.exact);
         self.claims.insert(fence, Claim { by, ends: now.saturating_add(patience), open });
     }
 }
@@ -251,7 +274,7 @@ mod tests {
     const LEASE: InForce = InForce { fence: 7, priority: 0, deadline: 1_000 };
 
     fn thief(holder: &str, priority: i64) -> Thief {
-        Thief { holder: holder.to_owned(), priority, patience: 100 }
+        Thief { holder: holder.to_owned(), priority, patience: 100, exact: true }
     }
 
     fn claimed(by: &Thief) -> Result<Thefts, Breach> {
@@ -303,12 +326,36 @@ mod tests {
         let claimed = || claimed(&thief("1", 1)).expect("claimed");
         assert!(claimed().renew(7, |_| true).is_err());
         claimed().renew(7, |_| false).expect("the claimant has gone");
-        assert!(claimed().answer(20, 20, LEASE, 1_000).is_err(), "longer than for its claimant");
+        assert!(claimed().answer(20, 20, LEASE, 1_000, &[]).is_err(), "longer than for its claimant");
         let mut thefts = claimed();
-        thefts.answer(25, 20, LEASE, 110).expect("as long as that");
+        thefts.answer(25, 20, LEASE, 110, &[]).expect("as long as that");
         assert_eq!(thefts.told_end(7), None);
         thefts.tell(&[7]);
         assert_eq!(thefts.told_end(7), Some(115));
+        thefts
+            .claim(30, &Thief { patience: 5, ..thief("2", 2) }, LEASE, 200, |_| true)
+            .expect("a higher one");
+        thefts.answer(35, 30, LEASE, 35, &[]).expect("as long as that");
+        assert_eq!(thefts.told_end(7), Some(115), "the answer may be lost");
+    }
+
+    /// What is claimed and renewed in one turn is answered before it is said who was called.
+    #[test]
+    fn a_holder_is_answered_for_a_claimant_of_the_same_turn() {
+        let (newcomer, lower) = (thief("2", 2), thief("3", 0));
+        let answer = |mut thefts: Thefts, deadline, newcomers: &[&Thief]| {
+            thefts.answer(20, 20, LEASE, deadline, newcomers).is_ok()
+        };
+        let before = || claimed(&thief("1", 1)).expect("claimed");
+        assert!(answer(before(), 110, &[&newcomer]), "for who claimed it before");
+        assert!(answer(before(), 120, &[&newcomer]), "for who took its place");
+        assert!(!answer(before(), 115, &[&newcomer]), "for nobody");
+        assert!(answer(Thefts::default(), 120, &[&newcomer]), "it is the first");
+        assert!(!answer(Thefts::default(), 120, &[&lower]), "it is no higher");
+        assert!(!answer(Thefts::default(), 120, &[]), "nobody came");
+        let unsure = Thief { exact: false, ..newcomer };
+        assert!(answer(Thefts::default(), 130, &[&unsure]), "it may wait for longer");
+        assert!(!answer(Thefts::default(), 115, &[&unsure]), "but not for less");
     }
 
     #[test]

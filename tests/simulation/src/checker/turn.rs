@@ -9,7 +9,7 @@ pub struct Turn {
     /// Those whose holders are called at its end.
     pub called: Vec<u64>,
     /// All who may claim them. One of these may have left the line again by then.
-    pub thieves: Vec<(Wish, Thief)>,
+    thieves: Vec<(Wish, Thief)>,
     /// The leases that were given back: their holders are called in vain.
     pub released: Vec<u64>,
 }
@@ -34,5 +34,16 @@ impl Turn {
         {
             self.thieves.extend(line.thief(&bid.holder).map(|thief| (bid.wish.clone(), thief)));
         }
+    }
+
+    /// Those who may claim this slot, and what they wish for.
+    pub fn wanting(&self, slot: &str) -> impl Iterator<Item = &(Wish, Thief)> {
+        self.thieves.iter().filter(|(wish, _)| wish.is_for(slot))
+    }
+
+    /// Those who may have claimed this lease in this turn: of any slots it is told at its end only which are claimed.
+    pub fn claimants(&self, slot: &str, fence: u64) -> Vec<&Thief> {
+        let called = self.called.contains(&fence);
+        self.wanting(slot).filter(|_| called).map(|(_, thief)| thief).collect()
     }
 }

@@ -46,7 +46,7 @@ impl Judge<'_> {
                         let text = format!("the holder of {fence} is called, which has ended");
                         return Err(Breach::new("S6", text));
                     };
-                    let wanting = turn.thieves.iter().filter(|(wish, _)| wish.is_for(&slot));
+                    let wanting = turn.wanting(&slot);
                     self.thefts.call(
                         now,
                         lease,
@@ -63,9 +63,9 @@ impl Judge<'_> {
             }
             Fact::Renewed { fence, .. } => self.thefts.renew(*fence, waits),
             Fact::Claimed { slot, fence, deadline } => match self.store.in_force(slot, now) {
-                // Of any slots it is told at the end of the turn which are claimed.
-                Some(_) if turn.called.contains(fence) && !self.thefts.is_claimed(*fence) => Ok(()),
-                Some(lease) if lease.fence == *fence => self.thefts.answer(at, now, lease, *deadline),
+                Some(lease) if lease.fence == *fence => {
+                    self.thefts.answer(at, now, lease, *deadline, &turn.claimants(slot, *fence))
+                }
                 _ => Ok(()),
             },
             Fact::Released { fence, .. } => {
@@ -153,8 +153,9 @@ impl Judge<'_> {
     pub(super) fn told(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
         let standing = |process: ProcessId| self.waits.stood(process, at.saturating_sub(LENIENCE), at) > 0;
         let untold = self.watched.get(slot).into_iter().flatten().find(|&&(earlier, process)| {
-            // Who was robbed and did not hear of it goes on.
-            let unheard = self.thefts.was_robbed(earlier) && self.thefts.told_end(earlier).is_none();
+            // Who was robbed and did not hear of it goes on, and so does who heard only of one who waited longer.
+            let unheard =
+                self.thefts.was_robbed(earlier) && self.thefts.told_end(earlier).is_none_or(|end| end > at);
             earlier < fence && !standing(process) && !unheard && !self.is_excused(earlier)
         });
         match untold {
