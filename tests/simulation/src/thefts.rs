@@ -4,8 +4,8 @@
 //! A thief *claims* a lease of lower priority that is in its way, which its holder is told. The lease ends then when the
 //! thief's patience does, if the thief still waits; if it does not, the lease is as it was before. Of whom a lease is
 //! claimed that is granted to one of several who wait, nobody is told: then it may be any of those who steal. Of slots
-//! of any kind nobody is told whether a claimant has been served otherwise as the lease came due: then it has ended for
-//! certain only when the slot is granted anew.
+//! of any kind nobody is told whether a claimant has been served otherwise as the lease came due. In both cases it has
+//! ended for certain only when the slot is granted anew.
 
 use std::collections::{HashMap, HashSet};
 
@@ -61,16 +61,12 @@ pub struct Thefts {
 struct Claim {
     /// One of these claims it.
     by: Vec<Thief>,
-    /// The store time at which it ends for them.
+    /// The store time at which it ends for them at the earliest.
     ends: u64,
-    /// Whether they may have been served otherwise by then, or wait for longer.
+    /// Whether it is known who claims it, and how long that one waits.
+    exact: bool,
+    /// Whether it may last for longer: they may have been served otherwise by then, or wait for longer.
     open: bool,
-}
-
-impl Claim {
-    fn is_exact(&self) -> bool {
-        matches!(&*self.by, [thief] if thief.exact)
-    }
 }
 
 #[derive(Debug)]
@@ -207,7 +203,7 @@ impl Thefts {
         let above = newcomers.iter().filter(|thief| thief.priority > lease.priority);
         let mut ends: Vec<(u64, bool)> =
             above.map(|thief| (now.saturating_add(thief.patience), thief.exact)).collect();
-        ends.extend(claim.map(|claim| (claim.ends, claim.is_exact())));
+        ends.extend(claim.map(|claim| (claim.ends, claim.exact)));
         if ends.is_empty() {
             return wrong("and is not".to_owned());
         }
@@ -262,8 +258,9 @@ impl Thefts {
 
     fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>, open: bool) {
         let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
-        let open = open || by.iter().any(|thief| !thief.exact);
-        self.claims.insert(fence, Claim { by, ends: now.saturating_add(patience), open });
+        let exact = matches!(&*by, [thief] if thief.exact);
+        self.claims
+            .insert(fence, Claim { by, ends: now.saturating_add(patience), exact, open: open || !exact });
     }
 }
 
