@@ -104,6 +104,7 @@ refuses("an unknown option", "ttll", () => loose(pool)["acquire"]!({ ttll: 5 }))
 test("of an unknown option is said which there are, as they are written here", async () => {
   const message = /^ttll: is not an option; there are: .*\bstolenConsistencyFactor\b/;
   assert.throws(() => loose(lh)["lock"]!("a", { ttll: 5 }), { message });
+  await assert.rejects(lh.pool("q", { readnonce: 5 } as never), /^LeaseholdError: readnonce: is not an option; there are: .*\breadNonce$/);
 });
 refuses("an unknown option of open", "nameSpace", () => sparse("memory:", { nameSpace: "a" }));
 refuses("an option in the core's case", "max_hold", () => loose(lh)["pool"]!("q", { max_hold: 5 }));

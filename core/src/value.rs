@@ -217,6 +217,11 @@ impl<'a> Options<'a> {
         read(value).map(Some).map_err(|error| error.within(key))
     }
 
+    /// An option that is there besides, and that a binding takes out itself: a function.
+    pub fn besides(&mut self, key: &'static str) {
+        self.known.push(key);
+    }
+
     /// The value of a key, unless it is missing or `Null`.
     fn remove(&mut self, key: &'static str) -> Option<&'a Value> {
         self.known.push(key);

@@ -198,6 +198,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         if let Some(seat) = seat {
             seat.set_granted();
+            self.set_moved_up();
         }
         let leases = Unseen(leases);
         Ok(match self.complete(&leases.0, want).await? {

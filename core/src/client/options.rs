@@ -174,6 +174,7 @@ impl PoolOptions {
         set(&mut self.settle, time(&mut options, "settle", unit, rest)?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
         set(&mut self.ageing, time(&mut options, "ageing", unit, rest)?);
+        options.besides("read_nonce");
         options.end()?;
         Ok(self)
     }

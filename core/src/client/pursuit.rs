@@ -132,7 +132,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    fn set_moved_up(&self) {
+    /// Somebody left, or has what it waited for: sees to it that who moved up so asks for a ticket.
+    pub(super) fn set_moved_up(&self) {
         self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
     }
 

@@ -140,6 +140,10 @@ impl WaitingRoom {
 
     /// It asked in vain: what came free before had been taken by others, or rests.
     pub fn found_none(&self, asking: Asking) {
+        if cfg!(target_family = "wasm") {
+            // Few wait in one tab or worker, and its code is judged by its size.
+            return;
+        }
         let mut room = self.lock();
         room.spare = room.spare.min(room.freed.wrapping_sub(asking.0));
     }
@@ -421,7 +425,7 @@ impl Seat {
 impl Room {
     fn find(&self, seat: &Seat) -> Option<usize> {
         if cfg!(target_family = "wasm") {
-            // Few wait in one tab or worker, and its code is judged by its size.
+            // As in `found_none`.
             return self.seats.iter().position(|chair| chair.number == seat.number);
         }
         let at = self.seats.partition_point(|chair| (chair.turn, chair.number) < (seat.turn, seat.number));
@@ -533,6 +537,26 @@ mod tests {
         assert!(may_ask(), "one asks before anybody sits");
         let _seats = trying(&room, 1);
         assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
+    }
+
+    /// A chain may be long in answering all of those in front.
+    #[cfg(feature = "tokio")]
+    #[tokio::test]
+    async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
+        let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, FRONT as i64 + 1);
+        assert_eq!(ask_again(&mut seats), []);
+        room.call(u32::MAX, Call::Ready, &|_| true);
+        let mut newcomer = room.enter((0, 100), Place::Line(100), Vec::new()).expect("there is room");
+        newcomer.stay(Place::Line(100), false);
+        let moves_up = || {
+            room.set_moved_up(&runtime, runtime.now() + crate::SECOND);
+            room.lock().moved_up.is_some()
+        };
+        assert!(!moves_up(), "all before it have asked");
+        seats[0].set_granted();
+        assert!(moves_up());
     }
 
     /// Else each of those who come after it would ask in vain for what others took, or what rests.

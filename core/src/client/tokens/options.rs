@@ -83,6 +83,7 @@ impl TokensOptions {
         set(&mut self.bounds.rounds, options.take("max_rounds", count)?.map(|count| count as u32));
         set(&mut self.page, options.take("page", count)?);
         set(&mut self.bounds.verify, options.take("verify", Value::as_bool)?);
+        options.besides("source");
         options.end()?;
         self.check()?;
         Ok(self)
