@@ -47,15 +47,22 @@ struct Knock {
 
 /// Where it is noted which calls are to be polled, from any thread.
 struct Inbox {
-    numbers: Mutex<Vec<u64>>,
+    noted: Mutex<Noted>,
     ring: Box<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Noted {
+    numbers: Vec<u64>,
+    /// Whether a turn is under way, which looks for more before it ends.
+    turning: bool,
 }
 
 impl<T: 'static> Calls<T> {
     /// Polls within the runtime of `handle`. `ring` has the host call [`Self::turn`] soon; it comes from any
     /// thread.
     pub fn new(handle: Handle, ring: impl Fn() + Send + Sync + 'static) -> Self {
-        let inbox = Arc::new(Inbox { numbers: Mutex::default(), ring: Box::new(ring) });
+        let inbox = Arc::new(Inbox { noted: Mutex::default(), ring: Box::new(ring) });
         Calls { handle, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
     }
 
@@ -86,8 +93,9 @@ impl<T: 'static> Calls<T> {
     pub fn turn(&self) -> Vec<(u64, T)> {
         let mut ended = Vec::new();
         let mut missed = Vec::new();
+        let _turning = Turning(&self.inbox);
         loop {
-            let numbers = std::mem::take(&mut *unpoisoned(&self.inbox.numbers));
+            let numbers = self.inbox.next();
             if numbers.is_empty() {
                 break;
             }
@@ -184,12 +192,33 @@ impl Wake for Knock {
 
 impl Inbox {
     fn note(&self, number: u64) {
-        let mut numbers = unpoisoned(&self.numbers);
-        numbers.push(number);
-        let first = numbers.len() == 1;
-        drop(numbers);
-        if first {
+        let mut noted = unpoisoned(&self.noted);
+        noted.numbers.push(number);
+        let rings = noted.numbers.len() == 1 && !noted.turning;
+        drop(noted);
+        if rings {
             (self.ring)();
+        }
+    }
+
+    /// What was noted; the turn ends if that is nothing.
+    fn next(&self) -> Vec<u64> {
+        let mut noted = unpoisoned(&self.noted);
+        noted.turning = !noted.numbers.is_empty();
+        std::mem::take(&mut noted.numbers)
+    }
+}
+
+/// Ends a turn that is left by a panic: another is to see to what was noted in it.
+struct Turning<'a>(&'a Inbox);
+
+impl Drop for Turning<'_> {
+    fn drop(&mut self) {
+        let mut noted = unpoisoned(&self.0.noted);
+        let left = std::mem::replace(&mut noted.turning, false) && !noted.numbers.is_empty();
+        drop(noted);
+        if left {
+            (self.0.ring)();
         }
     }
 }
@@ -247,6 +276,41 @@ fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // It would cost the host a turn in which there is nothing to do.
+    #[tokio::test]
+    async fn who_is_woken_in_a_turn_is_polled_in_it_and_rings_for_no_other() {
+        let rung = Arc::new(AtomicU64::new(0));
+        let rings = rung.clone();
+        let calls = Calls::new(Handle::current(), move || {
+            rings.fetch_add(1, SeqCst);
+        });
+        let (first, next) = (futures_channel::oneshot::channel(), futures_channel::oneshot::channel());
+        let begun = calls.begin(async move { first.1.await.is_ok() && next.0.send(()).is_ok() });
+        let woken = calls.begin(async move { next.1.await.is_ok() });
+        assert!(matches!((begun, woken), (Begun::UnderWay(0), Begun::UnderWay(1))));
+        first.0.send(()).expect("it waits");
+        assert_eq!(rung.load(SeqCst), 1);
+        assert_eq!(calls.turn(), [(0, true), (1, true)]);
+        assert_eq!(rung.load(SeqCst), 1);
+        let (last, waits) = futures_channel::oneshot::channel::<()>();
+        let _ = calls.begin(async move { waits.await.is_err() });
+        drop(last);
+        assert_eq!(rung.load(SeqCst), 2, "after the turn it rings again");
+        let (end, ends) = futures_channel::oneshot::channel();
+        let (other, waits) = futures_channel::oneshot::channel::<()>();
+        let _ = calls.begin(async move {
+            let _ = ends.await;
+            drop(other);
+            panic!("on purpose");
+        });
+        let _ = calls.begin(async move { waits.await.is_err() });
+        end.send(()).expect("it waits");
+        let turn = std::panic::AssertUnwindSafe(|| calls.turn());
+        std::panic::catch_unwind(turn).expect_err("a call panics");
+        assert_eq!(rung.load(SeqCst), 3, "another turn is to see to the rest");
+        assert_eq!(calls.turn(), [(4, true)]);
+    }
 
     // What a call spawns that ends at once, such as the task that keeps its lease alive, waits for no other turn.
     #[tokio::test]
