@@ -94,7 +94,7 @@ export class Lease {
    * as the other three words do, once the lease was given back.
    */
   used(next?: bigint | number): void {
-    guarded(() => glue.used(this.#number, next));
+    guarded(() => glue.used(this.#number, next ?? undefined));
   }
 
   /** The nonce was not used and cannot be any more: nothing signed with it left this process. */
@@ -104,7 +104,7 @@ export class Lease {
 
   /** The chain refused the nonce, and perhaps said which one it expects. */
   rejected(expected?: bigint | number): void {
-    guarded(() => glue.rejected(this.#number, expected));
+    guarded(() => glue.rejected(this.#number, expected ?? undefined));
   }
 
   /**

@@ -22,11 +22,13 @@ async function handOff(options: PoolOptions, say: (lease: Lease) => unknown) {
 
 for (const [name, say, nonce] of [
   ["used", (lease) => lease.used(), 8n],
+  ["used, and null is next", (lease) => lease.used(null as never), 8n],
   ["used up to", (lease) => lease.used(12), 12n],
   ["used up to the last", (lease) => lease.used(most), most],
   ["unused", (lease) => lease.unused(), 7n],
   ["rejected, another expected", (lease) => lease.rejected(9n), 9n],
   ["rejected", (lease) => lease.rejected(), undefined],
+  ["rejected, null expected", (lease) => lease.rejected(null as never), undefined],
   ["rejected, one below expected", (lease) => lease.rejected(3), undefined],
   ["unknown", (lease) => lease.unknown(), undefined],
   ["nothing said", () => {}, undefined],
