@@ -260,6 +260,14 @@ export class Reservation {
   }
 
   /**
+   * For how many milliseconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0 when
+   * its time has passed, or it has ended.
+   */
+  get remaining(): number {
+    return this.#hold.remaining;
+  }
+
+  /**
    * What it charged stays charged; what it has in flight lands. Rejects with `lost` if it was ended before, or has something in
    * flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. And
    * with `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.

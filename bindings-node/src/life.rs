@@ -19,6 +19,7 @@ pub fn remaining(thing: u32) -> f64 {
         Some(Thing::Lease(lease)) => UNIT.count(lease.remaining_micros()),
         Some(Thing::Locked(locked)) => UNIT.count(locked.remaining_micros()),
         Some(Thing::Selection(selection)) => UNIT.count(selection.remaining_micros()),
+        Some(Thing::Reservation(reservation)) => UNIT.count(reservation.remaining_micros()),
         _ => 0.0,
     }
 }

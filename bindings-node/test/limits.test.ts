@@ -183,15 +183,17 @@ for (const place of ["memory", "Redis"]) {
       const spend = lh.limit("spend", { max: half, kind: "lifetime" });
       const [first, second] = [await spend.reserve(half - 5n, { ttl }), await spend.reserve("3", { ttl })];
       assert.deepEqual([first.answer.remaining, second.answer.remaining], [5n, 2n]);
+      assert.ok(second.remaining > ttl * 0.9 && second.remaining < ttl);
       await assert.rejects(spend.reserve(3, { ttl }), { code: "limited", message: /^the limit spend has 2 left/ });
       const ends = await Promise.allSettled([first.refund(), first.refund(), first.commit()]);
       assert.deepEqual(ends.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
       await second.commit();
       await assert.rejects(second.refund(), failure("lost"));
       await assert.rejects(second.commit(), failure("lost"));
-      assert.equal(await spend.used(), 3n);
+      assert.deepEqual([await spend.used(), second.remaining], [3n, 0]);
       const late = await spend.reserve(1, { ttl: 1 });
       await sleep(50);
+      assert.equal(late.remaining, 0);
       await assert.rejects(late.refund(), failure("lost"));
       assert.equal(await spend.used(), 4n);
       {

@@ -244,6 +244,15 @@ impl Reservation {
         guard(|| self.core.get().map(|_| Answer(self.answer.clone())))
     }
 
+    /// For how many seconds it can still be relied on.
+    #[getter]
+    fn remaining(&self) -> PyResult<f64> {
+        guard(|| {
+            let core = lock(self.core.get()?);
+            Ok(Unit::Seconds.count(core.as_ref().map_or(0, CoreReservation::remaining_micros)))
+        })
+    }
+
     /// Ends it: what it charged stays charged.
     fn commit(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| self.face.value(py, self.end()?.commit()))

@@ -205,6 +205,7 @@ def test_a_reservation_ends_once(lh):
     limit = lh.limit("spend", max=10, kind="lifetime")
     kept = limit.reserve(4, ttl=HOUR)
     assert kept.answer["remaining"] == 6
+    assert 0.9 * HOUR < kept.remaining < HOUR
     back = limit.reserve(6, ttl=HOUR)
     with pytest.raises(errors.Limited, match="spend has 0 left"):
         limit.reserve(ttl=HOUR)
@@ -213,9 +214,10 @@ def test_a_reservation_ends_once(lh):
         for end in (reservation.commit, reservation.refund):
             with pytest.raises(errors.Lost, match="ended already"):
                 end()
-    assert limit.used() == 4
+    assert limit.used() == 4 and kept.remaining == 0.0
     late = limit.reserve(ttl=0.001)
     time.sleep(0.1)
+    assert late.remaining == 0.0
     with pytest.raises(errors.Lost, match="time has passed"):
         late.refund()
     assert limit.used() == 5

@@ -13,12 +13,18 @@ use crate::failure::Failure;
 #[cfg(feature = "full")]
 use crate::leasehold::UNIT;
 use crate::tasks::{Answer, call};
+#[cfg(feature = "full")]
+use crate::things::reserved;
 use crate::things::{Held, held};
 
 /// How long it can be relied on, in milliseconds.
 #[wasm_bindgen]
 pub fn remaining(thing: u32) -> Result<f64, JsValue> {
     entered();
+    #[cfg(feature = "full")]
+    if let Some(reservation) = reserved(thing) {
+        return Ok(UNIT.count(reservation.remaining_micros()));
+    }
     let remaining = match held(thing)? {
         Held::Lease(lease) => lease.remaining_micros(),
         Held::Lock(lock) => lock.remaining_micros(),

@@ -117,6 +117,12 @@ pub fn held(number: u32) -> Result<Held, Failure> {
     }
 }
 
+/// The reservation, if it is one.
+#[cfg(feature = "full")]
+pub fn reserved(number: u32) -> Option<Rc<HostReservation>> {
+    if let Some(Thing::Reservation(reservation)) = get(number) { Some(reservation) } else { None }
+}
+
 /// The reservation, whose number is free from then on.
 #[cfg(feature = "full")]
 pub fn reservation(number: u32) -> Result<HostReservation, Failure> {

@@ -137,15 +137,17 @@ export function limits(connect: () => Transport): Checks {
         const spend = lh.limit("spend", { max: half, kind: "lifetime" });
         const [first, second] = [await spend.reserve(half - 5n, { ttl }), await spend.reserve("3", { ttl })];
         same([first instanceof Reservation, first.answer.remaining, second.answer.remaining], [true, 5n, 2n]);
+        same([second.remaining > ttl * 0.9, second.remaining < ttl], [true, true]);
         await fails(() => spend.reserve(3, { ttl }), "limited", /^the limit spend has 2 left/);
         const ends = await Promise.allSettled([first.refund(), first.refund(), first.commit()]);
         same(ends.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
         await second.commit();
         await fails(() => second.refund(), "lost");
         await fails(() => second.commit(), "lost");
-        same(await spend.used(), 3n);
+        same([await spend.used(), second.remaining], [3n, 0]);
         const late = await spend.reserve(1, { ttl: 1 });
         await sleep(50);
+        same(late.remaining, 0);
         await fails(() => late.refund(), "lost");
         same(await spend.used(), 4n);
         {

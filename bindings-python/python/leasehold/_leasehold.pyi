@@ -368,6 +368,11 @@ class Reservation:
     def answer(self) -> LimitAnswer:
         """What the limits said."""
 
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0.0 when
+        its time has passed, or it has ended."""
+
     def commit(self) -> None:
         """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in
         flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. With

@@ -381,7 +381,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 }
 
 /// The end of what was begun at `sent` and ends `left` later, less what clocks may differ by.
-fn in_time(sent: Micros, left: Micros) -> Micros {
+pub(super) fn in_time(sent: Micros, left: Micros) -> Micros {
     (sent + left - left / 100).saturating_sub(MARGIN)
 }
 

@@ -12,6 +12,7 @@ use super::scope::Scope;
 use super::{Outage, Reservation, WaitOptions};
 use crate::client::builders::micros;
 use crate::client::options::check_rest;
+use crate::client::pool::in_time;
 use crate::client::{Runtime, Wait, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
@@ -252,17 +253,18 @@ impl<R: Runtime> Limit<R> {
         let cost = cost.into();
         let charges = self.charges(cost);
         let Some(scope) = &self.scope else {
-            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store))));
+            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store), ttl)));
         };
         scope.check_open()?;
         let id = scope.runtime().random_id();
+        let until = in_time(scope.runtime().now(), ttl);
         let act = Act::Reserve { id, ttl };
         let answer = match self.judge_now(&act, cost) {
             Some(verdict) => self.answer(&verdict),
             None => scope.judge(act, charges.clone(), false).await?,
         };
         Ok(match answer.allowed {
-            true => Ok(Reservation::new(Some(scope.clone()), id, charges, answer)),
+            true => Ok(Reservation::new(Some(scope.clone()), id, charges, answer, until)),
             false => Err(answer),
         })
     }
@@ -358,7 +360,7 @@ impl<R: Runtime> Limit<R> {
             return self.reserve_for(cost, ttl).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
-        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer)) } else { Err(answer) })
+        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer, 0)) } else { Err(answer) })
     }
 
     async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {

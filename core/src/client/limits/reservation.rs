@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::LimitAnswer;
 use super::scope::Scope;
+use crate::Micros;
 use crate::client::Runtime;
 use crate::error::{Code, Error, Result};
 use crate::limits::{Act, Charge, Rule, Settlement};
@@ -18,6 +20,8 @@ pub struct Reservation<R: Runtime> {
     id: u128,
     charges: Vec<Charge>,
     answer: LimitAnswer,
+    /// When its time has passed, on the local clock.
+    until: Micros,
 }
 
 impl<R: Runtime> Reservation<R> {
@@ -26,13 +30,26 @@ impl<R: Runtime> Reservation<R> {
         id: u128,
         charges: Vec<Charge>,
         answer: LimitAnswer,
+        until: Micros,
     ) -> Self {
-        Reservation { scope, id, charges, answer }
+        Reservation { scope, id, charges, answer, until }
     }
 
     /// What the limits said.
     pub fn answer(&self) -> &LimitAnswer {
         &self.answer
+    }
+
+    /// How long it can still be relied on: that it can be given back, and that what it has in flight counts. Counted from before
+    /// it was asked for, less what clocks may differ by; nothing when its time has passed. Where nothing was charged it never
+    /// passes.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_micros(self.remaining_micros())
+    }
+
+    /// The same in microseconds.
+    pub fn remaining_micros(&self) -> Micros {
+        self.until.saturating_sub(self.scope.as_ref().map_or(0, |scope| scope.runtime().now()))
     }
 
     /// Ends it: what it charged stays charged; what it has in flight lands.

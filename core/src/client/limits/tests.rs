@@ -178,7 +178,14 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     third.commit().await.unwrap();
     assert_eq!((open.used().await.unwrap(), spend.used().await.unwrap()), (Amount::ZERO, 7u64.into()));
     assert_eq!(both.reserve(1u64, Duration::from_micros(0)).await.unwrap_err().field(), Some("ttl"));
+    // Not to the last: another's clock may be ahead.
+    let lasts = spend.reserve(1u64, Duration::from_secs(100)).await.unwrap().unwrap();
+    assert!((90..=99).contains(&lasts.remaining().as_secs()), "{:?}", lasts.remaining());
+    lasts.refund().await.unwrap();
+    let unbound = handle.group([None::<&Limit<_>>, None]).unwrap().reserve(1u64, Duration::from_secs(100)).await;
+    assert_eq!(unbound.unwrap().unwrap().remaining(), Duration::from_secs(100), "nothing was charged");
     let brief = spend.reserve(1u64, Duration::from_micros(1)).await.unwrap().unwrap();
+    assert_eq!(brief.remaining(), Duration::ZERO);
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(brief.refund().await.unwrap_err().code(), Code::Lost);
     // What is spent stays so, whenever that is said; what was in flight for too long was counted no more.
