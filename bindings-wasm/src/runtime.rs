@@ -19,6 +19,10 @@ impl Runtime for HostRuntime {
         micros(now())
     }
 
+    fn wall(&self) -> Micros {
+        micros(host::origin() + now())
+    }
+
     fn sleep(&self, time: Micros) -> impl Future<Output = ()> {
         tasks::sleep(time as f64 / MILLISECOND as f64)
     }

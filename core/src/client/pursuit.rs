@@ -259,6 +259,10 @@ mod tests {
             self.runtime.now()
         }
 
+        fn wall(&self) -> Micros {
+            self.runtime.wall()
+        }
+
         fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
             self.runtime.sleep(time + 5 * MILLISECOND * self.timers.fetch_add(1, Relaxed))
         }

@@ -12,6 +12,9 @@ pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
     /// A monotonic clock that also runs while the machine sleeps.
     fn now(&self) -> Micros;
 
+    /// Microseconds since the Unix epoch, by a clock that runs forward only: the time of the calendar, where no store says it.
+    fn wall(&self) -> Micros;
+
     /// Ends after so long.
     fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend;
 
@@ -94,20 +97,17 @@ mod native {
         /// The time of a store in this process's memory: microseconds since the Unix epoch, read once and
         /// carried on by the monotonic clock.
         pub fn store_clock() -> crate::store::memory::StoreClock {
-            static ORIGIN: std::sync::OnceLock<Micros> = std::sync::OnceLock::new();
-            std::sync::Arc::new(|| {
-                let origin = ORIGIN.get_or_init(|| {
-                    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-                    (since.as_micros() as Micros).saturating_sub(boot_time())
-                });
-                origin + boot_time()
-            })
+            std::sync::Arc::new(wall_time)
         }
     }
 
     impl Runtime for TokioRuntime {
         fn now(&self) -> Micros {
             boot_time()
+        }
+
+        fn wall(&self) -> Micros {
+            wall_time()
         }
 
         fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend {
@@ -123,6 +123,16 @@ mod native {
             // The system's randomness fails only before the system is up; the clock then has to do.
             getrandom::u64().unwrap_or_else(|_| boot_time().wrapping_mul(0x9E37_79B9_7F4A_7C15))
         }
+    }
+
+    /// Microseconds since the Unix epoch, read once and carried on by the boot-time clock.
+    fn wall_time() -> Micros {
+        static ORIGIN: std::sync::OnceLock<Micros> = std::sync::OnceLock::new();
+        let origin = ORIGIN.get_or_init(|| {
+            let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+            (since.as_micros() as Micros).saturating_sub(boot_time())
+        });
+        origin + boot_time()
     }
 
     /// The boot-time clock: monotonic, and running while the machine sleeps.

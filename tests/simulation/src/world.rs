@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use leasehold::client::Runtime;
 
 use crate::rng::Rng;
+use crate::server::BEGINNING;
 
 /// True time of a world, in microseconds since its beginning.
 pub type Instant = u64;
@@ -298,6 +299,10 @@ impl SimRuntime {
 impl Runtime for SimRuntime {
     fn now(&self) -> u64 {
         self.world.local(self.process)
+    }
+
+    fn wall(&self) -> u64 {
+        BEGINNING + self.now()
     }
 
     fn sleep(&self, time: u64) -> impl Future<Output = ()> + Send {

@@ -14,7 +14,7 @@ use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
+use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -108,6 +108,18 @@ impl<R: Runtime> Carrier<R> {
     pub fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
         let client = runtime.random_id();
         Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
+    }
+
+    /// The store's time, if it ever answered.
+    pub fn store_time(&self) -> Option<Micros> {
+        let now = self.runtime.now();
+        self.lock().clock.map(|(store, local)| store + now.saturating_sub(local))
+    }
+
+    /// What is known of the limits of money that a request charges.
+    pub fn seen(&self, request: &Request) -> Vec<Seen> {
+        let envelope = Envelope { requests: vec![request.clone()], ..Envelope::default() };
+        self.lock().standings.seen(&envelope, self.runtime.now())
     }
 
     /// Asks a store that answers at once.

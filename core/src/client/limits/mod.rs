@@ -1,5 +1,6 @@
 //! Limits as callers have them: rates, budgets and what is in flight, alone or charged as one.
 
+mod alone;
 mod answer;
 mod carrier;
 mod limit;

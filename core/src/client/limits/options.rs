@@ -78,7 +78,8 @@ pub enum Outage {
     /// Nothing: takes fail with `store_unavailable`.
     #[default]
     Closed,
-    /// What this process would be allowed if it were alone.
+    /// What this process would be allowed if it were alone: of rates what the store allowed it before counts, of budgets and
+    /// lifetimes all that it has seen used. The store is not told of what is taken meanwhile.
     Open,
 }
 

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::alone::Alone;
 use super::answer::{LimitAnswer, Said};
 use super::carrier::Carrier;
 use super::line::Line;
 use super::refusals::Refusals;
-use super::{Limit, LimitOptions};
+use super::{Limit, LimitOptions, Outage};
 use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
-use crate::limits::{Act, Charge, Charged, Ledger, Reply, Request, Settlement, Verdict};
+use crate::limits::{Act, Charge, Charged, Reply, Request, Settlement, Verdict};
 use crate::store::LimitStore;
 use crate::{Micros, SECOND};
 
@@ -22,8 +23,7 @@ pub(in crate::client) struct Scope<R> {
     runtime: R,
     refusals: Mutex<Refusals>,
     lines: Mutex<BTreeMap<String, Weak<Line>>>,
-    /// What this process alone has taken while the store could not be used.
-    alone: Mutex<Ledger>,
+    alone: Alone,
     /// Until when open limits do not ask the store, on the local clock.
     outage: AtomicU64,
     closed: AtomicBool,
@@ -64,14 +64,17 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
         let ledger = Box::new(handle.store().ledger(name));
         Arc::new(Scope {
             carrier: Carrier::new(ledger, runtime.clone(), timeout),
+            alone: Alone::new(runtime.random_id()),
             runtime,
             refusals: Mutex::default(),
             lines: Mutex::default(),
-            alone: Mutex::default(),
             outage: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         })
     })?;
+    if options.outage == Outage::Open {
+        scope.alone.count();
+    }
     Ok(Limit::new(scope, name, rule, options.outage))
 }
 
@@ -96,7 +99,7 @@ impl<R: Runtime> Scope<R> {
         }
         let sent = self.runtime.now();
         if open && sent < self.outage.load(Relaxed) {
-            return Ok(self.judge_alone(&request));
+            return Ok(self.judge_alone(request));
         }
         let changes = {
             let refusals = self.refusals();
@@ -112,6 +115,9 @@ impl<R: Runtime> Scope<R> {
         match reply {
             Ok(Reply::Judged(verdict)) => {
                 let answer = told(verdict, &charges, Said::Store);
+                if verdict.allowed {
+                    self.alone.hear(|| self.wall(), act, &charges);
+                }
                 if let Some(charge) = charges.get(verdict.binding)
                     && !verdict.allowed
                 {
@@ -122,7 +128,7 @@ impl<R: Runtime> Scope<R> {
             Ok(Reply::Settled(_)) => Err(senseless()),
             Err(error) if open && error.code() == Code::StoreUnavailable => {
                 self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
-                Ok(self.judge_alone(&Request { act, charges }))
+                Ok(self.judge_alone(Request { act, charges }))
             }
             Err(error) => Err(error),
         }
@@ -133,7 +139,9 @@ impl<R: Runtime> Scope<R> {
         self.refusals().forget(&charges);
         let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
         self.has_changed(&charges);
-        judged(reply?, &charges)
+        let answer = judged(reply?, &charges)?;
+        self.alone.hear(|| self.wall(), act, &charges);
+        Ok(answer)
     }
 
     /// Ends a reservation; those who wait look again.
@@ -142,7 +150,10 @@ impl<R: Runtime> Scope<R> {
         let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
         self.has_changed(&charges);
         match reply? {
-            Reply::Settled(settlement) => Ok(settlement),
+            Reply::Settled(settlement) => {
+                self.alone.hear(|| self.wall(), act, &charges);
+                Ok(settlement)
+            }
             Reply::Judged(_) => Err(senseless()),
         }
     }
@@ -150,6 +161,7 @@ impl<R: Runtime> Scope<R> {
     /// Ends a reservation whose holder has gone.
     pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
         self.has_changed(&charges);
+        self.alone.hear(|| self.wall(), act, &charges);
         self.carrier.tell(Request { act, charges });
         self.nudge();
     }
@@ -191,12 +203,18 @@ impl<R: Runtime> Scope<R> {
     }
 
     /// What this process would be allowed if it were alone: an outage does not lift the limit.
-    fn judge_alone(&self, request: &Request) -> LimitAnswer {
-        let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        match alone.apply_one(self.runtime.now(), request) {
-            Reply::Judged(verdict) => told(verdict, &request.charges, Said::Outage),
-            Reply::Settled(_) => LimitAnswer::unbound(Said::Outage),
+    fn judge_alone(&self, request: Request) -> LimitAnswer {
+        let charges = request.charges.clone();
+        let seen = self.carrier.seen(&request);
+        match self.alone.judge(self.wall(), request, seen) {
+            Some(verdict) => told(verdict, &charges, Said::Outage),
+            None => LimitAnswer::unbound(Said::Outage),
         }
+    }
+
+    /// The store's time, as far as it is known.
+    fn wall(&self) -> Micros {
+        self.carrier.store_time().unwrap_or_else(|| self.runtime.wall())
     }
 
     fn refusals(&self) -> MutexGuard<'_, Refusals> {

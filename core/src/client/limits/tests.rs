@@ -182,7 +182,8 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     let lasts = spend.reserve(1u64, Duration::from_secs(100)).await.unwrap().unwrap();
     assert!((90..=99).contains(&lasts.remaining().as_secs()), "{:?}", lasts.remaining());
     lasts.refund().await.unwrap();
-    let unbound = handle.group([None::<&Limit<_>>, None]).unwrap().reserve(1u64, Duration::from_secs(100)).await;
+    let unbound =
+        handle.group([None::<&Limit<_>>, None]).unwrap().reserve(1u64, Duration::from_secs(100)).await;
     assert_eq!(unbound.unwrap().unwrap().remaining(), Duration::from_secs(100), "nothing was charged");
     let brief = spend.reserve(1u64, Duration::from_micros(1)).await.unwrap().unwrap();
     assert_eq!(brief.remaining(), Duration::ZERO);
@@ -222,6 +223,22 @@ async fn in_memory_it_is_taken_at_once_and_counted_with_all_the_rest() {
         .limit_with("far", &LimitOptions::new(1u64, HOUR))
         .unwrap();
     assert!(elsewhere.take_now(1u64).is_none() && elsewhere.increment_now(1u64).is_none());
+}
+
+// They ended by the time since the machine began.
+#[tokio::test]
+async fn periods_of_a_store_that_never_answered_are_those_of_the_calendar() {
+    let hour = Duration::from_secs(3_600);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    let left = hour.as_secs() - since.as_secs() % hour.as_secs();
+    let options =
+        LimitOptions::new(10u64, hour.as_micros() as u64).kind(LimitKind::Budget).outage(super::Outage::Open);
+    let handle = connect("redis://127.0.0.1:1").open().unwrap();
+    let answer = handle.limit_with("spend", &options).unwrap().take(1u64).await.unwrap();
+    let told = answer.reset_after().unwrap().as_secs();
+    assert_eq!((answer.allowed, answer.said), (true, Said::Outage));
+    // Unless an hour ended meanwhile.
+    assert!(left.abs_diff(told) < 60 || left < 60, "{told} s, not {left} s");
 }
 
 /// A store that has to be waited for, as one elsewhere.

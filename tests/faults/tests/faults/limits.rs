@@ -149,7 +149,7 @@ async fn an_outage_closes_a_limit_unless_it_is_open() {
     let waiting = soon(bound, "the message", closed.wait_with(1u64, WaitOptions::default())).await.0;
     assert!(matches!(waiting.expect_err("closed").code(), Code::StoreUnavailable | Code::TimedOut));
     // Open is not without a limit: this process takes no more than if it were alone.
-    for allowed in [true, true, true, false] {
+    for allowed in [true, true, false] {
         let answer = soon(bound, "an answer", open.take(1u64)).await.0.expect("open");
         assert_eq!((answer.allowed, answer.said), (allowed, Said::Outage));
     }
@@ -163,6 +163,51 @@ async fn an_outage_closes_a_limit_unless_it_is_open() {
         open.take(0u64).await.is_ok_and(|answer| answer.said == Said::Store)
     })
     .await;
+}
+
+/// It was allowed everything once more by itself, of what is spent too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_an_outage_counts_what_the_store_allowed_before() {
+    let place = Place::redis();
+    let (ours, theirs) = (brisk(place.url()), opened(place.url()));
+    let kinds =
+        [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling, LimitKind::Budget, LimitKind::Lifetime];
+    let of = |handle: &Handle, kind: LimitKind| {
+        // Whose period does not end while this runs.
+        let period = if kind == LimitKind::Lifetime { 0 } else { 300 * 24 * HOUR };
+        let options = LimitOptions { kind, ..LimitOptions::new(10u64, period) }.outage(Outage::Open);
+        handle.limit_with(&format!("l{}", kind as u8), &options).expect("a good limit")
+    };
+    let mut resets = Vec::new();
+    for kind in kinds {
+        let (here, there) = (of(&ours, kind), of(&theirs, kind));
+        assert!(there.increment(3u64).await.expect("taken"));
+        assert!(here.increment(5u64).await.expect("taken"));
+        here.refund(1u64).await.expect("given back");
+        let kept = here.reserve(1u64, Duration::from_secs(600)).await.expect("answered").expect("reserved");
+        let back = here.reserve(1u64, Duration::from_secs(600)).await.expect("answered").expect("reserved");
+        kept.commit().await.expect("committed");
+        back.refund().await.expect("given back");
+        resets.push(here.peek(0u64).await.expect("answered").reset_after());
+    }
+    place.server().kill().expect("killed");
+    for (kind, before) in kinds.into_iter().zip(resets) {
+        let here = of(&ours, kind);
+        // Of rates it counts its own five, of what is spent all eight.
+        let left = if matches!(kind, LimitKind::Budget | LimitKind::Lifetime) { 2u64 } else { 5 };
+        let answer = here.take(left).await.expect("open");
+        assert_eq!(
+            (answer.allowed, answer.said, answer.remaining),
+            (true, Said::Outage, Amount::ZERO),
+            "{kind:?}"
+        );
+        assert!(!here.take(1u64).await.expect("open").allowed, "{kind:?}");
+        if kind == LimitKind::Budget {
+            // By the calendar, and not by the time since this machine began.
+            let (before, now) = (before.expect("a period"), answer.reset_after().expect("a period"));
+            assert!(now <= before && before - now < Duration::from_secs(60), "{before:?}, {now:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
