@@ -30,6 +30,7 @@ const EARLIER: Micros = 5 * MILLISECOND;
 const READS: usize = 16;
 
 /// A claim that was not granted.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Refused {
     pub why: Refusal,
     /// When asking again can help, on the local clock.
@@ -52,12 +53,27 @@ pub(super) struct Want {
     pub began: Micros,
     pub deadline: Micros,
     pub patient: bool,
-    /// Whether the store has answered a claim of this acquisition, or of those behind whom it waits.
-    pub answered: AtomicBool,
+    /// What the store said last to a claim of this acquisition, or of those behind whom it waits, in few words: see
+    /// [`Self::told`].
+    told: AtomicU64,
     /// Whether a slot came whose nonce the chain does not bear out.
     stalled: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
+}
+
+impl Want {
+    /// The store has answered: if nothing comes of it in the end, that is not because it was silent.
+    pub(super) fn hear(&self) {
+        self.told.fetch_or(1, Relaxed);
+    }
+
+    /// What it said last, if anything: whether it was quiet, and until when.
+    fn told(&self) -> Option<Refused> {
+        let told = self.told.load(Relaxed);
+        let why = if told & 2 > 0 { Refusal::Quiet } else { Refusal::Exhausted };
+        (told > 0).then(|| Refused { why, earliest: Some(told >> 2).filter(|at| *at > 0) })
+    }
 }
 
 enum Judged {
@@ -111,7 +127,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             began: now,
             deadline: now + timeout,
             patient: timeout > 0,
-            answered: AtomicBool::new(false),
+            told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
         })
@@ -358,13 +374,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn unanswered(&self, want: &Want) -> Error {
-        match self.courier.trouble() {
-            Some(cause) => unavailable(&cause),
-            // On a slow machine the timer of the whole acquisition may ring before that of the reading.
-            None if want.reading.load(Relaxed) > 0 => unread("a slot"),
-            // Only a store that has answered can have said that nothing is free.
-            None if want.patient && want.answered.load(Relaxed) => timed_out(want, self.makes_names),
-            None => unavailable("it gave no answer in time"),
+        let trouble = self.courier.trouble();
+        // On a slow machine the timer of the whole acquisition may ring before that of the reading.
+        if trouble.is_none() && want.reading.load(Relaxed) > 0 {
+            return unread("a slot");
+        }
+        // What it said before its last question still holds, and why.
+        match want.told() {
+            Some(refused) if want.patient => self.late(&refused, want),
+            _ => unavailable(trouble.as_deref().unwrap_or("it gave no answer in time")),
         }
     }
 
@@ -397,11 +415,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Judges a reply of store time `now` to a request that was sent at `sent`.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn judge(&self, want: &Want, reply: Reply, now: Micros, sent: Micros) -> Result<Judged> {
-        want.answered.store(true, Relaxed);
+        want.hear();
         let mut grants = match reply {
             Reply::Granted(grants) => grants,
             Reply::Refused { why, earliest } => {
                 let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
+                let quiet = u64::from(why == Refusal::Quiet) << 1;
+                want.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
                 return Ok(Judged::Refused(Refused { why, earliest }));
             }
             other => return Err(unexpected(&other)),

@@ -66,7 +66,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Err(self.late(&refused, want));
         }
         // Those before it have been answered: this one's silence is not the store's.
-        want.answered.fetch_or(crowded, Relaxed);
+        if crowded {
+            want.hear();
+        }
         let place = self.place(want);
         let names = if self.makes_names { want.slots.clone() } else { None };
         let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;

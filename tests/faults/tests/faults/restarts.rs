@@ -8,7 +8,7 @@ use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
     Chain, Lease, Place, Pool, calls, eventually, goes_on, handle, info, options, patient, soon, within,
 };
-use leasehold_servers::{RedisOptions, RedisServer};
+use leasehold_servers::{Proxy, RedisOptions, RedisServer};
 
 fn lasting(slots: &[&str]) -> PoolOptions {
     PoolOptions { ttl: 900 * MILLISECOND, ..options(slots) }
@@ -121,6 +121,27 @@ async fn a_young_server_is_not_taken_for_older_than_it_is() {
         }
     }
     println!("the start never fell before the end of a second: {struck} of 2");
+}
+
+/// Whose time ran out while it asked once more was told that others held what nobody held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_asks_a_fresh_server_is_told_that_it_is_one_whenever_the_time_runs_out() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let long = PoolOptions { ttl: 60_000 * MILLISECOND, ..options(&["a"]) };
+    let pool = handle(&proxy.url()).pool_with("p", long, None).await.expect("opens");
+    proxy.delay(Duration::from_millis(100));
+    for timeout in (220..800).step_by(20) {
+        let error = pool.acquire_with(within(timeout)).await.expect_err("too young");
+        // A slow machine may have had no answer at all.
+        if error.code() == Code::StoreUnavailable {
+            continue;
+        }
+        assert!(error.message().contains("may have lost leases"), "{timeout} ms: {error}");
+        assert!(error.retry_after().is_some(), "{timeout} ms: {error}");
+    }
+    let error = pool.acquire_with(within(2_000)).await.expect_err("too young");
+    assert_eq!(error.code(), Code::TimedOut);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
