@@ -50,5 +50,9 @@ const others = (origin: string): Checks => ({
       await fails(() => fetchTransport({ url, token: undefined }), "invalid_argument", /^url: (?!.*password@)/, "url");
     }
     await fails(() => fetchTransport(undefined as never), "invalid_argument", /^url: /, "url");
+    for (const token of ["", " ", "se\r\ncret", "secr\u00e9t", 5 as never, null as never]) {
+      await fails(() => fetchTransport({ url: origin, token }), "invalid_argument", /^token: (?!.*cret)/, "token");
+    }
+    same(await send("/redis", "secret\n"), "PONG");
   },
 });

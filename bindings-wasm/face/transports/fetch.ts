@@ -4,7 +4,7 @@ import { NotSent, type Reply, type Transport } from "../transport.js";
 export interface FetchOptions {
   /** Where commands are posted to; `https:` unless it is this machine or a network of one's own. */
   url: string | URL;
-  /** Sent as `Authorization: Bearer …`. */
+  /** Sent as `Authorization: Bearer …`, without blanks around it: visible ASCII characters. */
   token?: string | undefined;
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Milliseconds after which a request is given up: 10,000 by default. */
@@ -13,20 +13,23 @@ export interface FetchOptions {
 
 /**
  * A transport over HTTP, for a server in the style of Upstash: a POST of the command as a JSON array of strings is
- * answered by `{"result": …}` or `{"error": "…"}`. There are no messages: waiters ask every quarter of a second.
+ * answered by `{"result": …}` or `{"error": "…"}`, not by a redirection. There are no messages: waiters ask every quarter of a
+ * second. A request that the server leaves without an answer is open until the `timeout`, and keeps a Node process alive.
  */
 export function fetchTransport(options: FetchOptions): Transport {
   const url = address(options?.url);
-  const { token, timeout = 10_000 } = options;
+  const { timeout = 10_000 } = options;
+  const token = visible(options.token);
   const call = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
 
   return {
     async send(command) {
-      const init = { method: "POST", headers, body: JSON.stringify(command), signal: AbortSignal.timeout(timeout) };
+      const body = JSON.stringify(command);
+      const init = { method: "POST", headers, body, redirect: "manual" as const, signal: AbortSignal.timeout(timeout) };
       const response = await call(url, init).catch((error: unknown) => {
-        throw unsent(error) ? new NotSent("the server cannot be reached") : error;
+        throw failed(error);
       });
       const text = await response.text();
       const answer = parsed(text);
@@ -61,8 +64,17 @@ function parsed(text: string): { result?: unknown; error?: unknown } | undefined
   }
 }
 
-/** Whether no connection could be had, which only Node tells. */
-function unsent(error: unknown): boolean {
-  const cause = (error as { cause?: { code?: unknown } } | undefined)?.cause;
-  return cause?.code === "ECONNREFUSED" || cause?.code === "ENOTFOUND";
+/** What a header may hold. */
+function visible(token: unknown): string | undefined {
+  if (token === undefined) return undefined;
+  const given = typeof token === "string" ? token.trim() : "";
+  if (/^[!-~]+$/.test(given)) return given;
+  throw invalid("token", "must be visible ASCII characters (it is not shown here)");
+}
+
+/** What became of a request. Only Node says why, and whether no connection could be had. */
+function failed(error: unknown): unknown {
+  const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
+  if (code === "ECONNREFUSED" || code === "ENOTFOUND") return new NotSent("the server cannot be reached");
+  return typeof code === "string" ? new Error(`${(error as Error).message} (${code})`, { cause: error }) : error;
 }

@@ -87,7 +87,10 @@ impl Candidates {
         if page.next.is_some() && page.next.as_deref() == after {
             return Err(Error::invalid("next", "is where this page began; a walk must come to an end"));
         }
-        let slots = page.tokens.iter().map(|token| slot_of(&token.id)).collect::<Result<Vec<_>>>()?;
+        let slot = |(token, at): (&Token, usize)| {
+            slot_of(&token.id).map_err(|error| error.within("id").within(&format!("tokens[{at}]")))
+        };
+        let slots = page.tokens.iter().zip(0..).map(slot).collect::<Result<Vec<_>>>()?;
         let mut new = Vec::with_capacity(page.tokens.len());
         for (token, slot) in page.tokens.into_iter().zip(slots) {
             new.extend(self.learn(now, token, slot, false));

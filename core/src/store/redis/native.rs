@@ -47,10 +47,16 @@ impl RedisUrl {
         if !matches!(scheme, "redis" | "rediss" | "redis+unix" | "unix" | "valkey" | "valkeys") {
             return Err(Error::invalid("url", "must begin with memory:, redis:// or rediss://"));
         }
+        if url.contains('#') {
+            return Err(Error::invalid(
+                "url",
+                "has a #: in a password it is written %23, and nothing may follow it",
+            ));
+        }
         // The driver passes over what it does not know, and a database named so would be another one than was meant.
         let known: &[&str] =
             if scheme.ends_with("unix") { &["db", "user", "pass", "protocol"] } else { &["protocol"] };
-        let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
+        let query = url.split_once('?').map_or("", |(_, query)| query);
         let keys = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next());
         if keys.into_iter().any(|key| !key.is_some_and(|key| known.contains(&key))) {
             return Err(Error::invalid(
@@ -66,10 +72,15 @@ impl RedisUrl {
             Error::invalid(
                 "url",
                 match error.kind() {
-                    ErrorKind::InvalidClientConfig if scheme.ends_with('s') => {
-                        "is a URL that this build cannot use: it was built without TLS, or the URL is wrong"
+                    ErrorKind::InvalidClientConfig
+                        if matches!(scheme, "rediss" | "valkeys") && cfg!(not(feature = "tls")) =>
+                    {
+                        "needs TLS, and this build has none"
                     }
-                    _ => "is not a URL of the form redis://user:password@host:port/database",
+                    _ => {
+                        "is not a URL of the form redis://user:password@host:port/database, with a password that is encoded by \
+                         percents and an IPv6 address in brackets"
+                    }
                 },
             )
         })
@@ -223,6 +234,14 @@ mod tests {
             assert_eq!(error.field(), Some("url"));
             assert!(error.message().contains("there are: "), "{wrong}: {error}");
             assert!(!error.message().contains("rd@"), "{error}");
+        }
+        // The driver would find this out with each command.
+        for (wrong, hint) in
+            [("rediss://a#insecure", "%23"), ("redis://:wo#rd@a", "%23"), ("redis://::1:6379", "brackets")]
+        {
+            let error = RedisUrl::new(wrong).unwrap_err();
+            assert_eq!(error.field(), Some("url"));
+            assert!(error.message().contains(hint) && !error.message().contains("wo#"), "{wrong}: {error}");
         }
     }
 }
