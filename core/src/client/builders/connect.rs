@@ -54,13 +54,14 @@ impl<Urls> Connect<Urls> {
 
 impl Connect<String> {
     /// Opens the store. Does not connect yet. What it does beside its callers ends with the runtime: so long does the handle
-    /// serve.
+    /// serve. After that nobody renews leases or tells of a loss (`is_held` and `remaining` still say what is so), and calls
+    /// that wait panic in Tokio.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; it does not repeat the URL, which may hold a password.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Outside of a Tokio runtime; calls that wait in one that has no time (`enable_all`).
     pub fn open(self) -> Result<NativeLeasehold> {
         let target = Target::read(&self.urls.as_str().into())?;
         native::opened(target, self.options()?, Handle::current())

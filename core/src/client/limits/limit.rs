@@ -339,7 +339,12 @@ impl<R: Runtime> Limit<R> {
                 Err(refused) => refused,
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
-            again = Some(scope.runtime().now() + pause);
+            let now = scope.runtime().now();
+            again = Some(now + pause);
+            // Whoever is called in this very moment would ask once more, and wait for that.
+            if now >= deadline {
+                return Err(timed_out(again));
+            }
             if self.is_in_flight(refused.limit.as_ref()) {
                 pause = pause.min(scope.runtime().jitter(look));
                 look = (look * 2).min(LOOK.1);
