@@ -337,13 +337,14 @@ test("while the store cannot be used, a limit is closed, or this process is alon
     await assert.rejects(closed.take(), unavailable);
     await assert.rejects(closed.wait(1, patient), unavailable);
     await assert.rejects(lh.group([closed, opened]).take(), unavailable);
+    // What it reserved before counts.
     const answers: LimitAnswer[] = [];
     for (let round = 0; round < 3; round++) answers.push(await opened.take());
     assert.deepEqual(
       answers.map(({ allowed, remaining, said }) => [allowed, remaining, said]),
       [
-        [true, 1n, "outage"],
         [true, 0n, "outage"],
+        [false, 0n, "outage"],
         [false, 0n, "outage"],
       ],
     );
