@@ -120,6 +120,7 @@ CALLS = {
     "Reservation.answer": lambda: RESERVATION.answer,
     "Reservation.commit": RESERVATION.commit,
     "Reservation.refund": RESERVATION.refund,
+    "Reservation.remaining": lambda: RESERVATION.remaining,
     "Selection.__enter__": SELECTION.__enter__,
     "Selection.__exit__": lambda: SELECTION.__exit__(None, None, None),
     "Selection.__repr__": SELECTION.__repr__,

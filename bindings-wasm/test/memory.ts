@@ -34,11 +34,12 @@ export const memory: Checks = {
   async "what is no nonce is refused, and nothing wraps"() {
     const relayers = await pool({ slots: ["a"], readNonce: () => 5 });
     const lease = await relayers.acquire();
-    for (const value of [2n ** 64n, -1n, -1, NaN, 1.5, Infinity, 2 ** 53, 2n ** 200n, "7", null, {}, () => 1]) {
+    for (const value of [2n ** 64n, -1n, -1, NaN, 1.5, Infinity, 2 ** 53, 2n ** 200n, "7", {}, () => 1]) {
       await fails(() => lease.used(wrong(value)), "invalid_argument", /^next: /, "next");
       await fails(() => lease.rejected(wrong(value)), "invalid_argument", /^expected: /, "expected");
       await fails(() => lease.resync(wrong(value)), "invalid_argument", /^nonce: /, "nonce");
     }
+    await fails(() => lease.resync(wrong(null)), "invalid_argument", /^nonce: /, "nonce");
     await fails(() => lease.used(4), "invalid_argument", /^next: 4 would put the nonce back/, "next");
     await fails(() => lease.resync(6, wrong({ rewindd: true })), "invalid_argument", /^rewindd: /, "rewindd");
     same([await lease.resync(6), lease.nonce], [6n, 6n]);
