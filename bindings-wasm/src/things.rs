@@ -126,7 +126,7 @@ pub fn reserved(number: u32) -> Option<Rc<HostReservation>> {
 /// The reservation, whose number is free from then on.
 #[cfg(feature = "full")]
 pub fn reservation(number: u32) -> Result<HostReservation, Failure> {
-    let Some(Thing::Reservation(reservation)) = get(number) else { return Err(gone()) };
+    let reservation = reserved(number).ok_or_else(gone)?;
     // The shelf's own is the only other one.
     take(number);
     Rc::into_inner(reservation).ok_or_else(gone)

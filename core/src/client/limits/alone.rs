@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Micros;
-use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Seen, Verdict};
+use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
 
 /// The limits of one scope, as this process knows them.
 pub(super) struct Alone {
@@ -37,23 +37,23 @@ impl Alone {
     }
 
     /// The store did this for this process, at this time by its clock.
-    pub fn hear(&self, wall: impl FnOnce() -> Micros, act: Act, charges: &[Charge]) {
+    pub fn hear(&self, wall: impl FnOnce() -> Micros, request: &Request) {
+        let act = request.act;
         if !self.counts.load(Relaxed) || matches!(act, Act::Peek) {
             return;
         }
         let is_rate =
             |charge: &&Charge| !charge.rule.is_of_money() && !matches!(charge.rule, Rule::InFlight { .. });
-        let charges: Vec<Charge> = charges.iter().filter(is_rate).cloned().collect();
+        let charges: Vec<Charge> = request.charges.iter().filter(is_rate).cloned().collect();
         if !charges.is_empty() {
             self.with(wall(), |ledger, wall| ledger.apply_one(wall, &Request { act, charges }));
         }
     }
 
-    /// What it says at this time, with what the process has seen of limits of money.
-    pub fn judge(&self, wall: Micros, request: Request, seen: Vec<Seen>) -> Option<Verdict> {
-        let envelope = Envelope { seen, requests: vec![request], ..Envelope::default() };
+    /// What it says at this time to the one request of an envelope, which has what the process has seen of limits of money.
+    pub fn judge(&self, wall: Micros, envelope: &Envelope) -> Option<Verdict> {
         let answer = self.with(wall, |ledger, wall| {
-            ledger.apply(Moment { wall, incarnation: &self.incarnation }, &envelope)
+            ledger.apply(Moment { wall, incarnation: &self.incarnation }, envelope)
         });
         let Answer::Performed(performed) = answer else { return None };
         performed.replies.first().and_then(|reply| match reply {

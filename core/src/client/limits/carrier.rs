@@ -14,7 +14,7 @@ use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
+use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -113,13 +113,14 @@ impl<R: Runtime> Carrier<R> {
     /// The store's time, if it ever answered.
     pub fn store_time(&self) -> Option<Micros> {
         let now = self.runtime.now();
-        self.lock().clock.map(|(store, local)| store + now.saturating_sub(local))
+        self.lock().store_time(now)
     }
 
-    /// What is known of the limits of money that a request charges.
-    pub fn seen(&self, request: &Request) -> Vec<Seen> {
-        let envelope = Envelope { requests: vec![request.clone()], ..Envelope::default() };
-        self.lock().standings.seen(&envelope, self.runtime.now())
+    /// A request with what is known of the limits of money that it charges.
+    pub fn informed(&self, request: Request) -> Envelope {
+        let mut envelope = Envelope { requests: vec![request], ..Envelope::default() };
+        envelope.seen = self.lock().standings.seen(&envelope, self.runtime.now());
+        envelope
     }
 
     /// Asks a store that answers at once.
@@ -296,7 +297,7 @@ impl<R: Runtime> Carrier<R> {
         let sequence = state.lanes.next(number);
         let mut envelope = Envelope {
             lane: Some(Lane { client: self.client, number, sequence }),
-            not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
+            not_after: state.store_time(now).map(|time| time + VALIDITY),
             seen: Vec::new(),
             requests: parcels.iter().map(|parcel| parcel.request.clone()).collect(),
         };
@@ -351,6 +352,11 @@ impl<R: Runtime> Carrier<R> {
 }
 
 impl State {
+    /// The store's time at this local one, if it ever answered.
+    fn store_time(&self, now: Micros) -> Option<Micros> {
+        self.clock.map(|(store, local)| store + now.saturating_sub(local))
+    }
+
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
         self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())

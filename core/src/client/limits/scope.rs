@@ -110,15 +110,10 @@ impl<R: Runtime> Scope<R> {
             }
             refusals.changes()
         };
-        let reply = self.carrier.ask(request.clone()).await;
-        let Request { charges, .. } = request;
-        match reply {
+        match self.ask(&request).await {
             Ok(Reply::Judged(verdict)) => {
-                let answer = told(verdict, &charges, Said::Store);
-                if verdict.allowed {
-                    self.alone.hear(|| self.wall(), act, &charges);
-                }
-                if let Some(charge) = charges.get(verdict.binding)
+                let answer = told(verdict, &request.charges, Said::Store);
+                if let Some(charge) = request.charges.get(verdict.binding)
                     && !verdict.allowed
                 {
                     self.refusals().keep(charge, &answer, sent, changes);
@@ -128,7 +123,7 @@ impl<R: Runtime> Scope<R> {
             Ok(Reply::Settled(_)) => Err(senseless()),
             Err(error) if open && error.code() == Code::StoreUnavailable => {
                 self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
-                Ok(self.judge_alone(Request { act, charges }))
+                Ok(self.judge_alone(request))
             }
             Err(error) => Err(error),
         }
@@ -137,23 +132,20 @@ impl<R: Runtime> Scope<R> {
     /// Gives back or resets; those who wait look again.
     pub async fn restore(&self, act: Act, charges: Vec<Charge>) -> Result<LimitAnswer> {
         self.refusals().forget(&charges);
-        let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
-        self.has_changed(&charges);
-        let answer = judged(reply?, &charges)?;
-        self.alone.hear(|| self.wall(), act, &charges);
-        Ok(answer)
+        let request = Request { act, charges };
+        let reply = self.ask(&request).await;
+        self.has_changed(&request.charges);
+        judged(reply?, &request.charges)
     }
 
     /// Ends a reservation; those who wait look again.
     pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
         self.refusals().forget(&charges);
-        let reply = self.carrier.ask(Request { act, charges: charges.clone() }).await;
-        self.has_changed(&charges);
+        let request = Request { act, charges };
+        let reply = self.ask(&request).await;
+        self.has_changed(&request.charges);
         match reply? {
-            Reply::Settled(settlement) => {
-                self.alone.hear(|| self.wall(), act, &charges);
-                Ok(settlement)
-            }
+            Reply::Settled(settlement) => Ok(settlement),
             Reply::Judged(_) => Err(senseless()),
         }
     }
@@ -161,8 +153,9 @@ impl<R: Runtime> Scope<R> {
     /// Ends a reservation whose holder has gone.
     pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
         self.has_changed(&charges);
-        self.alone.hear(|| self.wall(), act, &charges);
-        self.carrier.tell(Request { act, charges });
+        let request = Request { act, charges };
+        self.alone.hear(|| self.wall(), &request);
+        self.carrier.tell(request);
         self.nudge();
     }
 
@@ -202,11 +195,20 @@ impl<R: Runtime> Scope<R> {
         lines.iter().for_each(|line| line.nudge());
     }
 
+    /// Asks the store; what it does is counted here too.
+    async fn ask(&self, request: &Request) -> Result<Reply> {
+        let reply = self.carrier.ask(request.clone()).await?;
+        let charges = matches!(request.act, Act::Take | Act::Reserve { .. });
+        if !(charges && matches!(reply, Reply::Judged(Verdict { allowed: false, .. }))) {
+            self.alone.hear(|| self.wall(), request);
+        }
+        Ok(reply)
+    }
+
     /// What this process would be allowed if it were alone: an outage does not lift the limit.
     fn judge_alone(&self, request: Request) -> LimitAnswer {
         let charges = request.charges.clone();
-        let seen = self.carrier.seen(&request);
-        match self.alone.judge(self.wall(), request, seen) {
+        match self.alone.judge(self.wall(), &self.carrier.informed(request)) {
             Some(verdict) => told(verdict, &charges, Said::Outage),
             None => LimitAnswer::unbound(Said::Outage),
         }
