@@ -30,7 +30,6 @@ const EARLIER: Micros = 5 * MILLISECOND;
 const READS: usize = 16;
 
 /// A claim that was not granted.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Refused {
     pub why: Refusal,
     /// When asking again can help, on the local clock.
@@ -66,6 +65,14 @@ impl Want {
     /// The store has answered: if nothing comes of it in the end, that is not because it was silent.
     pub(super) fn hear(&self) {
         self.told.fetch_or(1, Relaxed);
+    }
+
+    /// It has refused a claim. What [`Self::told`] gives of that is in the bits: that there is something, whether it was quiet, and
+    /// until when.
+    #[cfg_attr(target_family = "wasm", inline(always))]
+    fn hear_refusal(&self, why: Refusal, earliest: Option<Micros>) {
+        let quiet = u64::from(why == Refusal::Quiet) << 1;
+        self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
     }
 
     /// What it said last, if anything: whether it was quiet, and until when.
@@ -420,8 +427,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Reply::Granted(grants) => grants,
             Reply::Refused { why, earliest } => {
                 let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
-                let quiet = u64::from(why == Refusal::Quiet) << 1;
-                want.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
+                want.hear_refusal(why, earliest);
                 return Ok(Judged::Refused(Refused { why, earliest }));
             }
             other => return Err(unexpected(&other)),

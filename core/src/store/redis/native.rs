@@ -57,8 +57,9 @@ impl RedisUrl {
         let known: &[&str] =
             if scheme.ends_with("unix") { &["db", "user", "pass", "protocol"] } else { &["protocol"] };
         let query = url.split_once('?').map_or("", |(_, query)| query);
-        let keys = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next());
-        if keys.into_iter().any(|key| !key.is_some_and(|key| known.contains(&key))) {
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let mut keys = pairs.map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key));
+        if keys.any(|key| !known.contains(&key)) {
             return Err(Error::invalid(
                 "url",
                 format_args!(
