@@ -159,7 +159,7 @@ impl Thefts {
         Ok(())
     }
 
-    /// A holder has let go of its lease in the same turn.
+    /// A lease was given back or broken in the turn in which it was claimed.
     pub fn leave_uncalled(&mut self, fence: u64) {
         self.uncalled.remove(&fence);
     }

@@ -355,7 +355,9 @@ impl<'a> Judge<'a> {
             if let Fact::Changed { slot, change } = fact
                 && change == "break"
             {
-                self.broken.insert(self.store.fence_of(slot));
+                let fence = self.store.fence_of(slot);
+                self.broken.insert(fence);
+                turn.ended.push(fence);
             }
             if let Fact::Changed { slot, change } = fact
                 && change == "remove"

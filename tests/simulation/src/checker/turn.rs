@@ -10,8 +10,8 @@ pub struct Turn {
     pub called: Vec<u64>,
     /// All who may claim them. One of these may have left the line again by then.
     thieves: Vec<(Wish, Thief)>,
-    /// The leases that were given back: their holders are called in vain.
-    pub released: Vec<u64>,
+    /// The leases that were given back or broken: their holders are called in vain.
+    pub ended: Vec<u64>,
 }
 
 impl Turn {
@@ -21,13 +21,13 @@ impl Turn {
             |fact: &Fact| if let Fact::Called { fences } = fact { fences.clone() } else { Vec::new() };
         let called: Vec<u64> = facts.iter().flat_map(called).collect();
         let thieves = if called.is_empty() { Vec::new() } else { line.thieves() };
-        Turn { called, thieves, released: Vec::new() }
+        Turn { called, thieves, ended: Vec::new() }
     }
 
     /// One of them was done.
     pub fn hear(&mut self, fact: &Fact, line: &LineModel) {
         if let Fact::Released { fence, .. } = fact {
-            self.released.push(*fence);
+            self.ended.push(*fence);
         }
         if let Fact::Refused { bid, .. } = fact
             && !self.called.is_empty()

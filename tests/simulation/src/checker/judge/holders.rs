@@ -36,7 +36,7 @@ impl Judge<'_> {
             }
             Fact::Called { fences } => {
                 for &fence in fences {
-                    if turn.released.contains(&fence) {
+                    if turn.ended.contains(&fence) {
                         self.thefts.leave_uncalled(fence);
                         continue;
                     }
