@@ -26,7 +26,7 @@ const BATCH: usize = 32;
 /// The same with renewals, which cost the server little and nobody waits for.
 const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
-const CROWD: usize = 16;
+const CROWD: usize = 24;
 /// The most requests that wait.
 const QUEUE: usize = 100_000;
 /// How long after its sending an envelope may still be performed.
@@ -245,14 +245,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();
-                let halves = state.halves();
-                let parcels = if halves { state.take_half(now) } else { state.take_batch(now) };
+                let parcels = state.take_batch(now);
                 state.lanes.set_out(lane, parcels.len(), now);
-                let another = match state.queue.is_empty() {
-                    true => None,
-                    false if halves => state.lanes.another(now),
-                    false => state.lane_for_more(now),
-                };
+                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
             self.start(another);
@@ -387,6 +382,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             state.jumped = false;
         }
         let Some(sent) = sent else { return };
+        state.lanes.hear(here.saturating_sub(sent));
         if let Some((store, local)) = state.clock {
             let passed_here = here.saturating_sub(local);
             let passed_there = now.saturating_sub(store);
@@ -428,7 +424,7 @@ impl State {
         if self.queue.len() < QUEUE {
             self.queue.push_back(Parcel { request, patience, stands, caller });
         } else {
-            let message = format!("{QUEUE} requests wait for the store already; try again later");
+            let message = "100,000 requests wait for the store already; try again later";
             let _ = caller.send(Err(Error::new(Code::Busy, message)));
         }
         reply
@@ -437,27 +433,6 @@ impl State {
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
         self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
-    }
-
-    /// Whether what waits is to set out by halves. Only claims and releases, which may overtake each other.
-    fn halves(&self) -> bool {
-        let exchanges =
-            |parcel: &Parcel| matches!(parcel.request, Request::Claim(_) | Request::Release { .. });
-        self.lanes.halves(self.queue.len(), self.trouble.is_some()) && self.queue.iter().all(exchanges)
-    }
-
-    /// Every other claim and every other release: what one half gives back it can claim.
-    fn take_half(&mut self, now: Micros) -> Vec<Parcel> {
-        let (mut claims, mut releases) = (0, 0);
-        let (half, rest): (VecDeque<_>, _) =
-            std::mem::take(&mut self.queue).into_iter().partition(|parcel| {
-                let count =
-                    if matches!(parcel.request, Request::Claim(_)) { &mut claims } else { &mut releases };
-                *count += 1;
-                *count % 2 == 1
-            });
-        self.queue = rest;
-        release_first(half.into_iter().filter(|parcel| parcel.is_wanted(now)).collect())
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
@@ -547,38 +522,4 @@ pub(super) fn unsure(cause: &str) -> Error {
 
 fn unusable(cause: &str, so: &str) -> Error {
     Error::new(Code::StoreUnavailable, format!("the store cannot be used: {cause}; {so}"))
-}
-
-#[cfg(all(test, feature = "tokio"))]
-mod tests {
-    use super::*;
-    use crate::client::TokioRuntime;
-    use crate::id::{Name, PoolName, SlotId};
-    use crate::slots::{Choice, Claim, SlotSpec, Strategy};
-    use crate::store::{MemoryStore, Store};
-
-    // One half was wanted by nobody any more, and the lane that was to take the other never set out: nor did anything else.
-    #[tokio::test]
-    async fn a_half_that_nobody_wants_holds_up_no_other() {
-        let name = |text| Name::new(text).unwrap();
-        let pool = PoolName { namespace: name("test"), pool: name("halves") };
-        let pool = MemoryStore::new(TokioRuntime::store_clock()).pool(&pool);
-        let slots =
-            (0..16).map(|number| SlotSpec { slot: SlotId::new(&format!("s{number}")).unwrap(), weight: 1 });
-        pool.perform_now(0, &Request::Define { slots: slots.collect(), longest: SECOND, doubt_rest: 0 });
-        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        let courier = Courier::new(pool, runtime, SECOND, Vec::new(), Arc::default());
-        for gone in 0..2 {
-            let claim = |holder| {
-                let choice = Choice::Any { strategy: Strategy::Random, least: 1, most: 1 };
-                courier.submit(Request::Claim(Claim::new(choice, holder, SECOND)), 0)
-            };
-            let all: Vec<_> = (1..=16).map(claim).enumerate().collect();
-            let wanted = all.into_iter().filter(|(at, _)| at % 2 != gone).map(|(_, delivery)| delivery);
-            for delivery in wanted.collect::<Vec<_>>() {
-                let delivered = tokio::time::timeout(std::time::Duration::from_secs(10), delivery).await;
-                assert!(matches!(delivered.expect("in time").unwrap().take(), Reply::Granted(_)));
-            }
-        }
-    }
 }

@@ -1,24 +1,28 @@
 //! The lanes of one client to one store: which envelope sets out when.
 
-use std::ops::Range;
-
-use crate::{Micros, SECOND};
+use crate::{MILLISECOND, Micros, SECOND};
 
 /// The most envelopes under way at once.
 const MOST: usize = 8;
-/// Another envelope sets out while one is under way only when that has taken so long, or when [`Lanes`]' crowd waits: a
-/// near server and this process work at the same time on few large ones, a far server on several. Both quadruple with
-/// every envelope that is under way.
-const PATIENCE: Micros = 300;
+/// A store whose answers all took longer is far: not the work but the way takes the time, which several envelopes can be on at
+/// once.
+const FAR: Micros = MILLISECOND;
+/// So many set out to a far store without waiting for one another.
+const FREE: usize = 4;
+/// Another one, to a near store the second already, sets out only when the youngest that is under way was sent so long ago, or
+/// when [`Lanes`]' crowd waits: a store works on one after the other, and a few large ones cost it less. Both double with
+/// every further envelope.
+const PATIENCE: Micros = 200;
 /// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
 const LOADING: Micros = SECOND / 10;
-/// Fewer are not worth two envelopes, and more fill them anyway.
-const FEW: Range<usize> = 8..32;
 
 /// Numbered lanes, in each of which one envelope at a time is under way. So many requests that wait are a crowd.
 #[derive(Debug, Default)]
 pub(super) struct Lanes<const CROWD: usize> {
     lanes: Vec<Lane>,
+    /// The shortest time that an answer took since the store was last in trouble, 0 if there was none: a server that has much to
+    /// do looks far, but not always.
+    distance: Micros,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +46,7 @@ impl<const CROWD: usize> Lanes<CROWD> {
     /// A lane that is to load, if so many requests should not wait for one that is under way. In times of trouble one is
     /// enough.
     pub fn for_more(&mut self, waiting: usize, now: Micros, troubled: bool) -> Option<u16> {
-        let (mut away, mut youngest) = (0, 0);
+        let (mut away, mut youngest) = (0usize, 0);
         for lane in &self.lanes {
             match lane.course {
                 // Whose answer has just come, or who sets out now: another would leave with a part of what it takes.
@@ -51,27 +55,23 @@ impl<const CROWD: usize> Lanes<CROWD> {
                 Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
             }
         }
-        if away > 0 {
-            let grown = 2 * (away - 1);
-            let crowded = waiting >= CROWD << grown;
-            if troubled || (now < youngest + (PATIENCE << grown) && !crowded) {
-                return None;
-            }
+        if troubled {
+            // The next one may be another, and elsewhere.
+            self.distance = 0;
+        }
+        let free = if self.distance > FAR { FREE } else { 1 };
+        let can_wait = || {
+            let grown = away - free;
+            now < youngest + (PATIENCE << grown) && waiting < CROWD << grown
+        };
+        if away > 0 && troubled || away >= free && can_wait() {
+            return None;
         }
         self.another(now)
     }
 
-    /// Whether of so many that wait a lane is to take half only, and the others to set out in [`Self::another`] at once. So
-    /// it is with a few where nothing is under way: then the server works on one half while this process does on the other.
-    /// Else both would wait for each other by turns.
-    pub fn halves(&self, waiting: usize, troubled: bool) -> bool {
-        let alone = || !self.lanes.iter().any(|lane| matches!(lane.course, Course::Away(_)));
-        // There is one thread in wasm, and no room for this.
-        !cfg!(target_family = "wasm") && !troubled && FEW.contains(&waiting) && alone()
-    }
-
     /// A lane that rests, which is to load.
-    pub fn another(&mut self, now: Micros) -> Option<u16> {
+    fn another(&mut self, now: Micros) -> Option<u16> {
         let at = match self.lanes.iter().position(|lane| lane.course == Course::Rests) {
             Some(at) => at,
             None if self.lanes.len() < MOST => {
@@ -80,13 +80,20 @@ impl<const CROWD: usize> Lanes<CROWD> {
             }
             None => return None,
         };
-        self.load(at as u16, now);
+        self.set(at as u16, Course::Loads(now));
         Some(at as u16)
     }
 
     /// Its answer has come: it takes what is asked for from here on.
     pub fn load(&mut self, lane: u16, now: Micros) {
         self.set(lane, Course::Loads(now));
+    }
+
+    /// An answer took so long.
+    pub fn hear(&mut self, took: Micros) {
+        if self.distance == 0 || took < self.distance {
+            self.distance = took;
+        }
     }
 
     /// It has taken what waited, and sets out with it; it rests if that was nothing.
@@ -124,11 +131,11 @@ mod tests {
         assert_eq!(lanes.for_more(3, 10 + PATIENCE, true), None, "in times of trouble");
         assert_eq!(lanes.for_more(3, 10 + PATIENCE, false), Some(1));
         lanes.set_out(1, 3, 20 + PATIENCE);
-        // Of the third, four times as much is asked.
-        assert_eq!(lanes.for_more(15, 19 + 5 * PATIENCE, false), None);
-        assert_eq!(lanes.for_more(16, 19 + 5 * PATIENCE, false), Some(2));
+        // Of the third, twice as much is asked.
+        assert_eq!(lanes.for_more(7, 19 + 3 * PATIENCE, false), None);
+        assert_eq!(lanes.for_more(8, 19 + 3 * PATIENCE, false), Some(2));
         lanes.set_out(2, 0, 30);
-        assert_eq!(lanes.for_more(1, 20 + 5 * PATIENCE, false), Some(2));
+        assert_eq!(lanes.for_more(1, 20 + 3 * PATIENCE, false), Some(2));
     }
 
     /// The first of those who were answered set out alone, in an envelope of its own, and the rest behind it.
@@ -146,16 +153,40 @@ mod tests {
         assert_eq!(lanes.for_more(100, late, false), Some(2), "nobody drives it");
     }
 
+    /// A request that came just after another waited for its answer: for the way there and back, and then went itself.
     #[test]
-    fn a_few_that_wait_alone_set_out_by_halves() {
+    fn to_a_far_store_some_set_out_without_waiting_for_one_another() {
         let mut lanes = Four::default();
-        assert_eq!(lanes.for_more(20, 0, false), Some(0));
-        assert!(lanes.halves(8, false) && lanes.halves(31, false));
-        assert!(!lanes.halves(7, false) && !lanes.halves(32, false));
-        assert!(!lanes.halves(20, true), "in times of trouble");
-        lanes.set_out(0, 10, 0);
-        assert_eq!(lanes.another(0), Some(1));
-        assert!(!lanes.halves(10, false), "the other half");
+        lanes.hear(FAR + 1);
+        for number in 0..4 {
+            assert_eq!(lanes.for_more(1, 0, false), Some(number));
+            lanes.set_out(number, 1, 0);
+        }
+        assert_eq!(lanes.for_more(3, PATIENCE - 1, false), None);
+        assert_eq!(lanes.for_more(4, PATIENCE - 1, false), Some(4), "a crowd waits");
+        lanes.set_out(4, 4, PATIENCE - 1);
+        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 2, false), None);
+        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 1, false), Some(5), "the youngest left long ago");
+    }
+
+    /// A server that has much to do answers as late as one that is far, and more envelopes would only be more work.
+    #[test]
+    fn a_store_is_as_near_as_it_ever_was_until_there_is_trouble() {
+        for (heard, is_far) in
+            [(vec![], false), (vec![FAR], false), (vec![FAR, 9 * FAR], false), (vec![9 * FAR], true)]
+        {
+            let mut lanes = Four::default();
+            heard.iter().for_each(|took| lanes.hear(*took));
+            assert_eq!(lanes.for_more(1, 0, false), Some(0));
+            lanes.set_out(0, 1, 0);
+            assert_eq!(lanes.for_more(1, 0, false).is_some(), is_far, "{heard:?}");
+        }
+        let mut lanes = Four::default();
+        lanes.hear(FAR);
+        assert_eq!(lanes.for_more(1, 0, true), Some(0), "it fails");
+        lanes.hear(9 * FAR);
+        lanes.set_out(0, 1, 0);
+        assert_eq!(lanes.for_more(1, 0, false), Some(1), "another is elsewhere");
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl<R: Runtime> Carrier<R> {
         if state.queue.len() >= QUEUE {
             return Err(Error::new(
                 Code::Busy,
-                format!("{QUEUE} requests wait for the store already; try again later"),
+                "100,000 requests wait for the store already; try again later",
             ));
         }
         state.queue.push_back(Parcel { request, patience, stands, caller });
@@ -310,6 +310,7 @@ impl<R: Runtime> Carrier<R> {
         let mut state = self.lock();
         state.trouble = None;
         if let Some(sent) = sent {
+            state.lanes.hear(self.runtime.now().saturating_sub(sent));
             state.clock = Some((now, sent));
         }
     }

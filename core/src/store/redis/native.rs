@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Value};
+use ::redis::io::tcp::TcpSettings;
+use ::redis::io::tcp::socket2::TcpKeepalive;
+use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
 use tokio::sync::Mutex;
 
 use super::subscriptions::Subscriptions;
@@ -16,6 +18,10 @@ use super::transport::{Resp, Transport, TransportError};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::store::{Listener, Watch};
+
+/// How long a connection is silent before the system asks whether its other end is there, and how often then. What
+/// stands between may forget a silent connection, and nobody would hear of it.
+const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
 /// The address of a Redis, with its password if it has one; neither is ever shown.
 #[derive(Clone)]
@@ -69,7 +75,14 @@ impl RedisUrl {
             ));
         }
         // The driver's own message could repeat the URL, and with it the password.
-        Client::open(url).map(|client| RedisUrl { client }).map_err(|error| {
+        let client = url.into_connection_info().and_then(|info| {
+            let (silence, pause) = KEEPALIVE;
+            let keepalive = TcpKeepalive::new().with_time(silence).with_interval(pause);
+            // An envelope must not wait until the one before it has arrived.
+            let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
+            Client::open(info.set_tcp_settings(settings))
+        });
+        client.map(|client| RedisUrl { client }).map_err(|error| {
             Error::invalid(
                 "url",
                 match error.kind() {
@@ -211,6 +224,14 @@ pub(super) fn describe(error: &RedisError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The driver sets neither by itself: the second envelope to a far server waited until the first had come back.
+    #[test]
+    fn what_is_sent_waits_for_nothing_and_a_silent_connection_is_looked_after() {
+        let url = RedisUrl::new("rediss://a").unwrap();
+        let settings = url.client().get_connection_info().tcp_settings();
+        assert!(settings.nodelay() && settings.keepalive().is_some());
+    }
 
     /// redis-py and ioredis read `?db=2`; the driver would use database 0, and another pool than was meant.
     #[test]
