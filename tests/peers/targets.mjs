@@ -56,6 +56,13 @@ export const TARGETS = [
     told: true,
   },
   {
+    what: `Redis, 2 ms away: ${CALLERS} callers beside ${CALLERS} times as many pairs as one has`,
+    figure: (of) =>
+      of.ratio(rust(`redis, 2 ms away, ${CALLERS} callers`), rust("redis, 2 ms away, 1 caller")) / CALLERS,
+    least: 0.6,
+    unit: "x",
+  },
+  {
     what: "Memory: Rust, one thread, 1,000 slots, the store alone",
     figure: (of) => of.value(rust(memory(1_000, "store"))),
     least: 3_000_000,

@@ -8,6 +8,7 @@ mod ceiling;
 mod connection;
 mod contended;
 mod costs;
+mod distant;
 mod hot_wallets;
 mod leased;
 mod limits;

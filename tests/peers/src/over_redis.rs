@@ -1,11 +1,13 @@
 //! Pairs over one real server.
 
+use std::time::Duration;
+
 use leasehold_servers::{RedisOptions, RedisServer};
 
 use crate::leased::{Pool, accounts, pairs, pool};
 use crate::seed::Seed;
 use crate::series::{Pace, Series};
-use crate::{Anyhow, ceiling, runtime};
+use crate::{Anyhow, ceiling, distant, runtime};
 
 /// Callers at once.
 const CALLERS: usize = 64;
@@ -17,6 +19,8 @@ const SEED_DATABASE: u8 = 2;
 /// The database with keys that are not leasehold's, and how many.
 const FOREIGN_DATABASE: u8 = 1;
 const FOREIGN: usize = 100_000;
+/// How far a far server is, each way.
+const AWAY: Duration = Duration::from_millis(2);
 
 /// Measures and writes all figures.
 pub fn measure(pace: Pace) -> Anyhow<()> {
@@ -35,6 +39,12 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     for _ in 0..CALLERS {
         apart.push(runtime.block_on(pool(&url, "apart", 1_000))?);
     }
+    let far = runtime.block_on(distant::port(port, AWAY))?;
+    let far = runtime.block_on(pool(&format!("redis://127.0.0.1:{far}"), "far", 1_000))?;
+    let mut far_away = [1, CALLERS].map(|callers| {
+        let name = if callers == 1 { "1 caller".to_owned() } else { format!("{callers} callers") };
+        (callers, Series::new(format!("redis, 2 ms away, {name}"), "leasehold"))
+    });
     let mut seeds = Vec::new();
     for (slots, database) in SEED_SLOTS.into_iter().zip(SEED_DATABASE..) {
         let seed = runtime.block_on(Seed::new(port, database, accounts(slots)))?;
@@ -56,6 +66,9 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         foreign.add(runtime.block_on(pairs(&vec![crowded.clone(); CALLERS], pace.time))?);
         apart_series.add(runtime.block_on(pairs(&apart, pace.time))?);
         one.add(runtime.block_on(pairs(&vec![crowded.clone(); 1], pace.time))?);
+        for (callers, series) in &mut far_away {
+            series.add(runtime.block_on(pairs(&vec![far.clone(); *callers], pace.time))?);
+        }
         for (seed, alone, crowd) in &mut seeds {
             runtime.block_on(seed.warm())?;
             alone.add(runtime.block_on(seed.pairs(1, pace.times(2)))?);
@@ -67,7 +80,9 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     scripts.print("calls/s");
     let seeds = seeds.iter().flat_map(|(_, alone, crowd)| [alone, crowd]);
     let sized = sized.iter().map(|(_, series)| series);
-    sized.chain([&one, &foreign, &apart_series]).chain(seeds).for_each(|series| series.print("pairs/s"));
+    let far_away = far_away.iter().map(|(_, series)| series);
+    let others = [&one, &foreign, &apart_series];
+    sized.chain(others).chain(far_away).chain(seeds).for_each(|series| series.print("pairs/s"));
     Ok(())
 }
 
