@@ -69,6 +69,7 @@ impl Want {
 
     /// It has refused a claim. What [`Self::told`] gives of that is in the bits: that there is something, whether it was quiet, and
     /// until when.
+    // It is called in one place, and a call costs the small module bytes.
     #[cfg_attr(target_family = "wasm", inline(always))]
     fn hear_refusal(&self, why: Refusal, earliest: Option<Micros>) {
         let quiet = u64::from(why == Refusal::Quiet) << 1;

@@ -27,8 +27,8 @@ const BATCH: usize = 32;
 const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
-/// The most requests that wait.
-const QUEUE: usize = 100_000;
+/// The most requests that wait. [`full`] says the number.
+pub(super) const QUEUE: usize = 100_000;
 /// How long after its sending an envelope may still be performed.
 const VALIDITY: Micros = 10 * SECOND;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.
@@ -424,8 +424,7 @@ impl State {
         if self.queue.len() < QUEUE {
             self.queue.push_back(Parcel { request, patience, stands, caller });
         } else {
-            let message = "100,000 requests wait for the store already; try again later";
-            let _ = caller.send(Err(Error::new(Code::Busy, message)));
+            let _ = caller.send(Err(full()));
         }
         reply
     }
@@ -508,6 +507,11 @@ fn abandon(parcels: &mut [Parcel], cause: &str) {
         parcel.stands = 0;
         parcel.tell(cause);
     }
+}
+
+/// The error of a request for which there is no room.
+pub(super) fn full() -> Error {
+    Error::new(Code::Busy, "100,000 requests wait for the store already; try again later")
 }
 
 /// The error of a store that does not answer what leaves nothing behind.

@@ -164,7 +164,7 @@ impl WaitingRoom {
         if room.seats.len() >= SEATS {
             return Err(Error::new(
                 Code::Busy,
-                "100,000 callers wait for this pool already; try again later",
+                format!("{SEATS} callers wait for this pool already; try again later"),
             ));
         }
         let number = room.next;

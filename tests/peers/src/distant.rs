@@ -1,4 +1,5 @@
-//! A server that is far: what is sent and what comes back is on its way for a while.
+//! A server that is far: what is sent and what comes back is on its way for a while. The proxy of the faults, which also delays,
+//! takes one part after the other, and so hides how many are on their way at once.
 
 use std::time::Duration;
 

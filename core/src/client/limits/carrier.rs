@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
-use super::super::courier::{unavailable, unsure};
+use super::super::courier::{QUEUE, full, unavailable, unsure};
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
@@ -23,8 +23,6 @@ use crate::{MILLISECOND, Micros, SECOND};
 const BATCH: usize = 64;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 32;
-/// The most requests that wait.
-const QUEUE: usize = 100_000;
 /// How long after its sending an envelope may still be performed.
 const VALIDITY: Micros = 10 * SECOND;
 /// How long it is tried to end a reservation that nobody waits for.
@@ -177,10 +175,7 @@ impl<R: Runtime> Carrier<R> {
         let stands = if stands > 0 { now + stands } else { 0 };
         let mut state = self.lock();
         if state.queue.len() >= QUEUE {
-            return Err(Error::new(
-                Code::Busy,
-                "100,000 requests wait for the store already; try again later",
-            ));
+            return Err(full());
         }
         state.queue.push_back(Parcel { request, patience, stands, caller });
         let lane = state.lane_for_more(now);
