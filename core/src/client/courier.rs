@@ -65,8 +65,6 @@ struct State {
     /// When that answer came.
     heard: Micros,
     jumped: bool,
-    /// What the store said, while it does not answer.
-    trouble: Option<String>,
 }
 
 /// A request and the caller that waits for its reply.
@@ -158,7 +156,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// What the store said, while it does not answer.
     pub fn trouble(&self) -> Option<String> {
-        self.lock().trouble.clone()
+        self.lock().lanes.trouble().map(str::to_owned)
     }
 
     /// Sends a request. Failures are told from `patience` on; until then it is tried again. Dropping the
@@ -316,7 +314,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             {
                 let mut state = self.lock();
                 tell_impatient(state.queue.iter_mut(), &failure.cause, now);
-                state.trouble = Some(failure.cause);
+                state.lanes.fail(failure.cause);
             }
             uncertain &= !hopeless;
             // What was not performed is made anew for those who still wait.
@@ -376,13 +374,12 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn learn(&self, now: Micros, top: u64, sent: Option<Micros>, told: bool) {
         let here = self.runtime.now();
         let mut state = self.lock();
-        state.trouble = None;
+        state.lanes.hear(sent.map(|sent| here.saturating_sub(sent)));
         state.seen = state.seen.max(top);
         if told {
             state.jumped = false;
         }
         let Some(sent) = sent else { return };
-        state.lanes.hear(here.saturating_sub(sent));
         if let Some((store, local)) = state.clock {
             let passed_here = here.saturating_sub(local);
             let passed_there = now.saturating_sub(store);
@@ -431,7 +428,7 @@ impl State {
 
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
-        self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
+        self.lanes.for_more(self.queue.len(), now)
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {

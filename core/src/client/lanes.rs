@@ -1,4 +1,4 @@
-//! The lanes of one client to one store: which envelope sets out when.
+//! The lanes of one client to one store: which envelope sets out when, by how the store answers.
 
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -23,6 +23,8 @@ pub(super) struct Lanes<const CROWD: usize> {
     /// The shortest time that an answer took since the store was last in trouble, 0 if there was none: a server that has much to
     /// do looks far, but not always.
     distance: Micros,
+    /// What the store said, while it does not answer.
+    trouble: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +47,7 @@ enum Course {
 impl<const CROWD: usize> Lanes<CROWD> {
     /// A lane that is to load, if so many requests should not wait for one that is under way. In times of trouble one is
     /// enough.
-    pub fn for_more(&mut self, waiting: usize, now: Micros, troubled: bool) -> Option<u16> {
+    pub fn for_more(&mut self, waiting: usize, now: Micros) -> Option<u16> {
         let (mut away, mut youngest) = (0usize, 0);
         for lane in &self.lanes {
             match lane.course {
@@ -55,16 +57,12 @@ impl<const CROWD: usize> Lanes<CROWD> {
                 Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
             }
         }
-        if troubled {
-            // The next one may be another, and elsewhere.
-            self.distance = 0;
-        }
         let free = if self.distance > FAR { FREE } else { 1 };
         let can_wait = || {
             let grown = away - free;
             now < youngest + (PATIENCE << grown) && waiting < CROWD << grown
         };
-        if away > 0 && troubled || away >= free && can_wait() {
+        if away > 0 && self.trouble.is_some() || away >= free && can_wait() {
             return None;
         }
         self.another(now)
@@ -89,11 +87,25 @@ impl<const CROWD: usize> Lanes<CROWD> {
         self.set(lane, Course::Loads(now));
     }
 
-    /// An answer took so long.
-    pub fn hear(&mut self, took: Micros) {
-        if self.distance == 0 || took < self.distance {
+    /// The store answered, after so long if that is known.
+    pub fn hear(&mut self, took: Option<Micros>) {
+        self.trouble = None;
+        if let Some(took) = took
+            && (self.distance == 0 || took < self.distance)
+        {
             self.distance = took;
         }
+    }
+
+    /// The store did not answer, or with this. The one that answers next may be another, and elsewhere.
+    pub fn fail(&mut self, cause: String) {
+        self.trouble = Some(cause);
+        self.distance = 0;
+    }
+
+    /// What the store said, while it does not answer.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
     }
 
     /// It has taken what waited, and sets out with it; it rests if that was nothing.
@@ -125,48 +137,50 @@ mod tests {
     #[test]
     fn one_envelope_is_enough_until_it_takes_long_or_a_crowd_waits() {
         let mut lanes = Four::default();
-        assert_eq!(lanes.for_more(1, 10, false), Some(0));
+        assert_eq!(lanes.for_more(1, 10), Some(0));
         lanes.set_out(0, 1, 10);
-        assert_eq!(lanes.for_more(3, 9 + PATIENCE, false), None);
-        assert_eq!(lanes.for_more(3, 10 + PATIENCE, true), None, "in times of trouble");
-        assert_eq!(lanes.for_more(3, 10 + PATIENCE, false), Some(1));
+        assert_eq!(lanes.for_more(3, 9 + PATIENCE), None);
+        lanes.fail("LOADING".to_owned());
+        assert_eq!((lanes.for_more(3, 10 + PATIENCE), lanes.trouble()), (None, Some("LOADING")));
+        lanes.hear(None);
+        assert_eq!(lanes.for_more(3, 10 + PATIENCE), Some(1));
         lanes.set_out(1, 3, 20 + PATIENCE);
         // Of the third, twice as much is asked.
-        assert_eq!(lanes.for_more(7, 19 + 3 * PATIENCE, false), None);
-        assert_eq!(lanes.for_more(8, 19 + 3 * PATIENCE, false), Some(2));
+        assert_eq!(lanes.for_more(7, 19 + 3 * PATIENCE), None);
+        assert_eq!(lanes.for_more(8, 19 + 3 * PATIENCE), Some(2));
         lanes.set_out(2, 0, 30);
-        assert_eq!(lanes.for_more(1, 20 + 3 * PATIENCE, false), Some(2));
+        assert_eq!(lanes.for_more(1, 20 + 3 * PATIENCE), Some(2));
     }
 
     /// The first of those who were answered set out alone, in an envelope of its own, and the rest behind it.
     #[test]
     fn nothing_sets_out_beside_a_lane_that_is_about_to() {
         let mut lanes = Four::default();
-        assert_eq!(lanes.for_more(1, 0, false), Some(0));
-        assert_eq!(lanes.for_more(100, 0, false), None, "it takes them");
+        assert_eq!(lanes.for_more(1, 0), Some(0));
+        assert_eq!(lanes.for_more(100, 0), None, "it takes them");
         lanes.set_out(0, 32, 0);
-        assert_eq!(lanes.for_more(68, 0, false), Some(1), "it left with what it could carry");
+        assert_eq!(lanes.for_more(68, 0), Some(1), "it left with what it could carry");
         lanes.set_out(1, 32, 0);
         lanes.load(0, 9 * PATIENCE);
-        assert_eq!(lanes.for_more(100, 10 * PATIENCE, false), None, "its answer has come");
+        assert_eq!(lanes.for_more(100, 10 * PATIENCE), None, "its answer has come");
         let late = 9 * PATIENCE + LOADING;
-        assert_eq!(lanes.for_more(100, late, false), Some(2), "nobody drives it");
+        assert_eq!(lanes.for_more(100, late), Some(2), "nobody drives it");
     }
 
     /// A request that came just after another waited for its answer: for the way there and back, and then went itself.
     #[test]
     fn to_a_far_store_some_set_out_without_waiting_for_one_another() {
         let mut lanes = Four::default();
-        lanes.hear(FAR + 1);
+        lanes.hear(Some(FAR + 1));
         for number in 0..4 {
-            assert_eq!(lanes.for_more(1, 0, false), Some(number));
+            assert_eq!(lanes.for_more(1, 0), Some(number));
             lanes.set_out(number, 1, 0);
         }
-        assert_eq!(lanes.for_more(3, PATIENCE - 1, false), None);
-        assert_eq!(lanes.for_more(4, PATIENCE - 1, false), Some(4), "a crowd waits");
+        assert_eq!(lanes.for_more(3, PATIENCE - 1), None);
+        assert_eq!(lanes.for_more(4, PATIENCE - 1), Some(4), "a crowd waits");
         lanes.set_out(4, 4, PATIENCE - 1);
-        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 2, false), None);
-        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 1, false), Some(5), "the youngest left long ago");
+        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 2), None);
+        assert_eq!(lanes.for_more(7, 3 * PATIENCE - 1), Some(5), "the youngest left long ago");
     }
 
     /// A server that has much to do answers as late as one that is far, and more envelopes would only be more work.
@@ -176,27 +190,28 @@ mod tests {
             [(vec![], false), (vec![FAR], false), (vec![FAR, 9 * FAR], false), (vec![9 * FAR], true)]
         {
             let mut lanes = Four::default();
-            heard.iter().for_each(|took| lanes.hear(*took));
-            assert_eq!(lanes.for_more(1, 0, false), Some(0));
+            heard.iter().for_each(|took| lanes.hear(Some(*took)));
+            assert_eq!(lanes.for_more(1, 0), Some(0));
             lanes.set_out(0, 1, 0);
-            assert_eq!(lanes.for_more(1, 0, false).is_some(), is_far, "{heard:?}");
+            assert_eq!(lanes.for_more(1, 0).is_some(), is_far, "{heard:?}");
         }
         let mut lanes = Four::default();
-        lanes.hear(FAR);
-        assert_eq!(lanes.for_more(1, 0, true), Some(0), "it fails");
-        lanes.hear(9 * FAR);
+        lanes.hear(Some(FAR));
+        lanes.fail("no connection".to_owned());
+        lanes.hear(Some(9 * FAR));
+        assert_eq!(lanes.for_more(1, 0), Some(0));
         lanes.set_out(0, 1, 0);
-        assert_eq!(lanes.for_more(1, 0, false), Some(1), "another is elsewhere");
+        assert_eq!(lanes.for_more(1, 0), Some(1), "another is elsewhere");
     }
 
     #[test]
     fn no_more_than_eight_are_under_way_and_each_counts_for_itself() {
         let mut lanes = Four::default();
         for number in 0..8 {
-            assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20, false), Some(number));
+            assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20), Some(number));
             lanes.set_out(number, 1, 0);
         }
-        assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20, false), None);
+        assert_eq!(lanes.for_more(usize::MAX, Micros::MAX >> 20), None);
         assert_eq!((lanes.next(0), lanes.next(0), lanes.next(7)), (1, 2, 1));
     }
 }

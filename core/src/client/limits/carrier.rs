@@ -67,8 +67,6 @@ struct State {
     lanes: Lanes<CROWD>,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
-    /// What the store said, while it does not answer.
-    trouble: Option<String>,
     /// How limits of money stood.
     standings: Standings,
 }
@@ -152,7 +150,7 @@ impl<R: Runtime> Carrier<R> {
             Some(reply) => {
                 reply.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
             }
-            None => Err(failure(self.lock().trouble.as_deref().unwrap_or("no answer in time"))),
+            None => Err(failure(self.lock().lanes.trouble().unwrap_or("no answer in time"))),
         }
     }
 
@@ -242,7 +240,7 @@ impl<R: Runtime> Carrier<R> {
             let now = self.runtime.now();
             if failure.certainty == Certainty::Refused || now > first + PURSUIT {
                 parcels.into_iter().for_each(|parcel| parcel.tell(&failure.cause));
-                self.lock().trouble = Some(failure.cause);
+                self.lock().lanes.fail(failure.cause);
                 return;
             }
             // The envelope has to be sent again as it was, unless it surely was not performed.
@@ -303,9 +301,8 @@ impl<R: Runtime> Carrier<R> {
     /// Learns what time it is there.
     fn learn(&self, now: Micros, sent: Option<Micros>) {
         let mut state = self.lock();
-        state.trouble = None;
+        state.lanes.hear(sent.map(|sent| self.runtime.now().saturating_sub(sent)));
         if let Some(sent) = sent {
-            state.lanes.hear(self.runtime.now().saturating_sub(sent));
             state.clock = Some((now, sent));
         }
     }
@@ -355,7 +352,7 @@ impl State {
 
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
-        self.lanes.for_more(self.queue.len(), now, self.trouble.is_some())
+        self.lanes.for_more(self.queue.len(), now)
     }
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
@@ -375,7 +372,7 @@ impl State {
         for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
             parcel.give_up(&cause);
         }
-        self.trouble = Some(cause);
+        self.lanes.fail(cause);
     }
 }
 
