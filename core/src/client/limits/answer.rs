@@ -97,7 +97,7 @@ impl LimitAnswer {
                 format!("the limit {name} has {left} left; try again in {time} ms")
             }
             None => format!(
-                "the limit {name} has {left} left, and will never allow so much; ask for less, or raise its max"
+                "the limit {name} has {left} left, and time alone will never allow so much; ask for less, or raise its max"
             ),
         };
         Error::new(Code::Limited, message).after(self.retry_after_micros)
