@@ -8,7 +8,6 @@ mod ceiling;
 mod connection;
 mod contended;
 mod costs;
-mod distant;
 mod hot_wallets;
 mod leased;
 mod limits;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use leasehold_servers::{RedisOptions, RedisServer};
+use leasehold_servers::{Proxy, RedisOptions, RedisServer};
 
 use crate::leased::{Pool, accounts, pairs, pool};
 use crate::seed::Seed;
 use crate::series::{Pace, Series};
-use crate::{Anyhow, ceiling, distant, runtime};
+use crate::{Anyhow, ceiling, runtime};
 
 /// Callers at once.
 const CALLERS: usize = 64;
@@ -39,8 +39,9 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     for _ in 0..CALLERS {
         apart.push(runtime.block_on(pool(&url, "apart", 1_000))?);
     }
-    let far = runtime.block_on(distant::port(port, AWAY))?;
-    let far = runtime.block_on(pool(&format!("redis://127.0.0.1:{far}"), "far", 1_000))?;
+    let way = Proxy::start(port)?;
+    way.delay(AWAY);
+    let far = runtime.block_on(pool(&way.url(), "far", 1_000))?;
     let mut far_away = [1, CALLERS].map(|callers| {
         let name = if callers == 1 { "1 caller".to_owned() } else { format!("{callers} callers") };
         (callers, Series::new(format!("redis, 2 ms away, {name}"), "leasehold"))

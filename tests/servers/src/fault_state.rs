@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The faults of a proxy and what has gone through it, shared by all its threads.
 #[derive(Debug, Default)]
@@ -64,8 +64,8 @@ impl FaultState {
         self.changed.notify_all();
     }
 
-    /// Holds a chunk back as long as the proxy stalls, then for its delay.
-    pub(crate) fn hold(&self, closed: &AtomicBool) {
+    /// Holds a chunk that came then back as long as the proxy stalls, and until its delay is over.
+    pub(crate) fn hold(&self, came: Instant, closed: &AtomicBool) {
         let mut faults = self.lock();
         while faults.stalled && !closed.load(Ordering::Acquire) {
             let waited = self.changed.wait_timeout(faults, RECHECK).unwrap_or_else(PoisonError::into_inner);
@@ -73,9 +73,7 @@ impl FaultState {
         }
         let delay = faults.delay;
         drop(faults);
-        if !delay.is_zero() {
-            std::thread::sleep(delay);
-        }
+        std::thread::sleep((came + delay).saturating_duration_since(Instant::now()));
     }
 
     /// Judges a chunk of replies; a connection that has lost one loses all that follow.
@@ -101,8 +99,6 @@ impl FaultState {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]
@@ -132,11 +128,13 @@ mod tests {
     fn a_closed_connection_is_not_held() {
         let state = FaultState::default();
         state.stall();
-        state.hold(&AtomicBool::new(true));
+        state.hold(Instant::now(), &AtomicBool::new(true));
         state.heal();
         state.delay(Duration::from_millis(20));
         let begun = Instant::now();
-        state.hold(&AtomicBool::new(false));
+        state.hold(begun, &AtomicBool::new(false));
         assert!(begun.elapsed() >= Duration::from_millis(20));
+        state.delay(Duration::from_secs(3600));
+        state.hold(begun - Duration::from_secs(3600), &AtomicBool::new(false));
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use crate::fault_state::{FaultState, Verdict};
 use crate::frame::{count_of, length_of};
@@ -28,7 +30,12 @@ struct Echo {
     received: Vec<u8>,
 }
 
+/// A chunk, and when it was read.
+type Chunk = (Instant, Vec<u8>);
+
 const CHUNK: usize = 64 * 1024;
+/// How many chunks of a direction are on their way at once.
+const ON_THEIR_WAY: usize = 64;
 
 impl Link {
     /// Joins the two and starts to forward; `lost` is called when the connection has lost the last of the replies
@@ -43,16 +50,18 @@ impl Link {
         server.set_nodelay(true)?;
         let (closed, deaf) = (AtomicBool::new(false), AtomicBool::new(false));
         let link = Arc::new(Self { client, server, closed, deaf, echo: Mutex::new(None) });
-        let (requests, request_state) = (link.clone(), state.clone());
+        let requests = read(link.client.try_clone()?, state, |state| &state.request_chunks);
+        let replies = read(link.server.try_clone()?, state, |state| &state.reply_chunks);
+        let (this, its_state) = (link.clone(), state.clone());
         thread::spawn(move || {
             // A failure is the end of the connection and nothing else.
-            let _ = requests.forward_requests(&request_state);
-            requests.close();
+            let _ = this.forward_requests(requests, &its_state);
+            this.close();
         });
-        let (replies, reply_state) = (link.clone(), state.clone());
+        let (this, its_state) = (link.clone(), state.clone());
         thread::spawn(move || {
-            let _ = replies.forward_replies(&reply_state, &lost);
-            replies.close();
+            let _ = this.forward_replies(replies, &its_state, &lost);
+            this.close();
         });
         Ok(link)
     }
@@ -73,26 +82,19 @@ impl Link {
         self.deaf.load(Ordering::Acquire)
     }
 
-    fn forward_requests(&self, state: &FaultState) -> io::Result<()> {
-        let mut chunk = vec![0; CHUNK];
+    fn forward_requests(&self, requests: Receiver<Chunk>, state: &FaultState) -> io::Result<()> {
         let mut doubled: Option<Vec<u8>> = None;
-        loop {
-            let read = (&self.client).read(&mut chunk)?;
-            if read == 0 {
-                return Ok(());
-            }
-            state.request_chunks.fetch_add(1, Ordering::Relaxed);
-            state.bytes.fetch_add(read as u64, Ordering::Relaxed);
-            state.hold(&self.closed);
+        for (came, chunk) in requests {
+            state.hold(came, &self.closed);
             if doubled.is_none() && state.takes_duplicate() {
                 doubled = Some(Vec::new());
             }
             let Some(mut whole) = doubled.take() else {
-                (&self.server).write_all(&chunk[..read])?;
+                (&self.server).write_all(&chunk)?;
                 continue;
             };
             // Only whole commands may be doubled, so what is cut off waits for its rest.
-            whole.extend_from_slice(&chunk[..read]);
+            whole.extend(chunk);
             let Some(commands) = count_of(&whole) else {
                 doubled = Some(whole);
                 continue;
@@ -103,20 +105,19 @@ impl Link {
             (&self.server).write_all(&whole)?;
             (&self.server).write_all(&whole)?;
         }
+        Ok(())
     }
 
-    fn forward_replies(&self, state: &FaultState, lost: &impl Fn()) -> io::Result<()> {
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            let read = (&self.server).read(&mut chunk)?;
-            if read == 0 {
-                return Ok(());
-            }
-            state.reply_chunks.fetch_add(1, Ordering::Relaxed);
-            state.bytes.fetch_add(read as u64, Ordering::Relaxed);
-            state.hold(&self.closed);
+    fn forward_replies(
+        &self,
+        replies: Receiver<Chunk>,
+        state: &FaultState,
+        lost: &impl Fn(),
+    ) -> io::Result<()> {
+        for (came, chunk) in replies {
+            state.hold(came, &self.closed);
             match state.judge(self.is_deaf()) {
-                Verdict::Forward => self.forward_reply(&chunk[..read])?,
+                Verdict::Forward => self.forward_reply(&chunk)?,
                 Verdict::Swallow => self.deaf.store(true, Ordering::Release),
                 Verdict::SwallowLast => {
                     self.deaf.store(true, Ordering::Release);
@@ -124,6 +125,7 @@ impl Link {
                 }
             }
         }
+        Ok(())
     }
 
     fn forward_reply(&self, bytes: &[u8]) -> io::Result<()> {
@@ -135,6 +137,27 @@ impl Link {
         }
         Ok(())
     }
+}
+
+/// What a connection brings, until it ends: it is read while what came before is held back.
+fn read(
+    mut from: TcpStream,
+    state: &Arc<FaultState>,
+    chunks: fn(&FaultState) -> &AtomicU64,
+) -> Receiver<Chunk> {
+    let (sender, receiver) = sync_channel(ON_THEIR_WAY);
+    let state = state.clone();
+    thread::spawn(move || {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            chunks(&state).fetch_add(1, Ordering::Relaxed);
+            state.bytes.fetch_add(count as u64, Ordering::Relaxed);
+            if sender.send((Instant::now(), buffer[..count].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 impl Echo {

@@ -105,7 +105,7 @@ impl Proxy {
         self.shared.state.duplicate_next();
     }
 
-    /// Holds every chunk back for this long, in each direction.
+    /// Has every chunk be on its way for this long, in each direction; many can be at once.
     pub fn delay(&self, delay: Duration) {
         self.shared.state.delay(delay);
     }
@@ -334,6 +334,26 @@ mod tests {
         let begun = Instant::now();
         connection.command(&["PING"]).expect("a reply");
         assert!(begun.elapsed() >= Duration::from_millis(60));
+    }
+
+    /// Each waited until the one before it had arrived, so that a far server looked slow.
+    #[test]
+    fn what_is_on_its_way_delays_nothing_else() {
+        let (_server, proxy) = setup();
+        proxy.delay(Duration::from_millis(500));
+        let mut connections: Vec<_> = (0..4).map(|_| connect(&proxy, LONG)).collect();
+        let begun = Instant::now();
+        for round in 0..4 {
+            connections.iter_mut().for_each(|connection| connection.send(&["PING"]).expect("sent"));
+            while proxy.request_chunks() < 4 * (round + 1) {
+                std::thread::yield_now();
+            }
+        }
+        for connection in &mut connections {
+            (0..4).for_each(|_| drop(connection.receive().expect("a reply")));
+        }
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_secs(1) && took < Duration::from_millis(2_500), "{took:?}");
     }
 
     #[test]
