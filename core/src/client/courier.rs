@@ -237,11 +237,20 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Sends envelope after envelope until nothing waits.
     async fn drive(self: Arc<Self>, lane: u16) {
+        let mut before = 0;
         loop {
             // Whoever is ready to ask now travels along.
             runtime::others_first().await;
             let (parcels, another) = {
                 let mut state = self.lock();
+                // And whoever is then: where all run on one thread, those who give back only now woke those who wait. In wasm all
+                // have run by now.
+                let waiting = state.queue.len();
+                if !cfg!(target_family = "wasm") && (before + 1..BATCH).contains(&waiting) {
+                    before = waiting;
+                    continue;
+                }
+                before = 0;
                 let now = self.runtime.now();
                 let parcels = state.take_batch(now);
                 state.lanes.set_out(lane, parcels.len(), now);
@@ -336,10 +345,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let deadline = self.runtime.now() + self.response_timeout;
         let answer = runtime::by(&self.runtime, deadline, pin!(self.pool.perform(envelope))).await;
-        answer.unwrap_or_else(|| {
-            let time = self.response_timeout / MILLISECOND;
-            Err(StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms")))
-        })
+        answer.unwrap_or_else(|| Err(silent(self.response_timeout)))
     }
 
     /// Makes the pool that the store does not have (any more).
@@ -509,6 +515,12 @@ fn abandon(parcels: &mut [Parcel], cause: &str) {
 /// The error of a request for which there is no room.
 pub(super) fn full() -> Error {
     Error::new(Code::Busy, "100,000 requests wait for the store already; try again later")
+}
+
+/// What is known of an envelope that got no answer for so long.
+pub(super) fn silent(time: Micros) -> StoreError {
+    let time = time / MILLISECOND;
+    StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms"))
 }
 
 /// The error of a store that does not answer what leaves nothing behind.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
-use super::super::courier::{QUEUE, full, unavailable, unsure};
+use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::standings::{self, Standings, Unheard};
@@ -278,10 +278,7 @@ impl<R: Runtime> Carrier<R> {
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let deadline = self.runtime.now() + self.response_timeout;
         let answer = runtime::by(&self.runtime, deadline, pin!(self.ledger.charge(envelope))).await;
-        answer.unwrap_or_else(|| {
-            let time = self.response_timeout / MILLISECOND;
-            Err(StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms")))
-        })
+        answer.unwrap_or_else(|| Err(silent(self.response_timeout)))
     }
 
     fn envelope(&self, number: u16, parcels: &[Parcel]) -> Envelope {

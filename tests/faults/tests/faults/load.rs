@@ -51,6 +51,34 @@ async fn contention_neither_starves_nor_spins() {
     assert!(worst < 2_000, "somebody waited {worst} ms");
 }
 
+// Where all run on one thread, those who wait were woken only after what was given back had set out, and then asked twice.
+#[tokio::test]
+async fn on_one_thread_what_is_given_back_and_who_claims_it_travel_together() {
+    const PAIRS: u64 = 64 * 30;
+    let place = Place::redis();
+    let pool = place.pool(lasting(&TEN), None).await;
+    drop(pool.acquire_with(patient()).await.expect("granted"));
+    eventually("all are ready", async || pool.census().await.expect("a count").ready == 10).await;
+    let before = calls(place.server(), "evalsha");
+    let callers = (0..64).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move {
+            for _ in 0..30 {
+                let lease = pool.acquire_with(patient()).await.expect("nobody fails");
+                lease.unused().expect("held");
+                lease.release().await.expect("its own");
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        soon(Duration::from_secs(30), "the callers", caller).await.0.expect("no panic");
+    }
+    let sent = calls(place.server(), "evalsha") - before;
+    println!("one thread: {PAIRS} pairs in {sent} EVALSHA");
+    // Ten pairs in each, but for those at both ends and what a slow machine divides.
+    assert!(sent < PAIRS / 10 * 3 / 2, "{sent} EVALSHA for {PAIRS} pairs");
+}
+
 // A crowd that had once asked together went on asking together for every slot: eight refused claims for one grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_does_not_keep_itself_awake() {
