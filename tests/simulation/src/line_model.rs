@@ -127,7 +127,8 @@ impl LineModel {
 
     /// The store begins to perform.
     pub fn begin(&mut self, done: &Performance) {
-        let told = (1..=self.lost).contains(&done.seen);
+        // A store that has no pool hears nothing; one that has keeps what it is shown.
+        let told = done.top >= done.seen && (1..=self.lost).contains(&done.seen);
         if told || done.jumped || done.seen > self.top {
             self.lost = 0;
             self.clear();
