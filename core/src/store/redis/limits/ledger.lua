@@ -112,7 +112,7 @@ while cursor <= words do
   cursor = again and cursor + 1 or first + 6 * count
 
   -- Which of the charges binds, and what its limit says.
-  local binding, bound_allowed, bound_remaining, bound_retry, bound_reset
+  local binding, bound_allowed, bound_remaining, bound_printed, bound_retry, bound_reset
   changes = 0
   for j = 0, (answer and not parts) and -1 or count - 1 do
     local at = first + 6 * j

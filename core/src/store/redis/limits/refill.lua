@@ -49,7 +49,7 @@
           retry = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
         end
         -- When it is as if never used is reckoned if it binds, or if a period is not as long as that.
-        remaining = math.max(0, burst - up)
+        remaining = up < burst and burst - up or 0
         if whole == 0 and part == 0 then
           lasts = 0
         elseif burst == max and (whole < max or whole == max and part == 0) then

@@ -7,18 +7,19 @@
         parts[#parts + 1] = epoch or string.sub(KEYS[held], -32)
       end
       if not answer then
-        local binds = j == 0
+        -- Amounts of money are texts from the beginning.
+        local binds, printed = j == 0, money or kind == 'e'
         if not binds then
           if allowed ~= bound_allowed then
             binds = not allowed
           elseif not allowed then
             binds = bound_retry and (not retry or retry > bound_retry)
-          elseif type(remaining) == 'number' and type(bound_remaining) == 'number' then
+          elseif not (printed or bound_printed) then
             binds = remaining < bound_remaining
           else
             -- Printed only where they are told or differ in kind.
-            if type(remaining) == 'number' then remaining = format('%d', remaining) end
-            if type(bound_remaining) == 'number' then bound_remaining = format('%d', bound_remaining) end
+            if not printed then remaining, printed = format('%d', remaining), true end
+            if not bound_printed then bound_remaining, bound_printed = format('%d', bound_remaining), true end
             binds = #remaining < #bound_remaining or #remaining == #bound_remaining and remaining < bound_remaining
           end
         end
@@ -27,7 +28,8 @@
             local quotient, rest = scale(r[NEXT_SECOND], period, max)
             reset = math.min(quotient + ceil((rest + r[NEXT_THIRD]) / max), MAX_BACKLOG)
           end
-          binding, bound_allowed, bound_remaining, bound_retry, bound_reset = j, allowed, remaining, retry, reset
+          binding, bound_allowed, bound_remaining, bound_printed, bound_retry, bound_reset =
+            j, allowed, remaining, printed, retry, reset
         end
       end
     end
@@ -64,7 +66,7 @@
     end
   end
   if not answer then
-    if type(bound_remaining) == 'number' then bound_remaining = format('%d', bound_remaining) end
+    if not bound_printed then bound_remaining = format('%d', bound_remaining) end
     bound_reset = bound_reset and format('%d', bound_reset) or '-'
     if bound_allowed then
       answer = 'yes ' .. binding .. ' ' .. bound_remaining .. ' ' .. bound_reset
