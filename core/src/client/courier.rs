@@ -323,6 +323,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             {
                 let mut state = self.lock();
                 tell_impatient(state.queue.iter_mut(), &failure.cause, now);
+                // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
+                #[cfg(not(target_family = "wasm"))]
+                state.queue.retain(|parcel| parcel.is_wanted(now));
                 state.lanes.fail(failure.cause);
             }
             uncertain &= !hopeless;

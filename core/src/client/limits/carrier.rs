@@ -239,8 +239,13 @@ impl<R: Runtime> Carrier<R> {
             uncertain |= failure.certainty == Certainty::Unknown;
             let now = self.runtime.now();
             if failure.certainty == Certainty::Refused || now > first + PURSUIT {
-                parcels.into_iter().for_each(|parcel| parcel.tell(&failure.cause));
-                self.lock().lanes.fail(failure.cause);
+                self.lock().lanes.fail(failure.cause.clone());
+                for mut parcel in parcels {
+                    parcel.give_up(&failure.cause);
+                    if uncertain {
+                        self.undo(parcel.request);
+                    }
+                }
                 return;
             }
             // The envelope has to be sent again as it was, unless it surely was not performed.
@@ -252,7 +257,9 @@ impl<R: Runtime> Carrier<R> {
                 parcels.retain(|parcel| parcel.is_wanted(now));
                 envelope = self.envelope(lane, &parcels);
             }
-            if !parcels.iter().any(|parcel| parcel.is_wanted(now)) {
+            // What may be reserved, and is awaited by nobody any more, is not known to be given back before it is known.
+            let reserves = |parcel: &Parcel| matches!(parcel.request.act, Act::Reserve { .. });
+            if !parcels.iter().any(|parcel| parcel.is_wanted(now) || uncertain && reserves(parcel)) {
                 return;
             }
             let (least, most) = BACKOFF;
@@ -268,9 +275,7 @@ impl<R: Runtime> Carrier<R> {
         });
         for mut parcel in once {
             parcel.give_up("the store's clock jumped, and nobody knows whether this was done before");
-            if let Act::Reserve { id, .. } = parcel.request.act {
-                self.tell(Request { act: Act::GiveBack { id }, charges: parcel.request.charges });
-            }
+            self.undo(parcel.request);
         }
         again
     }
@@ -329,9 +334,14 @@ impl<R: Runtime> Carrier<R> {
 
     /// What was reserved for a caller that left is given back.
     fn retract(self: &Arc<Self>, request: Request, reply: Reply) {
-        if let Act::Reserve { id, .. } = request.act
-            && matches!(reply, Reply::Judged(verdict) if verdict.allowed)
-        {
+        if matches!(reply, Reply::Judged(verdict) if verdict.allowed) {
+            self.undo(request);
+        }
+    }
+
+    /// Gives back what this reserves, or may have reserved, if it does.
+    fn undo(self: &Arc<Self>, request: Request) {
+        if let Act::Reserve { id, .. } = request.act {
             self.tell(Request { act: Act::GiveBack { id }, charges: request.charges });
         }
     }
@@ -369,6 +379,9 @@ impl State {
         for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
             parcel.give_up(&cause);
         }
+        // As in the courier of a pool.
+        #[cfg(not(target_family = "wasm"))]
+        self.queue.retain(|parcel| parcel.is_wanted(now));
         self.lanes.fail(cause);
     }
 }
@@ -388,9 +401,5 @@ impl Parcel {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
         let _ = caller.send(Err(failure(&self.request.act)(cause)));
-    }
-
-    fn tell(mut self, cause: &str) {
-        self.give_up(cause);
     }
 }

@@ -344,6 +344,68 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     assert_eq!((ended, left()), (Reply::Settled(Settlement::Before { given_back: true }), 7));
 }
 
+/// A store that performs what it is sent, and answers when it is back.
+struct Stuck {
+    ledger: Arc<MemoryLedger>,
+    stuck: Arc<AtomicBool>,
+}
+
+impl StoreLedger for Stuck {
+    fn charge_now(&self, _: &Request) -> Option<Reply> {
+        None
+    }
+
+    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        let answer = self.ledger.charge(envelope).await;
+        if self.stuck.load(Relaxed) {
+            return std::future::pending().await;
+        }
+        answer
+    }
+}
+
+// Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
+#[tokio::test]
+async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
+    let name = |text| Name::new(text).unwrap();
+    let scope = PoolName { namespace: name("test"), pool: name("limits") };
+    let ledger = MemoryStore::new(TokioRuntime::store_clock()).ledger(&scope);
+    let stuck = Arc::new(AtomicBool::new(true));
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let store = Box::new(Stuck { ledger: ledger.clone(), stuck: stuck.clone() });
+    let carrier = Carrier::new(store, runtime, SECOND / 20);
+    let request = |act, cost: u64| {
+        let rule = Rule::Lifetime { max: 10u64.into() };
+        Request { act, charges: vec![Charge { limit: name("spend"), rule, cost: cost.into() }] }
+    };
+    let left = || match ledger.charge_now(&request(Act::Peek, 0)) {
+        Some(Reply::Judged(verdict)) => verdict.remaining.saturating_u64(),
+        other => panic!("{other:?}"),
+    };
+    for leaves in [false, true] {
+        stuck.store(true, Relaxed);
+        let mut asking =
+            Box::pin(carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR }, 3)));
+        if leaves {
+            assert!(tokio::time::timeout(Duration::from_millis(20), &mut asking).await.is_err());
+        } else {
+            let error = shortly(&mut asking).await.unwrap_err();
+            assert!(error.message().contains("nothing is held by this call"), "{error:?}");
+        }
+        drop(asking);
+        assert_eq!(left(), 7);
+        // Longer than anybody waits for it.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        stuck.store(false, Relaxed);
+        shortly(async {
+            while left() != 10 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
 /// A store that forgets everything after its first envelope, and keeps that answer back until it is told.
 struct Forgetting {
     ledgers: [Arc<MemoryLedger>; 2],
