@@ -56,7 +56,8 @@ pub fn still_held(held: bool, noun: &str) -> Result<(), Failure> {
     held.then_some(()).ok_or_else(lost)
 }
 
-/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it.
+/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it. Else
+/// only a loss is told: the block had to its end what it had, whether or not the store could be told of that.
 pub fn unless_raised(
     exception: &Bound<'_, PyTuple>,
     outcome: Result<Py<PyAny>, Failure>,
@@ -68,6 +69,7 @@ pub fn unless_raised(
             py.import("leasehold._settle")?.call_method1("note", noted)?;
             Ok(py.None())
         }
+        Err(Failure::Ours(error, _)) if error.code() != Code::Lost => Ok(py.None()),
         outcome => outcome,
     }
 }

@@ -69,6 +69,37 @@ def test_a_store_that_dies(own_redis):
         assert time.monotonic() - begun < 2
 
 
+# A payment had been sent, and whoever tried again on an error sent it twice.
+def test_a_store_that_hangs_at_the_end_of_a_block(own_redis):
+    def source(_):
+        return [{"id": "t1", "amount": 5}]
+
+    patient = {"ttl": 3, "timeout": 9}
+
+    def send(lh):
+        pool, wallet = lh.pool("p", slots=["a"], ttl=3), lh.tokens("w", source=source, settle=1, max_age=1, **patient)
+        limit = lh.limit("l", max=2, period=1)
+        with pool.acquire(timeout=9) as lease, wallet.select(3), lh.lock("n").acquire(**patient), limit.reserve(ttl=9):
+            own_redis.process.send_signal(signal.SIGSTOP)
+            return "0x1", lease
+
+    async def send_later(lh):
+        pool, wallet = await lh.pool("p", slots=["a"], ttl=3), lh.tokens("w", source=source, settle=1, max_age=1, **patient)
+        limit = lh.limit("l", max=2, period=1)
+        async with pool.acquire(timeout=9) as lease, wallet.select(3), lh.lock("n").acquire(**patient), await limit.reserve(ttl=9):
+            own_redis.process.send_signal(signal.SIGSTOP)
+            return "0x1", lease
+
+    for run in (lambda lh: send(lh), lambda lh: asyncio.run(send_later(aio.open(own_redis.url, response_timeout=0.3, lock_ttl=3)))):
+        lh = leasehold.open(own_redis.url, response_timeout=0.3, lock_ttl=3)
+        try:
+            sent, lease = run(lh)
+        finally:
+            own_redis.process.send_signal(signal.SIGCONT)
+        assert sent == "0x1"
+        assert not lease.held
+
+
 def test_a_store_that_hangs(own_redis):
     lh = leasehold.open(own_redis.url, response_timeout=0.3)
     pool = lh.pool("p", slots=["a", "b"], ttl=0.3)
