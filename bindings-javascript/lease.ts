@@ -73,7 +73,8 @@ export class Lease {
    * given back in time. Hand it to what must not go on then: `fetch(url, { signal: lease.lost })`.
    *
    * An event loop that is busy hears of it when it turns; `held` is right at once. The signal does not keep the process
-   * alive, but the lease: who has it has not forgotten the lease.
+   * alive, but the lease: who has it has not forgotten the lease. A signal that `AbortSignal.any` made of it keeps neither,
+   * and never aborts once both are collected: keep this one, or the lease.
    */
   get lost(): AbortSignal {
     this.#lost ??= when(this.#owned, false, this);
