@@ -1,5 +1,9 @@
 //! Errors: those of the core on their way to Python, whose half of the package has a class for each code.
 
+use std::convert::identity;
+
+use leasehold::client::loss_only;
+use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error, SECOND};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -56,8 +60,12 @@ pub fn still_held(held: bool, noun: &str) -> Result<(), Failure> {
     held.then_some(()).ok_or_else(lost)
 }
 
-/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it. Else
-/// only a loss is told: the block had to its end what it had, whether or not the store could be told of that.
+/// What of the end of a block is to be told: everything to a block that raised, as a note, and else a loss only.
+pub fn at_end(exception: &Bound<'_, PyTuple>) -> PyResult<fn(CoreResult<()>) -> CoreResult<()>> {
+    Ok(if exception.get_item(1)?.is_none() { loss_only } else { identity })
+}
+
+/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it.
 pub fn unless_raised(
     exception: &Bound<'_, PyTuple>,
     outcome: Result<Py<PyAny>, Failure>,
@@ -69,7 +77,6 @@ pub fn unless_raised(
             py.import("leasehold._settle")?.call_method1("note", noted)?;
             Ok(py.None())
         }
-        Err(Failure::Ours(error, _)) if error.code() != Code::Lost => Ok(py.None()),
         outcome => outcome,
     }
 }

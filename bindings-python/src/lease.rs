@@ -1,15 +1,17 @@
 //! A lease.
 
+use std::convert::identity;
 use std::sync::Arc;
 
 use leasehold::Code;
 use leasehold::client::{ReleaseOptions, Unit, read_rewind, read_ttl};
+use leasehold::error::Result as CoreResult;
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::errors::{Failure, still_held, unless_raised};
+use crate::errors::{Failure, at_end, still_held, unless_raised};
 use crate::face::{CoreLease, Face};
 use crate::forgotten::forgotten;
 use crate::guard::guard;
@@ -37,13 +39,19 @@ impl Lease {
         self.pool.get().face()
     }
 
-    fn give_back(&self, py: Python<'_>, options: ReleaseOptions) -> Result<Py<PyAny>, Failure> {
+    /// Tells what `told` makes of the outcome.
+    fn give_back(
+        &self,
+        py: Python<'_>,
+        options: ReleaseOptions,
+        told: fn(CoreResult<()>) -> CoreResult<()>,
+    ) -> Result<Py<PyAny>, Failure> {
         let core = self.core.get()?;
         if let Some(done) = core.release_now(options) {
-            return Ok(done.map(|()| py.None())?);
+            return Ok(told(done).map(|()| py.None())?);
         }
         let core = core.clone();
-        self.face().value(py, async move { core.release_with(options).await })
+        self.face().value(py, async move { told(core.release_with(options).await) })
     }
 }
 
@@ -156,7 +164,7 @@ impl Lease {
     fn release(&self, py: Python<'_>, cooldown: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let options = Value::map([("cooldown", cooldown.unwrap_or_default().named("cooldown")?)]);
-            self.give_back(py, ReleaseOptions::read(&options, Unit::Seconds)?)
+            self.give_back(py, ReleaseOptions::read(&options, Unit::Seconds)?, identity)
         })
     }
 
@@ -166,7 +174,10 @@ impl Lease {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        guard(|| unless_raised(exception, self.give_back(py, ReleaseOptions::default())))
+        guard(|| {
+            let outcome = self.give_back(py, ReleaseOptions::default(), at_end(exception)?);
+            unless_raised(exception, outcome)
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

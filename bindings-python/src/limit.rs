@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::amount::{Int, Whole};
-use crate::errors::{Failure, unless_raised};
+use crate::errors::{Failure, at_end, unless_raised};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::granted::Granted;
 use crate::guard::{guard, lock};
@@ -274,7 +274,8 @@ impl Reservation {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let Some(core) = lock(self.core.get()?).take() else { return Ok(py.None()) };
-            unless_raised(exception, self.face.value(py, core.commit()))
+            let told = at_end(exception)?;
+            unless_raised(exception, self.face.value(py, async move { told(core.commit().await) }))
         })
     }
 

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::amount::{Int, Whole};
 use crate::callback::Functions;
-use crate::errors::{Failure, still_held, unless_raised};
+use crate::errors::{Failure, at_end, still_held, unless_raised};
 use crate::face::{CoreSelection, CoreTokens, Face};
 use crate::forgotten::forgotten;
 use crate::granted::Granted;
@@ -231,10 +231,9 @@ impl Selection {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            unless_raised(
-                exception,
-                self.face.ask(py, &self.core, |core| async move { core.release().await }),
-            )
+            let told = at_end(exception)?;
+            let outcome = self.face.ask(py, &self.core, |core| async move { told(core.release().await) });
+            unless_raised(exception, outcome)
         })
     }
 

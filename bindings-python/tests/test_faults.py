@@ -90,10 +90,9 @@ def test_a_store_that_hangs_at_the_end_of_a_block(own_redis):
             own_redis.process.send_signal(signal.SIGSTOP)
             return "0x1", lease
 
-    for run in (lambda lh: send(lh), lambda lh: asyncio.run(send_later(aio.open(own_redis.url, response_timeout=0.3, lock_ttl=3)))):
-        lh = leasehold.open(own_redis.url, response_timeout=0.3, lock_ttl=3)
+    for open, run in ((leasehold.open, send), (aio.open, lambda lh: asyncio.run(send_later(lh)))):
         try:
-            sent, lease = run(lh)
+            sent, lease = run(open(own_redis.url, response_timeout=0.3, lock_ttl=3))
         finally:
             own_redis.process.send_signal(signal.SIGCONT)
         assert sent == "0x1"

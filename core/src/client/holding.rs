@@ -87,6 +87,15 @@ pub(super) async fn release<'a, S: Store, R: Runtime>(
     outcome
 }
 
+/// What the end of a block tells that had something: that this was lost, and nothing else. It was had to the end, whether or not the
+/// store could be told of that.
+///
+/// # Errors
+/// `lost`, if that is the outcome.
+pub fn loss_only(outcome: Result<()>) -> Result<()> {
+    if is_lost(&outcome) { outcome } else { Ok(()) }
+}
+
 pub(super) fn is_lost(outcome: &Result<()>) -> bool {
     outcome.as_ref().is_err_and(|error| error.code() == Code::Lost)
 }

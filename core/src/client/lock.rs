@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use super::holding::{Electorate, Several, claimed, fence, is_lost, lost, release, remaining};
+use super::holding::{Electorate, Several, claimed, fence, loss_only, lost, release, remaining};
 use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
 use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
@@ -249,8 +249,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// # Errors
     /// `lost` if it did not, and no other: it was held to the end, whether or not the store could be told of that.
     pub async fn conclude(&self) -> Result<()> {
-        let outcome = self.release().await;
-        if is_lost(&outcome) { outcome } else { Ok(()) }
+        loss_only(self.release().await)
     }
 
     /// However it ends from now on, and whoever shares it: it runs to its deadline; see [`Lease::lapse`].

@@ -36,6 +36,7 @@ mod vigil;
 mod waiting;
 mod yields;
 
+pub use self::holding::loss_only;
 pub use admin::{Census, SlotState};
 #[cfg(feature = "redis")]
 pub use builders::Connect;

@@ -12,7 +12,7 @@ from weakref import ref
 
 from .._handles import refuse
 from .._settle import call, note
-from ..errors import InvalidArgument, LeaseholdError, Lost
+from ..errors import InvalidArgument, LeaseholdError
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -73,11 +73,9 @@ class Held(Face[G]):
         try:
             await call(self._core.__exit__, kind, error, traceback)
         except LeaseholdError as late:
-            # Without a loss the block had it to its end, whether or not the store could be told of that.
-            if isinstance(late, Lost) and (error is None or isinstance(error, self._outweighed)):
+            if error is None or isinstance(error, self._outweighed):
                 raise
-            if error is not None:
-                note(error, late)
+            note(error, late)
 
 
 class Acquiring(Coroutine[Any, Any, H], AbstractAsyncContextManager[H, None]):
