@@ -3,6 +3,9 @@
 //! As the courier of pools does: requests that wait at the same moment travel in one envelope, and an envelope that got no
 //! answer is sent again under the same number, so that nothing is charged twice.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,210 @@
+//! The carrier over stores that fail as stores do: slow, stuck, forgetful, or with a reply lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+
+use super::Carrier;
+use crate::client::TokioRuntime;
+use crate::error::Code;
+use crate::id::{Name, PoolName};
+use crate::limits::{Act, Answer, Charge, Envelope, Reply, Request, Rule, Settlement};
+use crate::store::ledger::MemoryLedger;
+use crate::store::{Certainty, LimitStore, MemoryStore, StoreError, StoreLedger};
+use crate::{Micros, SECOND};
+
+const HOUR: Micros = 3_600 * SECOND;
+
+/// Far from the edges of a clock.
+const TODAY: Micros = 1_700_000_000 * SECOND;
+
+/// A store that has to be waited for, and does with an envelope what it is told to.
+struct Elsewhere<F>(F);
+
+impl<F, A> StoreLedger for Elsewhere<F>
+where
+    F: Fn(Envelope) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Answer, StoreError>> + Send,
+{
+    fn charge_now(&self, _: &Request) -> Option<Reply> {
+        None
+    }
+
+    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        (self.0)(envelope.clone()).await
+    }
+}
+
+fn carrier<F, A>(response_timeout: Micros, store: F) -> Arc<Carrier<TokioRuntime>>
+where
+    F: Fn(Envelope) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Answer, StoreError>> + Send + 'static,
+{
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout)
+}
+
+fn ledger(store: &MemoryStore, pool: &str) -> Arc<MemoryLedger> {
+    let name = |text| Name::new(text).unwrap();
+    store.ledger(&PoolName { namespace: name("test"), pool: name(pool) })
+}
+
+/// Of one limit, 10 for ever.
+fn request(act: Act, cost: u64) -> Request {
+    let rule = Rule::Lifetime { max: 10u64.into() };
+    Request { act, charges: vec![Charge { limit: Name::new("spend").unwrap(), rule, cost: cost.into() }] }
+}
+
+fn judged(reply: Reply) -> (bool, u64) {
+    match reply {
+        Reply::Judged(verdict) => (verdict.allowed, verdict.remaining.saturating_u64()),
+        reply @ Reply::Settled(_) => panic!("{reply:?}"),
+    }
+}
+
+fn left(ledger: &Arc<MemoryLedger>) -> u64 {
+    judged(ledger.charge_now(&request(Act::Peek, 0)).unwrap()).1
+}
+
+async fn shortly<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
+}
+
+async fn until_left(ledger: &Arc<MemoryLedger>, wanted: u64) {
+    shortly(async {
+        while left(ledger) != wanted {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_back() {
+    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let store = ledger.clone();
+    let carrier = carrier(SECOND, move |envelope| {
+        let store = store.clone();
+        async move { store.charge(&envelope).await }
+    });
+    let mut asking = Box::pin(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3)));
+    assert_eq!((&mut asking).now_or_never(), None);
+    until_left(&ledger, 7).await;
+    drop(asking);
+    until_left(&ledger, 10).await;
+}
+
+// It was charged twice: a store that answered "too late" was taken to have done nothing.
+#[tokio::test]
+async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
+    let (wall, loses) = (Arc::new(AtomicU64::new(TODAY)), Arc::new(AtomicBool::new(false)));
+    let clock = wall.clone();
+    let ledger = ledger(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
+    let (store, losing) = (ledger.clone(), loses.clone());
+    // Its clock jumps as a reply is lost, and what it remembers of envelopes is over.
+    let carrier = carrier(SECOND, move |envelope| {
+        let (store, wall, losing) = (store.clone(), wall.clone(), losing.clone());
+        async move {
+            let answer = store.charge(&envelope).await;
+            if losing.swap(false, Relaxed) {
+                wall.fetch_add(100 * SECOND, Relaxed);
+                return Err(StoreError::new(Certainty::Unknown, "the reply is lost"));
+            }
+            answer
+        }
+    });
+    // It knows the store's time from now on.
+    carrier.ask(request(Act::Take, 1)).await.unwrap();
+    loses.store(true, Relaxed);
+    let error = shortly(carrier.ask(request(Act::Take, 2))).await.unwrap_err();
+    assert_eq!((error.code(), left(&ledger)), (Code::StoreUnavailable, 7));
+    // A reservation of which nobody knows is given back.
+    loses.store(true, Relaxed);
+    let error = shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3))).await.unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable);
+    until_left(&ledger, 7).await;
+    // To end one twice does no harm.
+    carrier.ask(request(Act::Reserve { id: 2, ttl: HOUR }, 3)).await.unwrap();
+    loses.store(true, Relaxed);
+    let ended = shortly(carrier.ask(request(Act::GiveBack { id: 2 }, 3))).await.unwrap();
+    assert_eq!((ended, left(&ledger)), (Reply::Settled(Settlement::Before { given_back: true }), 7));
+}
+
+// Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
+#[tokio::test]
+async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
+    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let stuck = Arc::new(AtomicBool::new(true));
+    let (store, sticks) = (ledger.clone(), stuck.clone());
+    // It performs what it is sent, and answers when it is back.
+    let carrier = carrier(SECOND / 20, move |envelope| {
+        let (store, sticks) = (store.clone(), sticks.clone());
+        async move {
+            let answer = store.charge(&envelope).await;
+            if sticks.load(Relaxed) { std::future::pending().await } else { answer }
+        }
+    });
+    for leaves in [false, true] {
+        stuck.store(true, Relaxed);
+        let mut asking =
+            Box::pin(carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR }, 3)));
+        if leaves {
+            assert!(tokio::time::timeout(Duration::from_millis(20), &mut asking).await.is_err());
+        } else {
+            let error = shortly(&mut asking).await.unwrap_err();
+            assert!(error.message().contains("nothing is held by this call"), "{error:?}");
+        }
+        drop(asking);
+        assert_eq!(left(&ledger), 7);
+        // Longer than anybody waits for it.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        stuck.store(false, Relaxed);
+        until_left(&ledger, 10).await;
+    }
+}
+
+// Both were allowed: the second envelope was made before it was known what the first had charged.
+#[tokio::test]
+async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
+    for reserves in [false, true] {
+        let wall = Arc::new(AtomicU64::new(TODAY));
+        let store = MemoryStore::new(Arc::new(move || wall.fetch_add(1, Relaxed)));
+        let ledgers = [ledger(&store, "before"), ledger(&store, "after")];
+        let (forgot, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+        let told = answers.clone();
+        // It forgets everything after its first envelope, and keeps that answer back until it is told.
+        let carrier = carrier(SECOND, move |envelope| {
+            let first = !forgot.swap(true, Relaxed);
+            let (ledger, told) = (ledgers[usize::from(!first)].clone(), told.clone());
+            async move {
+                let answer = ledger.charge(&envelope).await;
+                if first {
+                    told.notified().await;
+                }
+                answer
+            }
+        });
+        let ask = |act, cost: u64| {
+            let carrier = carrier.clone();
+            tokio::spawn(async move { judged(carrier.ask(request(act, cost)).await.unwrap()) })
+        };
+        let act = |id| if reserves { Act::Reserve { id, ttl: HOUR } } else { Act::Take };
+        let first = ask(act(1), 6);
+        // Another envelope sets out only when the first has been under way for some time.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(shortly(ask(act(2), 6)).await.unwrap(), (true, 4));
+        answers.notify_one();
+        assert_eq!(shortly(first).await.unwrap(), (false, 0));
+        // It is counted, and given back if the store knows what it was: reservations are forgotten.
+        let left = if reserves { 0 } else { 4 };
+        shortly(async {
+            while ask(Act::Peek, 0).await.unwrap().1 != left {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
