@@ -1,5 +1,6 @@
-import { failed, thrown } from "./failure.js";
-import { type Answer, type Failure, native, type Soon } from "./native.js";
+import { types } from "node:util";
+import { failed, isFailure, thrown } from "./failure.js";
+import { type Answer, native, type Soon } from "./native.js";
 import { invalid, type LeaseholdError } from "./shared/errors.js";
 
 /** Where the wasm module is told a call's number; the addon gives it one. */
@@ -24,7 +25,7 @@ export function guarded<T>(call: () => Answer<T>): T {
 export async function settled<T>(begin: (call: Call) => unknown, signal?: unknown): Promise<T> {
   const given = signal === undefined ? undefined : checked(signal);
   const begun = guarded(() => begin(undefined));
-  if (typeof begun !== "number") return (begun instanceof Promise ? promised(begun) : begun) as T;
+  if (typeof begun !== "number") return (types.isPromise(begun) ? promised(begun as Promise<Answer<unknown>>) : begun) as T;
   endTurn();
   return answered((await (given ? abortable(begun, given) : ended(begun))) as Answer<T>);
 }
@@ -38,14 +39,19 @@ export function aside(begin: (call: Call) => unknown, tell: (failure: LeaseholdE
 /** A function of its own, because what one closure of a function holds all of them do: `begin` holds what it is about. */
 function hear(begun: unknown, tell: (failure: LeaseholdError) => void): void {
   const settle = (answer: unknown) => {
-    if (answer instanceof Error) tell(failed(answer as Failure));
+    if (isFailure(answer)) tell(failed(answer));
   };
   if (typeof begun !== "number") return settle(begun);
   endTurn();
   ended(begun).then(settle);
 }
 
-const underWay = new Map<number, (answer: Answer<never>) => void>();
+/** What all copies of this package in a thread share, as they share the addon: test runners and servers load modules anew. */
+export const { cells, underWay } = native.attend({
+  bell: turn,
+  cells: new BigUint64Array(7),
+  underWay: new Map<number, (answer: Answer<never>) => void>(),
+});
 
 function ended(number: number): Promise<unknown> {
   return new Promise<unknown>((resolve) => underWay.set(number, resolve));
@@ -77,10 +83,8 @@ function turn(): void {
 
 const RETRY = 10;
 
-native.attend(turn);
-
 function answered<T>(answer: Answer<T>): T {
-  if (answer instanceof Error) throw failed(answer as Failure);
+  if (isFailure(answer)) throw failed(answer);
   return answer as T;
 }
 

@@ -1,5 +1,11 @@
+import { types } from "node:util";
 import type { Failure } from "./native.js";
 import { failure, LeaseholdError } from "./shared/errors.js";
+
+/** By its brand: where the face is in a context of its own, as in Jest, the addon's errors are not of its `Error`. */
+export function isFailure(answer: unknown): answer is Failure {
+  return typeof answer === "object" && types.isNativeError(answer);
+}
 
 /** The error for a failure that the addon gave back. */
 export function failed({ code, message, field, retryAfter }: Failure): LeaseholdError {
@@ -8,7 +14,7 @@ export function failed({ code, message, field, retryAfter }: Failure): Leasehold
 
 /** The error to throw for what the addon threw. What the caller's own code threw, such as a getter, stays as it is. */
 export function thrown(error: unknown): unknown {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  const code = types.isNativeError(error) ? (error as { code?: unknown }).code : undefined;
   if (!statuses.has(code)) return error;
   return new LeaseholdError("internal", (error as Error).message, { cause: error });
 }

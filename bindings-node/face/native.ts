@@ -29,14 +29,14 @@ export interface Native {
   remaining(thing: number): number;
   /** Fails when it is claimed, or else when it is lost. */
   told(thing: number, claimed: boolean, call?: Call): Soon<null>;
-  attend(bell: () => void): void;
+  /** What the first copy of the face in this thread said here. */
+  attend(face: Face): Face;
   /** The number of each call that has ended, then its answer. */
   turn(): (number | Answer<never>)[];
   /** Drops a call; false if it has ended. */
   giveUp(call: number): boolean;
   acquire(pool: number, options: unknown, call?: Call): Soon<Granted>;
   acquireMany(pool: number, options: unknown, call?: Call): Soon<Granted>;
-  lend(cells: BigUint64Array): void;
   takeNow(): Answer<string | null>;
   tryAcquire(pool: number, options: unknown): Answer<string | null>;
   add(pool: number, slots: unknown, call?: Call): Promise<Answer<number>>;
@@ -91,6 +91,16 @@ export type Answer<T> = T | Failure;
 
 /** The answer, or the number by which `turn` will name the call; see `settled`. */
 export type Soon<T> = Answer<T> | number;
+
+/** What the addon has to know of the face. */
+export interface Face {
+  /** Has `turn` called, as calls have ended. */
+  bell: () => void;
+  /** Memory for the calls that must be fast. */
+  cells: BigUint64Array;
+  /** Who waits for the calls, by their numbers. */
+  underWay: Map<number, (answer: Answer<never>) => void>;
+}
 
 export interface Failure extends Error {
   code: string;

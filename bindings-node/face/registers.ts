@@ -1,4 +1,4 @@
-import { guarded } from "./calls.js";
+import { cells, guarded } from "./calls.js";
 import { type Granted, native } from "./native.js";
 import type { Facts } from "./shared/lease.js";
 import type { LimitAnswer } from "./shared/limit.js";
@@ -6,10 +6,8 @@ import type { LimitAnswer } from "./shared/limit.js";
 // The three calls that must be fast take no arguments, which cost more than a call: what they need, and what
 // they find, stands in memory that is shared with the addon.
 
-const cells = new BigUint64Array(7);
 const words = new Uint32Array(cells.buffer);
 const numbers = new Float64Array(cells.buffer);
-native.lend(cells);
 
 /** Whether the lease has a nonce. */
 const HAS_NONCE = 1;

@@ -12,7 +12,10 @@ use futures_util::FutureExt;
 use leasehold::client::{Begun, Calls};
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error};
-use napi::bindgen_prelude::{Array, Function, ToNapiValue, panic_to_error, sys, within_runtime_if_available};
+use napi::bindgen_prelude::{
+    Array, Function, JsObjectValue, Object, ObjectRef, ToNapiValue, panic_to_error, sys,
+    within_runtime_if_available,
+};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
 use napi_derive::napi;
@@ -22,6 +25,7 @@ use crate::answer::{Answer, misused};
 use crate::granted::Granted;
 use crate::hit;
 use crate::kept::Kept;
+use crate::registers;
 
 /// A call that has begun.
 pub enum Soon<T> {
@@ -52,6 +56,7 @@ struct Desk {
     aside: Arc<AtomicUsize>,
     /// Whether the bell keeps the process alive: as long as any other call is under way.
     kept: Cell<bool>,
+    face: ObjectRef<false>,
 }
 
 /// `() => void`: has the face call [`turn`]. Weak, so that it does not keep the process alive by itself.
@@ -61,10 +66,17 @@ thread_local! {
     static DESK: RefCell<Option<Rc<Kept<Desk>>>> = const { RefCell::new(None) };
 }
 
-/// The face says, as it is loaded, how it is told of calls that ended.
+/// The face says, as it is loaded, how it is told of calls that ended, and what memory it shares. Answers the first that did in this
+/// thread, and hears no other: test runners and servers load modules anew, and all copies of the face are to share what
+/// they say here.
 #[napi(catch_unwind)]
-pub fn attend(bell: Function<(), ()>) -> Result<()> {
+pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> {
     hit("attend");
+    if let Ok(desk) = desk() {
+        return desk.face.get_value(env);
+    }
+    registers::lend(face.get_named_property("cells")?);
+    let bell: Function<(), ()> = face.get_named_property("bell")?;
     let bell: Bell = bell.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let bell = Arc::new(bell);
     let ringer = bell.clone();
@@ -73,8 +85,9 @@ pub fn attend(bell: Function<(), ()>) -> Result<()> {
         ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });
     let (aside, kept) = (Arc::default(), Cell::new(false));
-    DESK.set(Some(Rc::new(Kept::new(Desk { calls, bell, aside, kept }))));
-    Ok(())
+    let desk = Desk { calls, bell, aside, kept, face: face.create_ref()? };
+    DESK.set(Some(Rc::new(Kept::new(desk))));
+    Ok(face)
 }
 
 /// The calls that have ended: the number of each, then its answer. What calls have to send sets out.

@@ -6,9 +6,6 @@
 use std::cell::Cell;
 
 use napi::bindgen_prelude::BigUint64Array;
-use napi_derive::napi;
-
-use crate::hit;
 
 /// Of a lease: number, fence, nonce, flags: whether the lease has a nonce (1), whether it is in doubt (2). Of what a limit
 /// says: see [`crate::limit::take_of_limit`].
@@ -20,9 +17,7 @@ thread_local! {
 }
 
 /// The face lends the cells once, as it is loaded.
-#[napi(catch_unwind)]
 pub fn lend(cells: BigUint64Array) {
-    hit("lend");
     // Leaked, so that the garbage collector leaves the memory where it is for as long as there are calls.
     let cells: &'static mut BigUint64Array = Box::leak(Box::new(cells));
     #[allow(unsafe_code, reason = "the face keeps the array to itself and never detaches it")]

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { guarded, settled } from "../face/calls.js";
+import { cells, guarded, settled, underWay } from "../face/calls.js";
 import { FenceGuard, type Lease, open, openQuorum, recommendedTtl, TokensInMemory, version } from "../face/index.js";
 import { exported } from "./exports.js";
 import { collected, eventually } from "./support.js";
@@ -85,8 +85,7 @@ const calls: Record<string, () => unknown> = {
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   // The face comes to it as it is loaded.
-  attend: () => guarded(() => trial.attend(() => {})),
-  lend: () => guarded(() => trial.lend(new BigUint64Array(7))),
+  attend: () => guarded(() => trial.attend({ bell: () => {}, cells, underWay })),
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
