@@ -109,7 +109,7 @@ function pages(page: ReadPage): (ask: unknown) => Promise<unknown> {
     if (Array.isArray(answer)) return answer.map(tokenToCore);
     if (typeof answer !== "object" || answer === null || !("tokens" in answer)) return answer;
     const tokens = listed(answer.tokens);
-    return { ...answer, tokens: Array.isArray(tokens) ? tokens.map(tokenToCore) : tokens };
+    return { ...named(answer, "next"), tokens: Array.isArray(tokens) ? tokens.map(tokenToCore) : tokens };
   };
 }
 
@@ -126,5 +126,11 @@ export function changeToCore(change: unknown): unknown {
 
 function tokenToCore(token: unknown): unknown {
   if (typeof token !== "object" || token === null || !("amount" in token)) return token;
-  return { ...token, amount: digits(token.amount) };
+  return { ...named(token, "id", "since"), amount: digits(token.amount) };
+}
+
+/** All that an object has of its own, for the core to refuse what it does not know, and what it tells by getters of its class. */
+function named(object: object, ...keys: string[]): object {
+  const told = keys.filter((key) => key in object).map((key) => [key, (object as Record<string, unknown>)[key]]);
+  return { ...object, ...Object.fromEntries(told) };
 }
