@@ -103,6 +103,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 // What it was granted and had to give back was its ticket's.
                 waiter.asked = name == self.holder(want);
                 self.give_up_on(&refused, want)?;
+                // It came too late. Who waits for names has its own to ask for, whoever sits before it.
+                if !waiter.asked && self.makes_names {
+                    continue;
+                }
             }
             waiter.seat.stay(self.place(want), waiter.asked);
             if call == Some(Call::Elsewhere) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use leasehold::client::{Keepalive, LockOptions, RunError};
 use leasehold::{Code, MILLISECOND, SECOND};
-use leasehold_faults::{Handle, Place, handle_with, soon};
+use leasehold_faults::{Handle, Place, eventually, handle_with, soon, tickets};
 use leasehold_servers::{Proxy, RedisServer, Resp};
 
 const RESPONSE: f64 = 300.0;
@@ -169,4 +169,32 @@ async fn a_body_that_outlives_its_lock_is_told(place: &Place) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+// Its ticket was used up, and only those in front ask for another: it waited to its timeout, with its lock free.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_was_granted_too_late_asks_again_behind_others_who_wait() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let (handle, far) =
+        (settled(&place).await, handle_with(&proxy.url(), "faults", 5_000.0).expect("it opens"));
+    let take =
+        async |name| handle.lock_with([name], brief()).expect("a good name").acquire().await.expect("free");
+    let (_other, own) = (take("other").await, take("own").await);
+    let options = LockOptions { keepalive: Keepalive::Off, ..brief() };
+    let lock = |name| Arc::new(far.lock_with([name], options.clone()).expect("a good name"));
+    let mut waiting = Vec::new();
+    for name in [["other"; 10].as_slice(), &["own"]].concat() {
+        let lock = lock(name);
+        waiting.push(tokio::spawn(async move { lock.acquire().await }));
+        eventually("it waits", async || tickets(place.server()) == waiting.len()).await;
+    }
+    // There and back, more than three quarters of what the lock lives.
+    proxy.delay(Duration::from_millis(450));
+    own.release().await.expect("its own");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    proxy.delay(Duration::ZERO);
+    let granted = soon(Duration::from_secs(5), "its lock, which is free,", waiting.remove(10)).await.0;
+    granted.expect("no panic").expect("granted");
+    waiting.iter().for_each(|each| each.abort());
 }
