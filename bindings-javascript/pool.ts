@@ -40,7 +40,10 @@ export interface PoolOptions {
    * every process that shares the pool.
    */
   ageing?: number | undefined;
-  /** Reads the next nonce of a slot's account from the chain, pending transactions counted. */
+  /**
+   * Reads the next nonce of a slot's account from the chain, pending transactions counted. What it refers to is kept for as long
+   * as the pool is: if that is what keeps the pool, neither is ever collected.
+   */
   readNonce?: ((slot: string) => Promise<bigint | number> | bigint | number) | undefined;
 }
 
