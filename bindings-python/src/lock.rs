@@ -19,14 +19,14 @@ use crate::value::Arg;
 /// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Lock {
-    core: Homebound<Arc<CoreLock>>,
+    core: Homebound<CoreLock>,
     face: Face,
 }
 
 impl Lock {
     /// A lock of this process.
     pub fn new(core: CoreLock, face: Face) -> Self {
-        Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "lock"), face }
+        Self { core: Homebound::new(core, Code::InvalidArgument, "lock"), face }
     }
 }
 

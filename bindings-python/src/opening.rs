@@ -1,7 +1,5 @@
 //! Opening a store, and pools, locks, limits and wallets in it.
 
-use std::sync::Arc;
-
 use leasehold::Code;
 use leasehold::client::Unit;
 use leasehold::client::native::{self, NativeLeasehold, NativeQuorum};
@@ -53,7 +51,7 @@ pub fn open_quorum_aio(py: Python<'_>, servers: Arg, options: Option<Options>) -
 /// An open store. Opens pools; use it with `with`, or call `close()`.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Leasehold {
-    core: Homebound<Arc<NativeLeasehold>>,
+    core: Homebound<NativeLeasehold>,
     face: Face,
 }
 
@@ -64,7 +62,7 @@ impl Leasehold {
         let core = options
             .unwrap_or_default()
             .read(|options| native::open(&target, options, Unit::Seconds, tokio))?;
-        Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "store"), face })
+        Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "store"), face })
     }
 }
 
@@ -150,7 +148,7 @@ impl Leasehold {
 /// Independent servers that grant locks by majority. Use it with `with`, or call `close()`.
 #[pyclass(frozen, module = "leasehold")]
 pub struct Quorum {
-    core: Homebound<Arc<NativeQuorum>>,
+    core: Homebound<NativeQuorum>,
     face: Face,
 }
 
@@ -161,7 +159,7 @@ impl Quorum {
         let core = options
             .unwrap_or_default()
             .read(|options| native::open_quorum(&servers, options, Unit::Seconds, tokio))?;
-        Ok(Self { core: Homebound::new(Arc::new(core), Code::InvalidArgument, "quorum"), face })
+        Ok(Self { core: Homebound::new(core, Code::InvalidArgument, "quorum"), face })
     }
 }
 

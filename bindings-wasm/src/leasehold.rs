@@ -1,6 +1,5 @@
 //! Opening a store and its pools.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use js_sys::Function;
@@ -30,7 +29,7 @@ pub fn open(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u
 
 fn opened(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32, Failure> {
     let handle = handle(target, is_transport, options)?;
-    Ok(put(Thing::Leasehold(Rc::new(handle))))
+    Ok(put(Thing::Leasehold(handle)))
 }
 
 pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<HostLeasehold, Failure> {

@@ -28,7 +28,7 @@ pub fn lock(leasehold: u32, names: &JsValue, options: &JsValue) -> Result<u32, J
     prepare()?;
     let (names, options) = (value::named(names, "names")?, value::options(options)?);
     let lock = things::leasehold(leasehold)?.lock_by(&names, &options, UNIT).map_err(Failure::from)?;
-    Ok(put(Thing::Lock(Rc::new(lock))))
+    Ok(put(Thing::Lock(lock)))
 }
 
 /// Locks its names, waiting; for a body that the face runs, perhaps not at all.

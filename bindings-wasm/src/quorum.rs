@@ -1,7 +1,5 @@
 //! Quorums: several stores, a majority of which grants each lock.
 
-use std::rc::Rc;
-
 use leasehold::Code;
 use leasehold::client::OpenOptions;
 use wasm_bindgen::JsValue;
@@ -31,7 +29,7 @@ fn opened(servers: &[JsValue], options: &JsValue) -> Result<u32, Failure> {
         },
         _ => Err(Failure::new(Code::Internal, "a server came without its kind; please report it")),
     })?;
-    Ok(put(Thing::Quorum(Rc::new(quorum))))
+    Ok(put(Thing::Quorum(quorum)))
 }
 
 /// A lock of one name or several.
@@ -41,7 +39,7 @@ pub fn quorum_lock(quorum: u32, names: &JsValue, options: &JsValue) -> Result<u3
     prepare()?;
     let (names, options) = (value::named(names, "names")?, value::options(options)?);
     let lock = things::quorum(quorum)?.lock_by(&names, &options, UNIT).map_err(Failure::from)?;
-    Ok(put(Thing::Lock(Rc::new(lock))))
+    Ok(put(Thing::Lock(lock)))
 }
 
 /// Ends acquisitions that wait.

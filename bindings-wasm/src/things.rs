@@ -35,19 +35,19 @@ pub type HostSelection = Selection<HostStore, HostRuntime>;
 /// One of them.
 #[derive(Clone)]
 pub enum Thing {
-    Leasehold(Rc<HostLeasehold>),
+    Leasehold(HostLeasehold),
     Pool(HostPool),
     Lease(Rc<HostLease>),
-    Lock(Rc<HostLock>),
+    Lock(HostLock),
     Locked(Rc<HostLocked>),
     #[cfg(feature = "full")]
-    Quorum(Rc<HostQuorum>),
+    Quorum(HostQuorum),
     #[cfg(feature = "full")]
     Limit(HostLimit),
     #[cfg(feature = "full")]
     Reservation(Rc<HostReservation>),
     #[cfg(feature = "full")]
-    Tokens(Rc<HostTokens>),
+    Tokens(HostTokens),
     #[cfg(feature = "full")]
     Selection(Rc<HostSelection>),
     #[cfg(feature = "full")]
@@ -90,17 +90,17 @@ macro_rules! things {
 }
 
 things! {
-    leasehold: Leasehold(Rc<HostLeasehold>);
+    leasehold: Leasehold(HostLeasehold);
     pool: Pool(HostPool);
     lease: Lease(Rc<HostLease>);
-    lock: Lock(Rc<HostLock>);
+    lock: Lock(HostLock);
     locked: Locked(Rc<HostLocked>);
     #[cfg(feature = "full")]
-    quorum: Quorum(Rc<HostQuorum>);
+    quorum: Quorum(HostQuorum);
     #[cfg(feature = "full")]
     limit: Limit(HostLimit);
     #[cfg(feature = "full")]
-    tokens: Tokens(Rc<HostTokens>);
+    tokens: Tokens(HostTokens);
     #[cfg(feature = "full")]
     selection: Selection(Rc<HostSelection>);
     #[cfg(feature = "full")]

@@ -62,7 +62,7 @@ pub fn tokens(
     };
     let tokens =
         things::leasehold(leasehold)?.tokens_with(&wallet, source, options).map_err(Failure::from)?;
-    Ok(put(Thing::Tokens(Rc::new(tokens))))
+    Ok(put(Thing::Tokens(tokens)))
 }
 
 /// Selects tokens for an amount.

@@ -30,8 +30,11 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// The longest that one reply of the store may take.
 const MOST_RESPONSE_TIMEOUT: Micros = 60 * SECOND;
 
-/// Opens pools in a store.
-pub struct Leasehold<S: Store, R: Runtime> {
+/// Opens pools, locks, wallets and limits in a store. Clones are the same handle.
+pub struct Leasehold<S: Store, R: Runtime>(Arc<Handle<S, R>>);
+
+/// What the clones of a handle share.
+struct Handle<S: Store, R: Runtime> {
     store: S,
     runtime: R,
     options: OpenOptions,
@@ -124,7 +127,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
     pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
         let (pools, locks) = (Mutex::new(Some(Vec::new())), Mutex::default());
-        Leasehold {
+        Leasehold(Arc::new(Handle {
             store,
             runtime,
             options,
@@ -132,12 +135,12 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
             locks,
             #[cfg(feature = "limits")]
             scopes: Mutex::default(),
-        }
+        }))
     }
 
     /// The defaults of this handle's pools.
     pub fn pool_defaults(&self) -> PoolOptions {
-        self.options.pool.clone()
+        self.0.options.pool.clone()
     }
 
     /// Opens a pool; makes it if it is not there, and adds the slots that it does not have. `await` it, perhaps after more
@@ -160,9 +163,9 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         read_nonce: Option<ReadNonce>,
     ) -> Result<Pool<S, R>> {
         let pool = Name::new(name).map_err(|error| error.within("name"))?;
-        let name = PoolName { namespace: self.options.namespace.clone(), pool };
-        let timeout = self.options.response_timeout;
-        let pool = Pool::new(&self.store, self.runtime.clone(), name, options, read_nonce, timeout);
+        let name = PoolName { namespace: self.0.options.namespace.clone(), pool };
+        let timeout = self.0.options.response_timeout;
+        let pool = Pool::new(&self.0.store, self.0.runtime.clone(), name, options, read_nonce, timeout);
         self.enroll(&pool.core)?;
         pool.open().await?;
         Ok(pool)
@@ -209,27 +212,28 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         source: SharedSource,
         options: TokensOptions,
     ) -> Result<Tokens<S, R>> {
-        let place = (self.options.namespace.clone(), self.options.response_timeout);
-        let (tokens, core) = Tokens::new(&self.store, self.runtime.clone(), place, wallet, source, options)?;
+        let place = (self.0.options.namespace.clone(), self.0.options.response_timeout);
+        let (tokens, core) =
+            Tokens::new(&self.0.store, self.0.runtime.clone(), place, wallet, source, options)?;
         self.enroll(&core)?;
         Ok(tokens)
     }
 
     /// The defaults of this handle's locks.
     pub fn lock_defaults(&self) -> LockOptions {
-        LockOptions { ttl: self.options.lock_ttl, ..LockOptions::default() }
+        LockOptions { ttl: self.0.options.lock_ttl, ..LockOptions::default() }
     }
 
     /// The pool of this handle's locks.
     pub(super) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(core) = &*locks {
             return if core.room.is_closed() { Err(closed()) } else { Ok(core.clone()) };
         }
-        let OpenOptions { namespace, response_timeout, lock_ttl, .. } = &self.options;
+        let OpenOptions { namespace, response_timeout, lock_ttl, .. } = &self.0.options;
         let name = PoolName { namespace: namespace.clone(), pool: Name::of_locks() };
-        let (runtime, options) = (self.runtime.clone(), lock_pool(*lock_ttl));
-        let pool = Pool::new(&self.store, runtime, name, options, None, *response_timeout);
+        let (runtime, options) = (self.0.runtime.clone(), lock_pool(*lock_ttl));
+        let pool = Pool::new(&self.0.store, runtime, name, options, None, *response_timeout);
         self.enroll(&pool.core)?;
         Ok(locks.insert(pool.core).clone())
     }
@@ -241,28 +245,28 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         scope: Name,
         make: impl FnOnce(&PoolName, R, Micros) -> Arc<dyn OpenedScope<R>>,
     ) -> Result<Arc<Scope<R>>> {
-        if self.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return Err(closed());
         }
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, opened)) = scopes.iter().find(|(name, _)| *name == scope) {
             return Ok(opened.clone().scope());
         }
-        let OpenOptions { namespace, response_timeout, .. } = &self.options;
+        let OpenOptions { namespace, response_timeout, .. } = &self.0.options;
         let name = PoolName { namespace: namespace.clone(), pool: scope };
-        let opened = make(&name, self.runtime.clone(), *response_timeout);
+        let opened = make(&name, self.0.runtime.clone(), *response_timeout);
         scopes.push((name.pool, opened.clone()));
         Ok(opened.scope())
     }
 
     #[cfg(feature = "limits")]
     pub(super) fn store(&self) -> &S {
-        &self.store
+        &self.0.store
     }
 
     /// Closes the pool when this handle is closed.
     fn enroll(&self, core: &Arc<PoolCore<S, R>>) -> Result<()> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pools) = &mut *pools else {
             return Err(closed());
         };
@@ -274,10 +278,10 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Opens no more pools and limits, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay
     /// held until they are given back.
     pub fn close(&self) {
-        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
         #[cfg(feature = "limits")]
-        for (_, scope) in std::mem::take(&mut *self.scopes.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for (_, scope) in std::mem::take(&mut *self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner)) {
             scope.close();
         }
     }
@@ -318,9 +322,15 @@ impl<S: Store, R: Runtime> LockOwner<S, R> for Leasehold<S, R> {
     }
 }
 
+impl<S: Store, R: Runtime> Clone for Leasehold<S, R> {
+    fn clone(&self) -> Self {
+        Leasehold(self.0.clone())
+    }
+}
+
 impl<S: Store, R: Runtime> fmt::Debug for Leasehold<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Leasehold {{ namespace: {:?} }}", self.options.namespace)
+        write!(f, "Leasehold {{ namespace: {:?} }}", self.0.options.namespace)
     }
 }
 

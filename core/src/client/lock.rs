@@ -14,9 +14,13 @@ use crate::store::Store;
 use crate::value::Value;
 use crate::{MILLISECOND, Micros};
 
-/// One name, or several that are held together or not at all. Nothing of them stays behind in the store.
-pub struct Lock<S: Store, R: Runtime> {
-    core: Arc<PoolCore<S, R>>,
+/// One name, or several that are held together or not at all. Nothing of them stays behind in the store. Clones are the same
+/// lock.
+pub struct Lock<S: Store, R: Runtime>(Arc<LockCore<S, R>>);
+
+/// What the clones of a lock share.
+struct LockCore<S: Store, R: Runtime> {
+    pool: Arc<PoolCore<S, R>>,
     /// Those who must grant it, if that is not the one server.
     electorate: Option<Arc<dyn Electorate<S, R>>>,
     names: Arc<[SlotId]>,
@@ -64,13 +68,14 @@ pub(super) fn lock_pool(ttl: Micros) -> PoolOptions {
 
 impl<S: Store, R: Runtime> Lock<S, R> {
     pub(super) fn new(
-        core: Arc<PoolCore<S, R>>,
+        pool: Arc<PoolCore<S, R>>,
         electorate: Option<Arc<dyn Electorate<S, R>>>,
         names: Vec<SlotId>,
         options: LockOptions,
     ) -> Result<Self> {
-        let lock = Lock { core, electorate, names: names.into(), options, last: Mutex::default() };
-        lock.check(&lock.options)?;
+        let names = names.into();
+        let lock = Lock(Arc::new(LockCore { pool, electorate, names, options, last: Mutex::default() }));
+        lock.check(&lock.0.options)?;
         Ok(lock)
     }
 
@@ -80,7 +85,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// `timed_out`, or `exhausted` with a timeout of 0; `store_unavailable` with the cause; `cancelled` if the handle
     /// was closed.
     pub async fn acquire(&self) -> Result<Locked<S, R>> {
-        self.acquire_with(self.options.clone()).await
+        self.acquire_with(self.0.options.clone()).await
     }
 
     /// The same by other options than the lock's own.
@@ -93,9 +98,9 @@ impl<S: Store, R: Runtime> Lock<S, R> {
         if reentrant && let Some(holding) = self.last().upgrade().filter(|holding| holding.remaining() > 0) {
             return Ok(self.locked(holding));
         }
-        let holding = Arc::new(match &self.electorate {
-            None => Holding::One(self.core.acquire_counted(wanted(&self.names, options)).await?),
-            Some(electorate) => Holding::Several(electorate.claim(self.names.clone(), options).await?),
+        let holding = Arc::new(match &self.0.electorate {
+            None => Holding::One(self.0.pool.acquire_counted(wanted(&self.0.names, options)).await?),
+            Some(electorate) => Holding::Several(electorate.claim(self.0.names.clone(), options).await?),
         });
         if reentrant {
             *self.last() = Arc::downgrade(&holding);
@@ -109,7 +114,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire_with`].
     #[doc(hidden)]
     pub async fn acquire_by(&self, options: &Value, unit: Unit) -> Result<Locked<S, R>> {
-        self.acquire_with(self.options.clone().read(options, unit)?).await
+        self.acquire_with(self.0.options.clone().read(options, unit)?).await
     }
 
     /// The same for a body that the language itself runs: nothing if it is to run without the lock, because `if` is
@@ -119,7 +124,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// As [`Self::acquire_with`].
     #[doc(hidden)]
     pub async fn enter(&self, options: &Value, unit: Unit) -> Result<Option<Locked<S, R>>> {
-        let (options, wanted) = self.options.clone().read_run(options, unit)?;
+        let (options, wanted) = self.0.options.clone().read_run(options, unit)?;
         self.check(&options)?;
         if wanted { self.acquire_with(options).await.map(Some) } else { Ok(None) }
     }
@@ -140,12 +145,12 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     /// The longest time that holders of the handle's locks took to yield of late to those who steal; 0 if nobody stole.
     /// What [`crate::handshake`] asks for.
     pub fn handshake(&self) -> Micros {
-        self.core.yields.longest()
+        self.0.pool.yields.longest()
     }
 
     fn check(&self, options: &LockOptions) -> Result<()> {
-        match &self.electorate {
-            None => check_on(&self.core, options),
+        match &self.0.electorate {
+            None => check_on(&self.0.pool, options),
             Some(electorate) => electorate.check(options),
         }
     }
@@ -155,12 +160,12 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             Holding::One(leases) => fence(leases),
             Holding::Several(several) => several.fence(),
         };
-        let runtime = self.core.runtime.clone();
-        Locked { runtime, names: self.names.clone(), fence, holding: Mutex::new(Some(holding)) }
+        let runtime = self.0.pool.runtime.clone();
+        Locked { runtime, names: self.0.names.clone(), fence, holding: Mutex::new(Some(holding)) }
     }
 
     fn last(&self) -> MutexGuard<'_, Weak<Holding<S, R>>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -360,9 +365,15 @@ impl<T> fmt::Display for RunError<T> {
 
 impl<T: fmt::Debug> std::error::Error for RunError<T> {}
 
+impl<S: Store, R: Runtime> Clone for Lock<S, R> {
+    fn clone(&self) -> Self {
+        Lock(self.0.clone())
+    }
+}
+
 impl<S: Store, R: Runtime> fmt::Debug for Lock<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lock {{ names: {:?} }}", self.names)
+        write!(f, "Lock {{ names: {:?} }}", self.0.names)
     }
 }
 

@@ -140,4 +140,14 @@ mod tests {
         let error = open_quorum(&"redis://a".into(), &Value::Null, Unit::Seconds, Handle::current());
         assert_eq!(error.unwrap_err().field(), Some("servers"));
     }
+
+    #[tokio::test]
+    async fn clones_are_the_same_handle_and_the_same_lock() {
+        let handle = connect("memory:clones").open().unwrap();
+        let lock = handle.lock("a").reentrant().open().unwrap();
+        let held = lock.acquire().await.unwrap();
+        assert_eq!(lock.clone().acquire().await.unwrap().fence(), held.fence(), "it is entered once more");
+        handle.clone().close();
+        assert_eq!(handle.lock("b").open().unwrap_err().code(), crate::Code::Cancelled);
+    }
 }

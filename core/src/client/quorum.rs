@@ -401,6 +401,12 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error.code(), Code::Exhausted | Code::TimedOut)
 }
 
+impl<S: Store, R: Runtime> Clone for Quorum<S, R> {
+    fn clone(&self) -> Self {
+        Quorum { handles: self.handles.clone(), servers: self.servers.clone() }
+    }
+}
+
 impl<S: Store, R: Runtime> fmt::Debug for Quorum<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Quorum {{ servers: {} }}", self.servers.all.len())

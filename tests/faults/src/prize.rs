@@ -1,7 +1,5 @@
 //! What callers contend for, and what they win.
 
-use std::sync::Arc;
-
 use leasehold::client::{AcquireOptions, LockOptions, PoolOptions};
 use leasehold::error::Result;
 use leasehold::{Micros, NativeLock, NativeLocked, SECOND};
@@ -14,7 +12,7 @@ pub enum Prize {
     /// Of the pool `relayers`.
     Slot(Pool),
     /// A lock.
-    Name(Arc<NativeLock>),
+    Name(NativeLock),
 }
 
 /// A prize that is held. Dropped, it is given back.
@@ -49,7 +47,7 @@ impl Prize {
     /// If it is none.
     pub fn name(handle: &Handle, name: &str) -> Self {
         let options = LockOptions { ttl: 2 * SECOND, timeout: PATIENCE, ..LockOptions::default() };
-        Prize::Name(Arc::new(handle.lock_with([name], options).expect("a good name")))
+        Prize::Name(handle.lock_with([name], options).expect("a good name"))
     }
 
     /// What a word means: `slot`, or a name.
@@ -63,7 +61,7 @@ impl Prize {
     /// If it is none, or an address is wrong.
     pub fn voted(urls: &[&str], name: &str) -> Self {
         let options = LockOptions { ttl: 2 * SECOND, timeout: PATIENCE, ..LockOptions::default() };
-        Prize::Name(Arc::new(quorum_with(urls, 300.0).lock_with([name], options).expect("a good name")))
+        Prize::Name(quorum_with(urls, 300.0).lock_with([name], options).expect("a good name"))
     }
 
     /// Waits until it is won.

@@ -16,8 +16,8 @@ use crate::workload::Site;
 use crate::world::{ProcessId, SimRuntime, unpoisoned};
 
 /// What a process locks with.
-pub type SimHandle<S> = Arc<Leasehold<S, SimRuntime>>;
-type SimLock<S> = Arc<Lock<S, SimRuntime>>;
+pub type SimHandle<S> = Leasehold<S, SimRuntime>;
+type SimLock<S> = Lock<S, SimRuntime>;
 type SimLocked<S> = Locked<S, SimRuntime>;
 
 /// One process, as its tasks share it.
@@ -52,7 +52,7 @@ pub fn open<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle
         lock_ttl: site.plan.pool.ttl,
         ..OpenOptions::default()
     };
-    Arc::new(Leasehold::new((site.store)(process), SimRuntime::new(&site.world, process), options))
+    Leasehold::new((site.store)(process), SimRuntime::new(&site.world, process), options)
 }
 
 /// A lock of these names.
@@ -63,7 +63,7 @@ pub fn lock<S: LimitStore>(handle: &SimHandle<S>, names: &[String]) -> Result<Si
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // Renewed by who asks for that: the default of a handle may be too short for its response timeout.
     let options = LockOptions { keepalive: Keepalive::Off, ..handle.lock_defaults() };
-    handle.lock_with(&names, options).map(Arc::new)
+    handle.lock_with(&names, options)
 }
 
 impl<S: LimitStore> Member<S> {

@@ -182,7 +182,7 @@ async fn who_was_granted_too_late_asks_again_behind_others_who_wait() {
         async |name| handle.lock_with([name], brief()).expect("a good name").acquire().await.expect("free");
     let (_other, own) = (take("other").await, take("own").await);
     let options = LockOptions { keepalive: Keepalive::Off, ..brief() };
-    let lock = |name| Arc::new(far.lock_with([name], options.clone()).expect("a good name"));
+    let lock = |name| far.lock_with([name], options.clone()).expect("a good name");
     let mut waiting = Vec::new();
     for name in [["other"; 10].as_slice(), &["own"]].concat() {
         let lock = lock(name);
