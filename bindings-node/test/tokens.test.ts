@@ -213,7 +213,7 @@ for (const place of ["memory", "Redis"]) {
       await eventually(async () => (await here.countLocked()) === 0, 20_000);
     });
 
-    test("a spender goes on with what it had, and is told where it was before", async () => {
+    test("a spender is not refused what it had, and is told where it was before", async () => {
       const { here, there } = twice("spender", { a: 5 });
       const first = await here.select(5, { ...patient, spender: "tx1" });
       assert.equal(first.lost.aborted, false);

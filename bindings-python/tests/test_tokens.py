@@ -263,7 +263,7 @@ def test_a_block_that_fails_gives_its_selection_back(memory):
     assert here.count_locked() == 0
 
 
-def test_a_spender_goes_on_with_what_it_had(place):
+def test_a_spender_is_not_refused_what_it_had(place):
     here, there, _ = two(place, {"a": 5})
     first = here.select(5, spender="tx1", **PATIENT)
     with pytest.raises(errors.LockedUntil):

@@ -156,7 +156,7 @@ export function tokens(connect: () => Transport): Checks {
         await eventually(async () => (await here.countLocked()) === 0);
       }),
 
-    "a spender goes on with what it had, and is told where it was before": () =>
+    "a spender is not refused what it had, and is told where it was before": () =>
       everywhere({ a: 5 }, async (here, there) => {
         const first = await here.select(5, { ...patient, spender: "tx1" });
         const { lost } = first;

@@ -206,8 +206,8 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
                 purse.pool().removed(now, &id)?;
                 self.wallet.settle(&id);
             }
-            Change::Listening => purse.pool().set_live(true),
-            Change::Gap => purse.pool().set_live(false),
+            Change::Listening => purse.pool().set_live(now, true),
+            Change::Gap => purse.pool().set_live(now, false),
         }
         Ok(())
     }

@@ -29,6 +29,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How long a token that another has is not asked for: at first, and twice as long after each time, up to the longest.
 const REST: (Micros, Micros) = (10 * MILLISECOND, SECOND / 4);
 
+/// So many that are gone may stand in the queue besides as many as there are.
+const TIDY: usize = 64;
+
 /// The tokens of one wallet and currency, as one process knows them.
 #[derive(Debug)]
 pub struct Candidates {
@@ -49,8 +52,10 @@ pub struct Candidates {
     walk: Walk,
     /// How long a token may be offered since the source listed it.
     max_age: Micros,
-    /// Whether the source tells of every change.
-    live: bool,
+    /// Since when the source tells of every change, if it does, and how many walks had begun by then.
+    live: Option<(Micros, u32)>,
+    /// How many that are gone the queue has yet to pass over.
+    gone: usize,
 }
 
 impl Candidates {
@@ -69,13 +74,19 @@ impl Candidates {
             free: Total::default(),
             walk: Walk::default(),
             max_age,
-            live: false,
+            live: None,
+            gone: 0,
         }
     }
 
     /// Where the next page begins; a walk that is not under way begins.
     pub fn next_page(&mut self, now: Micros) -> Option<String> {
         self.walk.next_page(now)
+    }
+
+    /// The next page could not be had: the walk begins anew, as the source may have forgotten where it stood.
+    pub fn lose_page(&mut self) {
+        self.walk.restart();
     }
 
     /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
@@ -135,11 +146,11 @@ impl Candidates {
     }
 
     /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
-    /// comes first after a gap.
-    pub fn set_live(&mut self, live: bool) {
+    /// comes first, and what was listed before that is offered for as long as anything is.
+    pub fn set_live(&mut self, now: Micros, live: bool) {
         // What became of these it may have told while nobody heard.
         self.entries.iter_mut().for_each(|entry| entry.told = false);
-        self.live = live;
+        self.live = live.then_some((now, self.walk.number()));
         if !live {
             self.walk.void();
         }
@@ -147,7 +158,7 @@ impl Candidates {
 
     /// Whether everything that the source had at `since` is known.
     pub fn knows_all(&self, since: Micros) -> bool {
-        self.walk.is_complete_since(if self.live { 0 } else { since })
+        self.walk.is_complete_since(since) || self.is_told_all()
     }
 
     /// How many walks through all pages have begun.
@@ -157,7 +168,12 @@ impl Candidates {
 
     /// Whether everything is known that the source had when so many walks had begun: a clock may stand still.
     pub fn has_walked_since(&self, walks: u32) -> bool {
-        self.walk.is_complete_after(walks) || (self.live && self.walk.is_complete_since(0))
+        self.walk.is_complete_after(walks) || self.is_told_all()
+    }
+
+    /// Whether the source tells of every change to what a walk has found since it does.
+    fn is_told_all(&self) -> bool {
+        self.live.is_some_and(|(_, walks)| self.walk.is_complete_after(walks))
     }
 
     /// Whether everything was known not too long ago, as orders by amount need it.
@@ -181,9 +197,21 @@ impl Candidates {
         self.index.len()
     }
 
+    /// How many places there are, also of those that are gone.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Whether none is known.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
+    }
+
+    /// Whether anybody but a selection that has so many is known to have some. Looks at every token: for verdicts only.
+    pub fn any_had(&self, besides: usize) -> bool {
+        let had = |entry: &&Entry| matches!(entry.state, State::Taken | State::Leaving | State::Resting);
+        self.entries.iter().filter(had).count() > besides
     }
 
     /// When the first of what this process's selections have ends, as far as is known. Looks at every token: for
@@ -411,21 +439,44 @@ impl Candidates {
             match entry.state {
                 State::Free if entry.seen >= oldest => return Some(place),
                 State::Free => self.leave(place, State::Stale),
-                State::Gone => self.vacant.push(place),
+                State::Gone => {
+                    self.gone = self.gone.saturating_sub(1);
+                    self.vacant.push(place);
+                }
                 _ => {}
             }
         }
         None
     }
 
+    /// Takes those that are gone out of the queue once they are most of it: where nothing is taken from its head, it passes
+    /// over none of them.
+    fn tidy(&mut self) {
+        if self.gone <= self.index.len() + TIDY {
+            return;
+        }
+        let Candidates { queue, entries, vacant, gone, .. } = self;
+        queue.retain(|place| {
+            let is_gone = entries.get(place as usize).is_none_or(|entry| entry.state == State::Gone);
+            if is_gone {
+                vacant.push(place);
+            }
+            !is_gone
+        });
+        *gone = 0;
+    }
+
     /// Those that others had may be asked for again when their rest is over, and what was spent is forgotten.
     fn wake(&mut self, now: Micros) {
         while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= now) {
             self.spent.pop();
-            let over = |entry: &Entry| entry.state == State::Spent && entry.rests_until() <= now;
-            if self.entries.get(place as usize).is_some_and(over) {
-                self.forget(place);
+            let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= now;
+            let Some(entry) = self.entries.get(place as usize).filter(over) else { continue };
+            // A source that told of no spend still lists it: there is no change of which it would tell.
+            if entry.barred == 0 && self.live.is_some() {
+                self.walk.void();
             }
+            self.forget(place);
         }
         while let Some(&Reverse((_, place))) = self.resting.peek().filter(|Reverse((at, _))| *at <= now) {
             self.resting.pop();
@@ -464,7 +515,8 @@ impl Candidates {
 
     /// What was listed last before this is not offered.
     fn oldest(&self, now: Micros) -> Micros {
-        if self.live { 1 } else { now.saturating_sub(self.max_age).max(1) }
+        let aged = now.saturating_sub(self.max_age);
+        self.live.map_or(aged, |(since, _)| since.min(aged)).max(1)
     }
 
     fn enqueue_first(&mut self, place: u32) {
@@ -547,7 +599,10 @@ impl Candidates {
         if counted {
             self.total.take(amount);
         }
-        if !queued {
+        if queued {
+            self.gone += 1;
+            self.tidy();
+        } else {
             self.vacant.push(place);
         }
     }

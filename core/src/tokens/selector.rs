@@ -124,6 +124,8 @@ pub struct Selector {
     began: Micros,
     /// How many walks through all pages had begun by then.
     walks: Option<u32>,
+    /// The same by the end of its last pause.
+    paused: u32,
     deadline: Micros,
     /// What it has, and what that is worth.
     held: Vec<u32>,
@@ -134,6 +136,8 @@ pub struct Selector {
     doubtful: Vec<u32>,
     /// What others had in this round: it is not asked for again.
     lost: FxHashSet<u32>,
+    /// Whether others ever had what it asked for.
+    met: bool,
     /// When the first of that comes free, and what was known of that in the round before.
     earliest: Option<Micros>,
     before: Option<Micros>,
@@ -164,12 +168,14 @@ impl Selector {
             draw: Draw::new(seed),
             began: now,
             walks: None,
+            paused: 0,
             deadline,
             held: Vec::new(),
             sum: Total::default(),
             asked: Vec::new(),
             doubtful: Vec::new(),
             lost: FxHashSet::default(),
+            met: false,
             earliest: None,
             before: None,
             attempts: 0,
@@ -210,7 +216,10 @@ impl Selector {
         // Whoever waits looks again from time to time.
         let knows = match self.round {
             0 => pool.has_walked_since(walks),
-            _ => pool.knows_all(now.saturating_sub(REFRESH).max(self.began)),
+            _ => {
+                let refresh = now.saturating_sub(REFRESH).max(self.began);
+                pool.has_walked_since(self.paused) || pool.knows_all(refresh)
+            }
         };
         if !knows {
             return Step::Fetch;
@@ -237,6 +246,7 @@ impl Selector {
                         None => {
                             pool.missed(now, place);
                             self.lost.insert(place);
+                            self.met = true;
                         }
                     }
                 }
@@ -258,6 +268,7 @@ impl Selector {
             }
             Event::Paused => {
                 self.lost.clear();
+                self.paused = pool.walks();
                 self.before = self.earliest.take().or(self.before);
                 self.yields = false;
             }
@@ -436,6 +447,10 @@ impl Selector {
     }
 
     fn locked(&mut self, pool: &Candidates, now: Micros) -> Step {
+        // A walk through all pages may take longer than a token is offered: then nobody has what is missing.
+        if !self.met && !pool.any_had(self.held.len()) {
+            return self.done(Verdict::TimedOut);
+        }
         let known = [self.earliest.or(self.before), pool.first_end(now)];
         let until = known.into_iter().flatten().filter(|&until| until > now).min();
         self.done(Verdict::Locked { until })

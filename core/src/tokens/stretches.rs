@@ -59,6 +59,11 @@ impl Stretches {
         }
     }
 
+    /// Keeps these only.
+    pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        self.all.iter_mut().for_each(|stretch| stretch.places.retain(|&place| keep(place)));
+    }
+
     /// Another was met at a token of this turn: the walk goes on elsewhere.
     pub fn meet(&mut self, turn: u64) {
         let at = Self::of(turn);

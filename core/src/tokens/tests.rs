@@ -25,7 +25,7 @@
 //! | U1 queue by wallet and type, U3 names | c `f3_u1_u3_…`, `token.rs` |
 //! | U2 own locks, U4 foreign locks, U5 cancelled, U6 store errors | `f21_u2_…`, `u4_…`, `f14_u5_…`, s `u6_…` |
 //! | U7 time zones, U8 one lock frees another | s `f9_f19_u7_…`, `u8_…`: times are numbers of the store's clock; each token has a lease of its own |
-//! | U9 no renewal, no fence | c `u9_…`, c `a_selection_outlasts_…`, c `a_spender_goes_on_…` |
+//! | U9 no renewal, no fence | c `u9_…`, c `a_selection_outlasts_…`, c `a_spender_is_not_refused_…` |
 //! | U10 work in proportion to the wallet | `u10_u12_…`; `tests/peers`, a million tokens |
 //! | U11 the hot token, U12 the blacklist, U13 partial holds | `u11_u12_…`, `u10_u12_…`, `f5_f10_u11_…`, `f16_u13_…`, s `hot_wallets_…` |
 

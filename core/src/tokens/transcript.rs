@@ -60,7 +60,7 @@ impl Process {
                 named("heard", [])
             }
             "live" => {
-                self.pool.set_live(needed(keys.take("live", Value::as_bool)?, "live")?);
+                self.pool.set_live(now, needed(keys.take("live", Value::as_bool)?, "live")?);
                 named("heard", [])
             }
             "put_back" => {

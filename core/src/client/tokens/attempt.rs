@@ -180,9 +180,14 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 limit: self.wallet.options.page,
                 seed: core.secret,
             };
-            let page = self.wallet.source.page(ask).await.map_err(|cause| source_failed(&cause))?;
-            let absorbed = self.purse.pool().absorb(now, after.as_deref(), page);
-            absorbed.map_err(|error| source_failed(error.message()))?;
+            let page = self.wallet.source.page(ask).await.and_then(|page| {
+                let absorbed = self.purse.pool().absorb(now, after.as_deref(), page);
+                absorbed.map_err(|error| error.message().to_owned())
+            });
+            if let Err(cause) = page {
+                self.purse.pool().lose_page();
+                return Err(source_failed(&cause));
+            }
             self.purse.note_page();
             self.wallet.counts.pages.fetch_add(1, Relaxed);
             Ok(())

@@ -331,7 +331,7 @@ async fn what_a_spender_spent_is_not_its_own_any_more() {
 }
 
 #[tokio::test]
-async fn a_spender_goes_on_with_what_it_had_and_is_told_where_it_was_before() {
+async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() {
     let (handle, other) = (opened("spender"), opened("spender"));
     let source = wallet_of(&[("a", 5)]);
     let (before, after) = (tokens(&handle, &source), tokens(&other, &source));

@@ -37,6 +37,11 @@ impl Walk {
         ends
     }
 
+    /// The one that is under way comes to no end.
+    pub fn restart(&mut self) {
+        self.began = None;
+    }
+
     /// What earlier walks came to know is void.
     pub fn void(&mut self) {
         self.complete = None;

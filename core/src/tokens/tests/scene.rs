@@ -21,8 +21,9 @@ pub struct Scene {
     pub now: Micros,
     pub source: BTreeMap<String, Amount>,
     pub table: Pool,
-    /// The longest page.
+    /// The longest page, and how long the source takes for one.
     pub limit: usize,
+    pub page_time: Micros,
     pub counts: Counts,
 }
 
@@ -58,7 +59,7 @@ impl Scene {
         let mut table = Pool::default();
         let moment = Moment { wall: START, incarnation: "a", up_since: 0 };
         table.apply_one(moment, 1, &Request::Define { slots: Vec::new(), longest: TTL, doubt_rest: 0 });
-        Scene { now: START, source, table, limit: 1_000, counts: Counts::default() }
+        Scene { now: START, source, table, limit: 1_000, page_time: 0, counts: Counts::default() }
     }
 
     pub fn ask(&mut self, request: &Request) -> Reply {
@@ -77,6 +78,7 @@ impl Scene {
 
     pub fn page(&mut self, after: Option<&str>) -> Page {
         self.counts.pages += 1;
+        self.now += self.page_time;
         let skip = after.map_or(0, |after| after.parse().unwrap());
         let mut rest = self.source.iter().skip(skip).map(|(id, amount)| Token::new(id.as_str(), *amount));
         let tokens: Vec<_> = rest.by_ref().take(self.limit).collect();

@@ -165,7 +165,7 @@ fn f7_what_is_known_to_be_locked_or_spent_is_not_asked_for() {
     let mut process = Process::new(1);
     let first = process.attempt(20, 0, scene.now);
     scene.select(&mut process, first).abandon(&mut scene, &mut process);
-    process.pool.set_live(true);
+    process.pool.set_live(scene.now, true);
     for number in 0..10 {
         process.pool.removed(scene.now, &format!("t{number}")).unwrap();
         scene.source.remove(&format!("t{number}"));
@@ -577,4 +577,28 @@ fn exact_goes_on_exactly_with_what_it_has() {
     attempt.step(&mut scene, &mut process);
     scene.lock(&["a"], TTL);
     assert_eq!(scene.select(&mut process, attempt).verdict, selected(9, 0));
+}
+
+// It looked at all pages again and again, with what it had locked, and never again at what others had had.
+#[test]
+fn who_waits_is_served_though_a_walk_takes_longer_than_what_is_known_lasts() {
+    let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+    scene.page_time = 3 * SECOND / 2;
+    scene.lock(&["b"], 4 * SECOND);
+    let mut process = Process::new(1);
+    let attempt = process.attempt(10, TTL, scene.now);
+    assert_eq!(scene.select(&mut process, attempt).verdict, selected(10, 0));
+    assert!(scene.now <= START + 10 * SECOND, "{} s", (scene.now - START) / SECOND);
+}
+
+// Others were said to have what had been listed too long ago by the end of the walk.
+#[test]
+fn nobody_has_what_a_slow_source_listed_too_long_ago() {
+    for timeout in [0, 3 * TTL] {
+        let mut scene = of_one(5);
+        (scene.limit, scene.page_time) = (1, MAX_AGE / 3);
+        let mut process = Process::new(1);
+        let attempt = process.attempt(5, timeout, scene.now);
+        assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::TimedOut));
+    }
 }

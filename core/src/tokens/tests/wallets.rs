@@ -49,7 +49,7 @@ fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
     let mut process = Process::new(1);
     let first = process.attempt(5, 0, START);
     scene.select(&mut process, first).abandon(&mut scene, &mut process);
-    process.pool.set_live(true);
+    process.pool.set_live(START, true);
     // What is told of needs no page, however old it is.
     process.pool.removed(START, "a").unwrap();
     process.pool.added(START, Token::new("b", 7u64)).unwrap();
@@ -61,13 +61,18 @@ fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
     second.abandon(&mut scene, &mut process);
     let third = process.attempt(8, 0, scene.now);
     let verdict = scene.select(&mut process, third).verdict;
-    assert_eq!((verdict, scene.counts.pages), (Some(Verdict::Insufficient { held: 7u64.into() }), 1));
+    assert_eq!((verdict, scene.counts.pages), (Some(Verdict::Insufficient { held: 7u64.into() }), 2));
+    // From then on no page is needed.
+    scene.now += 10 * MAX_AGE;
+    let again = process.attempt(8, 0, scene.now);
+    let verdict = scene.select(&mut process, again).verdict;
+    assert_eq!((verdict, scene.counts.pages), (Some(Verdict::Insufficient { held: 7u64.into() }), 2));
     // Cut off, it misses an addition: everything is looked at once more.
-    process.pool.set_live(false);
+    process.pool.set_live(scene.now, false);
     scene.source.insert("c".into(), 1u64.into());
     let fourth = process.attempt(8, 0, scene.now);
     assert!(matches!(scene.select(&mut process, fourth).verdict, Some(Verdict::Selected { .. })));
-    assert_eq!(scene.counts.pages, 2);
+    assert_eq!(scene.counts.pages, 3);
     assert_eq!(process.pool.total().exact(), Some(8u64.into()), "equal to the source");
 }
 
@@ -211,7 +216,7 @@ fn what_is_granted_late_is_had_only_while_it_is_listed() {
         assert!(!pool.is_listed(*place, START + MAX_AGE + 1));
     }
     // A source that tells of every change told of this one while it was asked for.
-    pool.set_live(true);
+    pool.set_live(START, true);
     assert!(places.iter().all(|&place| pool.is_listed(place, START + 10 * MAX_AGE)));
     pool.removed(START, "t0").unwrap();
     let listed: Vec<_> = places.iter().filter(|&&place| pool.is_listed(place, START)).collect();
@@ -404,34 +409,94 @@ fn what_the_source_told_of_no_late_walk_takes_away() {
     // What became of it may have been told while nobody heard.
     for live in [true, false] {
         pool.added(START, Token::new("told", 5u64)).unwrap();
-        pool.set_live(live);
+        pool.set_live(START, live);
         assert_eq!(walk(&mut pool, START + 1, page(0..2, |_| 1)), Some(2u64.into()));
     }
 }
 
-/// Also where changes are told of for ever, and no walk sweeps up.
+/// Also where changes are told of for ever, and no walk sweeps up; whether what is taken is the next of the queue, or not,
+/// or nothing is.
 #[test]
 fn what_is_spent_is_not_remembered_for_ever() {
-    let mut pool = Candidates::new(1, MAX_AGE);
-    pool.set_live(true);
-    for number in 0..10_000u64 {
-        let now = START + number * SECOND;
-        pool.added(now, Token::new(format!("t{number}"), 5u64)).unwrap();
-        let places =
-            pool.take(now, Order::Spread, 5u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
-        assert_eq!(places.len(), 1);
-        match number % 4 {
-            0 => pool.spent(places[0], now + MAX_AGE),
-            1 => pool.gone(now, places[0]),
-            2 => pool.put_back(now, &places),
-            _ => {
-                pool.removed(now, &format!("t{number}")).unwrap();
-                pool.spent(places[0], now + MAX_AGE);
+    for order in [Some(Order::Spread), Some(Order::Largest), None] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        pool.set_live(START, true);
+        for number in 0..10_000u64 {
+            let now = START + number * SECOND;
+            pool.added(now, Token::new(format!("t{number}"), 5u64)).unwrap();
+            if let Some(order) = order {
+                let none = FxHashSet::default();
+                let places = pool.take(now, order, 5u64.into(), (0, 9), &none, &mut Draw::new(7));
+                assert_eq!(places.len(), 1);
+                match number % 4 {
+                    0 => pool.spent(places[0], now + MAX_AGE),
+                    1 => pool.gone(now, places[0]),
+                    2 => pool.put_back(now, &places),
+                    _ => {
+                        pool.removed(now, &format!("t{number}")).unwrap();
+                        pool.spent(places[0], now + MAX_AGE);
+                    }
+                }
             }
+            pool.removed(now, &format!("t{number}")).unwrap();
+            pool.removed(now, &format!("of another currency {number}")).unwrap();
+            let (known, kept) = (pool.len(), pool.kept());
+            assert!(known <= 2 * 31 && kept <= 4 * 62, "{order:?}, {number}: {known}, {kept}");
         }
-        pool.removed(now, &format!("t{number}")).unwrap();
-        pool.removed(now, &format!("of another currency {number}")).unwrap();
-        assert!(pool.len() <= 2 * 31, "{number}: {}", pool.len());
+        assert!(pool.removed(START, &"x".repeat(10_000)).is_err());
     }
-    assert!(pool.removed(START, &"x".repeat(10_000)).is_err());
+}
+
+// What it listed before a gap counted as told of as soon as it listened again, and was offered for ever.
+#[test]
+fn what_was_seen_before_the_source_listened_is_offered_no_longer_than_else() {
+    let mut scene = Scene::of(&[("x", 5)]);
+    let mut process = Process::new(1);
+    let first = process.attempt(5, 0, START);
+    scene.select(&mut process, first).abandon(&mut scene, &mut process);
+    process.pool.set_live(scene.now, false);
+    // Of this nobody told, nor of what came.
+    scene.source = [("y".to_owned(), 3u64.into())].into();
+    scene.now += SECOND;
+    process.pool.set_live(scene.now, true);
+    let second = process.attempt(3, 0, scene.now + 2 * MAX_AGE);
+    scene.now += 2 * MAX_AGE;
+    let mut second = scene.select(&mut process, second);
+    assert_eq!(second.ids(&process), ["y"]);
+    second.abandon(&mut scene, &mut process);
+    // What a walk found since then needs no other.
+    scene.now += 10 * MAX_AGE;
+    let pages = scene.counts.pages;
+    let third = process.attempt(3, 0, scene.now);
+    assert_eq!((scene.select(&mut process, third).ids(&process).len(), scene.counts.pages), (1, pages));
+}
+
+// The source had no change to tell of, and the token was forgotten for good.
+#[test]
+fn what_was_not_spent_after_all_is_found_again_where_changes_are_told_of() {
+    let mut scene = Scene::of(&[("a", 5)]);
+    let mut process = Process::new(1);
+    process.pool.set_live(START, true);
+    let first = process.attempt(5, 0, START);
+    let mut first = scene.select(&mut process, first);
+    for &place in first.selector.held() {
+        process.pool.spent(place, START + MAX_AGE);
+    }
+    first.abandon(&mut scene, &mut process);
+    scene.now += 2 * MAX_AGE;
+    let second = process.attempt(5, 0, scene.now);
+    assert_eq!(scene.select(&mut process, second).ids(&process), ["a"]);
+}
+
+// Whatever was asked for later asked for the page that the source could not give.
+#[test]
+fn a_walk_whose_next_page_is_lost_begins_anew() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.next_page(START);
+    pool.absorb(START, None, Page { next: Some("expires".into()), ..page(0..2, |_| 1) }).unwrap();
+    assert_eq!(pool.next_page(START).as_deref(), Some("expires"));
+    pool.lose_page();
+    assert_eq!(pool.next_page(START), None);
+    pool.absorb(START, None, page(0..3, |_| 1)).unwrap();
+    assert!(pool.knows_all(START));
 }

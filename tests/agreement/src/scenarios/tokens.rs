@@ -107,11 +107,13 @@ pub fn sources() -> Purse {
     purse.step("live", json!({ "live": true }));
     purse.step("added", json!({ "token": { "id": "", "amount": "70" } }));
     purse.step("removed", json!({ "id": "t3" }));
+    purse.source.push((String::new(), "70".to_owned()));
     purse.pass(100 * SECOND);
     let told = purse.select(70, "best_fit", json!({}));
     ends(&purse.run(told), "selected");
     purse.step("put_back", json!({ "tokens": [""] }));
     purse.step("live", json!({ "live": false }));
+    purse.source.pop();
     let gap = purse.select(70, "best_fit", json!({}));
     ends(&purse.run(gap), "insufficient");
     purse.step("count", json!({}));
