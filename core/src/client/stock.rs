@@ -18,6 +18,8 @@ pub(super) struct Stock {
     present: Option<Vec<SlotId>>,
     /// Moves whenever the store loses its memory.
     quiet_until: Micros,
+    /// Until when the pool is quiet, on the local clock, as of the last loss that was looked into.
+    looked_into: Micros,
 }
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
@@ -32,25 +34,22 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// lost is made anew, where another process made the pool first and knew its own slots only.
     pub(super) async fn take_stock(&self) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
+        // Before it looks: whoever looks at the same time may have made them by then.
+        let known = self.stock().quiet_until;
         let (mut present, mut quiet_until) = (Vec::new(), 0);
         for slots in own.chunks(MAX_PER_REQUEST) {
             let (found, until) = self.look(slots.to_vec()).await?;
             present.extend(found);
             quiet_until = until;
         }
-        let lost = {
-            let mut stock = self.stock();
-            let moved = std::mem::replace(&mut stock.quiet_until, quiet_until) != quiet_until;
-            let lost = moved && present.len() < own.len();
-            let some = !present.is_empty() && present.len() < own.len() && !lost;
-            stock.present = some.then_some(present);
-            lost
-        };
-        if lost {
-            for request in self.courier.definition() {
-                self.ask(request.clone()).await?;
-            }
+        let mut lacks = present.len() < own.len();
+        if lacks && quiet_until != known {
+            self.define(self.courier.definition()).await?;
+            lacks = false;
         }
+        let mut stock = self.stock();
+        stock.quiet_until = quiet_until;
+        stock.present = (lacks && !present.is_empty()).then_some(present);
         Ok(())
     }
 
@@ -84,8 +83,21 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Choice::These { slots, least: count, most: count }
     }
 
-    /// Whether the claim named slots of this process that are not there (any more).
+    /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
+    /// what is missing later was removed.
     pub(super) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        refused.why == Refusal::NoSlot && want.slots.is_none() && self.own.is_some()
+        if want.slots.is_some() || self.own.is_none() {
+            return false;
+        }
+        match refused.why {
+            Refusal::NoSlot => true,
+            Refusal::Quiet => {
+                let (mut stock, now) = (self.stock(), self.runtime.now());
+                let is_new = stock.looked_into <= now;
+                stock.looked_into = refused.earliest.unwrap_or(now).max(stock.looked_into);
+                is_new
+            }
+            _ => false,
+        }
     }
 }

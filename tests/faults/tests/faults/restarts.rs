@@ -282,13 +282,38 @@ async fn an_onlooker_after_a_loss_locks_nobody_out() {
 // An operator removes the last slot of a process's list: it stays away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_removed_slot_does_not_come_back_by_itself() {
+    for restarted in [false, true] {
+        let place = Place::redis();
+        let pool = place.pool(options(&["a"]), None).await;
+        drop(pool.acquire_with(patient()).await.expect("granted"));
+        if restarted {
+            // What is missing after a loss is made anew, and what is removed after that is not missing.
+            place.server().restart().expect("restarted");
+            drop(pool.acquire_with(within(15_000)).await.expect("granted"));
+        }
+        pool.remove("a").await.expect("removed");
+        let error = pool.acquire_with(within(600)).await.expect_err("removed");
+        assert_eq!(error.code(), Code::Exhausted, "{error}");
+        assert_eq!(pool.list().await.expect("ids"), [""; 0]);
+    }
+}
+
+// The second took the loss for dealt with, before the first had its slots made anew: some were never asked for again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn callers_who_see_a_loss_together_lose_no_slot() {
     let place = Place::redis();
-    let pool = place.pool(options(&["a"]), None).await;
-    drop(pool.acquire_with(patient()).await.expect("granted"));
-    pool.remove("a").await.expect("removed");
-    let error = pool.acquire_with(within(600)).await.expect_err("removed");
-    assert_eq!(error.code(), Code::Exhausted, "{error}");
-    assert_eq!(pool.list().await.expect("ids"), [""; 0]);
+    let (one, other) =
+        (place.pool(options(&["a", "b", "c"]), None).await, place.pool(options(&["c", "d"]), None).await);
+    drop(other.acquire_with(patient()).await.expect("granted"));
+    for _ in 0..9 {
+        drop(one.acquire_with(patient()).await.expect("granted"));
+    }
+    place.server().restart().expect("restarted");
+    drop(other.acquire_with(within(15_000)).await.expect("its own"));
+    let acquire = || one.acquire_with(within(15_000));
+    let (first, second) = tokio::join!(acquire(), acquire());
+    let (_first, _second) = (first.expect("one of three"), second.expect("another"));
+    acquire().await.expect("the third");
 }
 
 // An operator removes one slot of a process's list: the others are still its own.
