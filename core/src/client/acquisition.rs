@@ -221,7 +221,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Ok(Ok(leases));
         }
         if let Some(seat) = seat {
-            seat.set_granted();
+            seat.set(self.place(want), true);
             self.set_moved_up();
         }
         let leases = Unseen(leases);

@@ -65,6 +65,8 @@ struct State {
     /// When that answer came.
     heard: Micros,
     jumped: bool,
+    /// When it was seen last that the store's time had jumped.
+    saw_jump: Micros,
 }
 
 /// A request and the caller that waits for its reply.
@@ -392,15 +394,25 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         if let Some((store, local)) = state.clock {
             let passed_here = here.saturating_sub(local);
             let passed_there = now.saturating_sub(store);
-            state.jumped |= passed_there > passed_here + passed_here / 100 + JUMP;
+            if passed_there > passed_here + passed_here / 100 + JUMP {
+                (state.jumped, state.saw_jump) = (true, here);
+            }
         }
         (state.clock, state.heard) = (Some((now, sent)), here);
     }
 
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
-        self.lock().lanes.load(lane, self.runtime.now());
+        let jumped = {
+            let mut state = self.lock();
+            state.lanes.load(lane, self.runtime.now());
+            state.saw_jump >= sent
+        };
         self.room.hear(Some(&performed.calls));
-        for (parcel, reply) in parcels.into_iter().zip(performed.replies) {
+        for (parcel, mut reply) in parcels.into_iter().zip(performed.replies) {
+            // The store did not know that its time had jumped: what it granted others may hold still.
+            if jumped {
+                reply.end_at(performed.now);
+            }
             let refund = Box::new(Arc::downgrade(self));
             let delivered = Delivered { reply: Some(reply), now: performed.now, sent, refund };
             // A caller that is gone drops what it is sent, and with it gives back what was granted.

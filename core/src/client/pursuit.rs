@@ -105,6 +105,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && self.makes_names {
+                    waiter.seat.set(self.place(want), false);
                     continue;
                 }
             }
@@ -144,7 +145,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
-    fn place(&self, want: &Want) -> Place {
+    pub(super) fn place(&self, want: &Want) -> Place {
         match &want.slots {
             Some(_) if self.makes_names => Place::Names(self.holder(want)),
             Some(_) => Place::These,

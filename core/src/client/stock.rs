@@ -94,7 +94,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Refusal::Quiet => {
                 let (mut stock, now) = (self.stock(), self.runtime.now());
                 let is_new = stock.looked_into <= now;
-                stock.looked_into = refused.earliest.unwrap_or(now).max(stock.looked_into);
+                stock.looked_into = refused.earliest.unwrap_or(now);
                 is_new
             }
             _ => false,

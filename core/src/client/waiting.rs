@@ -394,11 +394,11 @@ impl Seat {
         }
     }
 
-    /// Has what one came for, but has yet to see whether it is of use.
-    pub fn set_granted(&self) {
+    /// Tries on under this name; or has what it came for, but has yet to see whether that is of use.
+    pub fn set(&self, place: Place, granted: bool) {
         let mut room = self.room.lock();
         if let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) {
-            chair.granted = true;
+            (chair.place, chair.granted) = (place, granted);
         }
     }
 
@@ -523,7 +523,7 @@ mod tests {
         seats[1].stay(Place::Line(1), true);
         room.call_first(&slot());
         assert!(!may_ask(), "the second was called for it");
-        seats.iter().for_each(Seat::set_granted);
+        (0..).zip(&seats).for_each(|(number, seat)| seat.set(Place::Line(number), true));
         assert!(may_ask(), "who has what it came for may still ask a chain");
         seats[0].stay(Place::Line(0), true);
         assert!(!may_ask(), "which was not to be believed");
@@ -555,7 +555,7 @@ mod tests {
             room.lock().moved_up.is_some()
         };
         assert!(!moves_up(), "all before it have asked");
-        seats[0].set_granted();
+        seats[0].set(Place::Line(0), true);
         assert!(moves_up());
     }
 

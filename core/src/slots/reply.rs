@@ -95,6 +95,17 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// What it grants ends then.
+    pub(crate) fn end_at(&mut self, now: Micros) {
+        let grants = match self {
+            Reply::Granted(grants) => grants,
+            #[cfg(feature = "tokens")]
+            Reply::Partly { grants, .. } => grants,
+            _ => return,
+        };
+        grants.iter_mut().for_each(|grant| grant.deadline = now);
+    }
+
     /// What the reply is, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
