@@ -4,6 +4,9 @@
 //! again under the same number, so that it is performed at most once; a grant that nobody waits for any
 //! more is given back.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

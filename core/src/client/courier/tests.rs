@@ -1,0 +1,71 @@
+//! The courier over a store whose clock does not do as it should.
+
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
+use crate::id::PoolName;
+use crate::store::memory::MemoryPool;
+use crate::store::{Listener, MemoryStore, Store, Watch};
+
+/// Memory that is spoken to as over a network.
+#[derive(Clone)]
+struct Elsewhere(Arc<MemoryStore>);
+
+struct ElsewherePool(Arc<MemoryPool>);
+
+impl Store for Elsewhere {
+    type Pool = ElsewherePool;
+
+    fn pool(&self, name: &PoolName) -> ElsewherePool {
+        ElsewherePool(self.0.pool(name))
+    }
+}
+
+impl StorePool for ElsewherePool {
+    fn answers_at_once(&self) -> bool {
+        false
+    }
+
+    fn perform_now(&self, _seed: u32, _request: &Request) -> Option<(Micros, Reply)> {
+        None
+    }
+
+    async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
+        tokio::task::yield_now().await;
+        self.0.perform(envelope).await
+    }
+
+    async fn watch(&self, _listener: Listener) -> Result<Option<Watch>, StoreError> {
+        Ok(None)
+    }
+}
+
+async fn process(store: &Elsewhere) -> Pool<Elsewhere, TokioRuntime> {
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    handle.pool_with("p", options, None).await.unwrap()
+}
+
+// The answer that showed the jump brought a lease of what its holder believed in for seconds.
+#[tokio::test]
+async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
+    let (ahead, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
+    let jumping = ahead.clone();
+    let store = Elsewhere(Arc::new(MemoryStore::new(Arc::new(move || {
+        clock() + jumping.load(std::sync::atomic::Ordering::Relaxed)
+    }))));
+    let (one, other) = (process(&store).await, process(&store).await);
+    let at_once = || AcquireOptions { timeout: Some(0), ..AcquireOptions::default() };
+    let lease = one.acquire_with(at_once()).await.unwrap();
+    assert_eq!(other.acquire_with(at_once()).await.unwrap_err().code(), Code::Exhausted);
+    ahead.store(5 * SECOND, std::sync::atomic::Ordering::Relaxed);
+    let (first, second) = tokio::join!(other.acquire_with(at_once()), other.acquire_with(at_once()));
+    assert_eq!(first.unwrap_err().code(), Code::Exhausted);
+    assert_eq!(second.unwrap_err().code(), Code::Exhausted);
+    assert!(lease.is_held());
+    // And from then on the store knows.
+    let error = other.acquire_with(at_once()).await.unwrap_err();
+    assert!(error.message().contains("may have lost leases"), "{error}");
+}
