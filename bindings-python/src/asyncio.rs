@@ -2,11 +2,12 @@
 
 use leasehold::Code;
 use leasehold::client::Begun;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, intern};
 
 use crate::bridge::Bridge;
 use crate::errors::Failure;
+use crate::granted::Granted;
 use crate::guard::{guard, guarded};
 use crate::process::{self, Homebound};
 
@@ -57,9 +58,24 @@ impl Pending {
         guard(|| Ok(self.future.clone_ref(py)))
     }
 
-    /// Drops the call. Without effect once it has ended.
-    fn abort(&self) -> PyResult<()> {
-        guard(|| self.give_up())
+    /// Drops the call; if it has ended, what it was granted goes back at once: whoever keeps the exception of the caller, or its
+    /// task, keeps the future too.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        guard(|| {
+            self.give_up()?;
+            let future = self.future.bind(py);
+            let has = |what| future.call_method0(what)?.is_truthy();
+            if has(intern!(py, "done"))?
+                && !has(intern!(py, "cancelled"))?
+                && future.call_method0(intern!(py, "exception"))?.is_none()
+            {
+                let result = future.call_method0(intern!(py, "result"))?;
+                if let Ok(granted) = result.cast::<Granted>() {
+                    granted.get().give_back();
+                }
+            }
+            Ok(())
+        })
     }
 }
 

@@ -78,6 +78,16 @@ impl Granted {
         Ok(things)
     }
 
+    /// Nobody takes it any more.
+    pub fn give_back(&self) {
+        let Ok(things) = self.things.get() else { return };
+        match mem::replace(&mut *lock(things), Things::Taken) {
+            Things::Leases(leases) => leases.iter().for_each(|lease| drop(lease.unused())),
+            Things::Reservation(reservation) => reservation.retract(),
+            Things::Locked(_) | Things::Selection(_) | Things::Taken => {}
+        }
+    }
+
     /// The only one.
     pub fn take_one(&self, py: Python<'_>) -> Result<Py<PyAny>, Failure> {
         self.take_all(py)?.pop().ok_or_else(|| Failure::new(Code::Internal, "a grant of nothing"))
@@ -98,11 +108,6 @@ impl Granted {
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        let Ok(things) = self.things.get() else { return };
-        match mem::replace(&mut *lock(things), Things::Taken) {
-            Things::Leases(leases) => leases.iter().for_each(|lease| drop(lease.unused())),
-            Things::Reservation(reservation) => reservation.retract(),
-            Things::Locked(_) | Things::Selection(_) | Things::Taken => {}
-        }
+        self.give_back();
     }
 }

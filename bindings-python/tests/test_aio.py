@@ -184,6 +184,55 @@ def test_a_grant_whose_task_was_cancelled_before_it_ran(redis_place):
     asyncio.run(main())
 
 
+async def cancelled_when_granted(awaitable):
+    """A task that is cancelled after the grant and before it runs again, and that has ended; it keeps its exception."""
+
+    async def take():
+        return await awaitable
+
+    def watch():
+        waiter = task._fut_waiter
+        if waiter is not None and waiter.done():
+            task.cancel()
+        elif not task.done():
+            loop.call_soon(watch)
+
+    loop, task = asyncio.get_running_loop(), asyncio.create_task(take())
+    loop.call_soon(watch)
+    await asyncio.wait([task])
+    assert task.cancelled()
+    return task
+
+
+def test_what_was_granted_to_a_task_that_was_cancelled_goes_back_while_the_task_is_kept(redis_place):
+    """It was held for as long as the exception of the task was: a lock that is renewed, for ever."""
+
+    async def main():
+        source = leasehold.TokensInMemory()
+        source.add("w", "EUR", {"id": "a", "amount": 1})
+        lh = aio.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=TTL, response_timeout=1)
+        pool = await lh.pool("p", slots=["a"], ttl=TTL, keepalive=True)
+        lock, flights = lh.lock("l"), lh.limit("f", max=1, kind="in_flight")
+        wallet = lh.tokens("w", source=source, currency="EUR", ttl=TTL, settle=1, max_age=1)
+        calls = [
+            lambda: pool.acquire(timeout=10),
+            lambda: lock.acquire(timeout=10),
+            lambda: wallet.select(1, timeout=10),
+            lambda: flights.wait_to_reserve(1, ttl=60, timeout=10),
+        ]
+        for call in calls:
+            first = await call()
+            await (first.refund() if isinstance(first, aio.Reservation) else first.release())
+            kept = await cancelled_when_granted(call())
+            end = time.monotonic()
+            again = await call()
+            assert time.monotonic() - end < TTL / 2
+            await (again.refund() if isinstance(again, aio.Reservation) else again.release())
+            del kept
+
+    asyncio.run(main())
+
+
 def test_the_end_of_a_loop_ends_its_acquisitions(place):
     """And not its leases: who has taken the slot out of one may be at work on."""
     kept = []

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def settle(started: Any) -> Any:
-    """The result of a started call. Whatever ends the wait early also drops the call."""
+    """The result of a started call. Whatever ends the wait early also drops the call, and what it was granted."""
     if type(started) is not Pending:
         return started
     try:
