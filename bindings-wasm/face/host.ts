@@ -33,6 +33,7 @@ export function clear(): string | undefined {
   watches.clear();
   late.clear();
   for (const number of [...subscriptions.keys()]) unsubscribe(number);
+  last = (last + MOST_THINGS) >>> 0;
   const message = panic;
   panic = undefined;
   return message;
@@ -201,6 +202,9 @@ export function unsubscribe(number: number): void {
   subscription.ended = true;
   if (subscription.stop) end(subscription.stop);
 }
+
+/** More than an instance has: the next one begins to number above them, as an answer with a number may be on its way yet. */
+const MOST_THINGS = 2 ** 24;
 
 /** A number of a call or a subscription, not used twice: also not by the next instance. */
 export function newNumber(): number {

@@ -166,6 +166,17 @@ export const border: Checks = {
     await fails(() => dig(handle, false), "lost", /open it anew/);
   },
 
+  // An answer that was on its way to its caller named a thing of somebody else: its release gave back another's lease.
+  async "a number that the broken instance answered names nothing in the next"() {
+    const open = () => guarded(() => trial.open("memory:numbers", false, {}));
+    const close = (number: number) => guarded(() => trial.close(number));
+    const numbers = [open(), open()];
+    await fails(() => guarded(() => trial.panicSync()), "internal", /on purpose/);
+    const again = [open(), open()];
+    for (const number of numbers) await fails(() => close(number), "lost", /open or acquire anew/);
+    again.forEach(close);
+  },
+
   async "a stack that is full is an error, and a new instance works"() {
     await fails(() => guarded(() => trial.overflow(0)), "internal", /./);
     same(guarded(() => trial.count()), 1);
