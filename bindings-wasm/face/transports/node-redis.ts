@@ -76,8 +76,11 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
         const made = await (subscriber ??= listen());
         await made.subscribe(channel, mine);
         return async () => {
-          if (listeners.size > 1) await made.unsubscribe(channel, mine);
-          leave(mine);
+          try {
+            if (listeners.size > 1) await made.unsubscribe(channel, mine);
+          } finally {
+            leave(mine);
+          }
         };
       } catch (error) {
         leave(mine);

@@ -17,10 +17,12 @@ use crate::client::{Runtime, Wait, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict};
-use crate::{MILLISECOND, Micros};
+use crate::{MILLISECOND, Micros, SECOND};
 
 /// How often is looked for what is given back in flight elsewhere: at first, and at most.
 const LOOK: (Micros, Micros) = (10 * MILLISECOND, 250 * MILLISECOND);
+/// The same of what comes free by itself, and is given back seldom.
+const LOOK_SELDOM: Micros = SECOND;
 
 /// A limit, or several that are charged as one: all of them or none.
 pub struct Limit<R: Runtime> {
@@ -345,9 +347,12 @@ impl<R: Runtime> Limit<R> {
             if now >= deadline {
                 return Err(timed_out(again));
             }
+            // Others may give back before then, and of those elsewhere nobody is told.
             if self.is_in_flight(refused.limit.as_ref()) {
                 pause = pause.min(scope.runtime().jitter(look));
                 look = (look * 2).min(LOOK.1);
+            } else {
+                pause = pause.min(scope.runtime().jitter(LOOK_SELDOM));
             }
             let told = pin!(scope.runtime().sleep(pause));
             let rest = runtime::by(scope.runtime(), deadline, select(told, called)).await;

@@ -145,6 +145,24 @@ async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
     assert_eq!(handle.limit_with("a", &LimitOptions::new(1u64, 1)).unwrap_err().code(), Code::Cancelled);
 }
 
+// It slept until the end of the day, or to its timeout.
+#[tokio::test]
+async fn who_waits_hears_of_what_another_handle_gives_back() {
+    let (one, other) = (handle("elsewhere"), handle("elsewhere"));
+    let spend = |handle: &NativeLeasehold| {
+        handle.limit_with("spend", &LimitOptions::new(10u64, 24 * HOUR).kind(LimitKind::Budget)).unwrap()
+    };
+    let reserved = spend(&one).reserve(10u64, Duration::from_micros(HOUR)).await.unwrap().unwrap();
+    let waiting = tokio::spawn({
+        let spend = spend(&other);
+        async move { spend.wait_with(10u64, within(HOUR, 0)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!waiting.is_finished());
+    reserved.refund().await.unwrap();
+    assert!(shortly(waiting).await.unwrap().unwrap().allowed);
+}
+
 #[tokio::test]
 async fn what_is_in_flight_lands_with_its_reservation() {
     let handle = handle("flights");

@@ -200,6 +200,10 @@ fn resp(value: Value) -> Resp {
         Value::SimpleString(text) => Resp::Text(text),
         Value::Okay => Resp::Text("OK".to_owned()),
         Value::Array(values) => Resp::List(values.into_iter().map(resp).collect()),
+        // As RESP2 has it: keys and values in turn.
+        Value::Map(pairs) => {
+            Resp::List(pairs.into_iter().flat_map(|(key, value)| [resp(key), resp(value)]).collect())
+        }
         Value::ServerError(error) => {
             Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
         }

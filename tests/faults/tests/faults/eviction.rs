@@ -8,10 +8,16 @@ use leasehold_servers::{RedisOptions, RedisServer, Resp};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_eviction_policy_is_refused() {
-    for policy in ["allkeys-lru", "volatile-ttl", "volatile-lru"] {
+    for (policy, protocol) in [
+        ("allkeys-lru", ""),
+        ("volatile-ttl", ""),
+        ("volatile-lru", ""),
+        // Which answers the question with a map.
+        ("allkeys-lru", "?protocol=resp3"),
+    ] {
         let settings = RedisOptions { maxmemory_policy: Some(policy.to_owned()), ..RedisOptions::default() };
         let server = RedisServer::start(settings).expect("starts");
-        let handle = handle(&server.url());
+        let handle = handle(&format!("{}{protocol}", server.url()));
         let bound = Duration::from_secs(3);
         let (outcome, _) = soon(bound, "opening", handle.pool_with("relayers", options(&["a"]), None)).await;
         let error = outcome.expect_err("it would delete leases");
