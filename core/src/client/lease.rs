@@ -302,14 +302,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let heard = self.watched.load(Acquire) && self.core.listens();
         let claimed = self.watch().map(|vigil| vigil.claimed());
         // By push where the store can, and otherwise by the next renewal.
-        if claimed.is_some() && !heard {
+        if claimed.is_some() {
             let (core, fence) = (self.core.clone(), self.at.fence);
             self.core.runtime.spawn(async move {
                 core.listen(Micros::MAX).await;
-                // Of whoever claimed it before, this process has not heard: it looks.
+                // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
                 core.keeper.heed(Some(&[fence]));
             });
         }

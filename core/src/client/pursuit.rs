@@ -172,11 +172,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         })
     }
 
-    /// Whether it hears of what happens in the pool by push; no if another is just about to see to it.
-    pub(super) fn listens(&self) -> bool {
-        self.watch.try_lock().is_some_and(|watch| watch.is_some())
-    }
-
     async fn subscribe(&self) -> bool {
         let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
         let listener: Listener = Arc::new(move |calls| {
@@ -210,6 +205,36 @@ mod tests {
 
     fn within(timeout: Micros) -> AcquireOptions {
         AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+    }
+
+    // It was told as it was granted, before anybody could hear: its holder learnt it by its next renewal, after 20 s.
+    #[tokio::test]
+    async fn who_is_granted_what_is_claimed_already_hears_of_it() {
+        let handle = connect("memory:claimed").namespace("test").open().unwrap();
+        let options = PoolOptions {
+            ttl: 60 * SECOND,
+            keepalive: crate::client::Keepalive::Third,
+            ..PoolOptions::slots(["a"]).unwrap()
+        };
+        let pool = handle.pool_with("p", options, None).await.unwrap();
+        let lease = pool.acquire_with(within(0)).await.unwrap();
+        let waiting = tokio::spawn({
+            let pool = pool.clone();
+            async move { pool.acquire_with(within(20 * SECOND)).await }
+        });
+        while pool.statistics().waiting < 1 {
+            tokio::task::yield_now().await;
+        }
+        lease.release().await.unwrap();
+        // Before the other takes what it is offered.
+        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(20 * SECOND) };
+        let mut thief = Box::pin(pool.acquire_with(steals));
+        assert!(futures_util::FutureExt::now_or_never(&mut thief).is_none());
+        let won = waiting.await.unwrap().unwrap();
+        let told = tokio::time::timeout(std::time::Duration::from_secs(5), won.claimed()).await;
+        assert_eq!(told.expect("in time").map(|error| error.code()), Some(Code::Claimed));
+        won.release().await.unwrap();
+        thief.await.unwrap();
     }
 
     // Each left a task behind that slept until the holder's deadline: with a ttl of days, for days.
