@@ -153,7 +153,10 @@ export class Pool {
     return settled((call) => glue.add(this.#owned.number, slots, call));
   }
 
-  /** Forgets a slot, after its lease if it has one. */
+  /**
+   * Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
+   * take what must stay away out of every list.
+   */
   async remove(slot: string): Promise<void> {
     await this.#change("remove", slot);
   }

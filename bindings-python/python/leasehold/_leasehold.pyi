@@ -151,7 +151,8 @@ class Pool:
         """Adds slots. Gives the number of those that are new. This handle leases them only if it was opened without slots of its own."""
 
     def remove(self, slot: str) -> None:
-        """Forgets a slot, after its lease if it has one."""
+        """Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
+        take what must stay away out of every list."""
 
     def enable(self, slot: str) -> None:
         """Hands a slot out again. Ends a quarantine, not a cooldown."""

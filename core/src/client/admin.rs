@@ -72,7 +72,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.core.define(&definition(&self.core.options, &slots)).await
     }
 
-    /// Forgets a slot, after its lease if it has one.
+    /// Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names
+    /// it: take what must stay away out of every list.
     ///
     /// # Errors
     /// `invalid_argument` if there is no such slot; `store_unavailable`.

@@ -61,7 +61,8 @@ class Pool(Face[_leasehold.Pool]):
         return await call(self._core.add, slots)
 
     async def remove(self, slot: str) -> None:
-        """Forgets a slot, after its lease if it has one."""
+        """Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
+        take what must stay away out of every list."""
         await call(self._core.remove, slot)
 
     async def enable(self, slot: str) -> None:
