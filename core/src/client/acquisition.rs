@@ -210,8 +210,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
         {
-            self.take_stock().await?;
-            claimed = self.claim_either_way(want, wait).await?;
+            let looked = self.take_stock().await;
+            // Who waits for a quiet time to pass goes on waiting.
+            if refused.why == Refusal::NoSlot {
+                looked?;
+                claimed = self.claim_either_way(want, wait).await?;
+            }
         }
         let leases = match claimed {
             Ok(leases) => leases,

@@ -232,15 +232,21 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         let runtime = &self.runtime;
         let deadline = runtime.now() + options.timeout;
         let (mut least, longest) = PAUSES;
+        let mut before = None;
         loop {
             if self.is_closed() {
                 return Err(closed());
             }
             let asked = runtime.now();
-            let refused = match self.ask(&names, &options, deadline).await {
+            let mut refused = match self.ask(&names, &options, deadline).await {
                 Ok(hold) => return Ok(hold),
                 Err(error) => error,
             };
+            // A round that had less time than an answer may take: what was said before still holds.
+            let hasty = asked + self.patience(&options) > deadline;
+            if let Some(before) = before.take_if(|_| hasty && refused.code() == Code::StoreUnavailable) {
+                refused = before;
+            }
             // Longer than a round takes, or those who were in each other's way would meet again.
             let now = runtime.now();
             let pause = runtime.jitter(least.max(2 * now.saturating_sub(asked)));
@@ -249,7 +255,14 @@ impl<S: Store, R: Runtime> Servers<S, R> {
             if runtime.now() >= deadline {
                 return Err(refused);
             }
+            before = Some(refused);
         }
+    }
+
+    /// How long a server may take to answer.
+    fn patience(&self, options: &LockOptions) -> Micros {
+        let response = self.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
+        response.min(options.ttl / ANSWER)
     }
 
     /// One round. What it had and was not enough is given back as it ends.
@@ -261,8 +274,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     ) -> Result<Hold<S, R>> {
         let runtime = &self.runtime;
         let asked = runtime.now();
-        let response = self.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
-        let patience = response.min(options.ttl / ANSWER);
+        let patience = self.patience(options);
         // Who wants no waiting means that for others, and not for the answers.
         let waits =
             if options.timeout == 0 { patience } else { deadline.saturating_sub(asked).min(patience) };

@@ -551,3 +551,19 @@ async fn what_cannot_be_is_refused() {
     let one = Quorum::new(vec![ten[0].opened(TTL)]).unwrap();
     assert!(one.lock_with(["a"], LockOptions { priority: 1, ..at_once() }).is_ok());
 }
+
+// The last round had less time than an answer takes, and nobody was said to have the lock.
+#[tokio::test]
+async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
+    let servers = servers(3);
+    let held = locked(&quorum(&servers), waiting(0)).await.unwrap();
+    servers.iter().for_each(|server| server.is(SLOW));
+    let tries = (0..10).map(|_| {
+        let quorum = quorum(&servers);
+        async move { locked(&quorum, waiting(300 * MILLISECOND)).await.unwrap_err() }
+    });
+    for error in futures_util::future::join_all(tries).await {
+        assert_eq!(error.code(), Code::TimedOut, "{error}");
+    }
+    drop(held);
+}
