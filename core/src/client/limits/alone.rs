@@ -6,8 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::Micros;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
+use crate::{Micros, SECOND};
+
+/// By how much the store's time may be ahead of what is known of it: as long as an answer is on its way.
+const LAG: Micros = 2 * SECOND;
 
 /// The limits of one scope, as this process knows them.
 pub(super) struct Alone {
@@ -45,8 +48,17 @@ impl Alone {
         let is_rate =
             |charge: &&Charge| !charge.rule.is_of_money() && !matches!(charge.rule, Rule::InFlight { .. });
         let charges: Vec<Charge> = request.charges.iter().filter(is_rate).cloned().collect();
-        if !charges.is_empty() {
-            self.with(wall(), |ledger, wall| ledger.apply_one(wall, &Request { act, charges }));
+        if charges.is_empty() {
+            return;
+        }
+        let (wall, request) = (wall(), Request { act, charges });
+        let reply = self.with(wall, |ledger, wall| ledger.apply_one(wall, &request));
+        // The store allowed it by a later time than is known here, or of an earlier take it was heard late: else this would be
+        // counted nowhere.
+        if let Reply::Judged(Verdict { allowed: false, retry_after: Some(lag), .. }) = reply
+            && lag <= LAG
+        {
+            self.with(wall + lag, |ledger, wall| ledger.apply_one(wall, &request));
         }
     }
 
@@ -67,5 +79,35 @@ impl Alone {
         state.wall = state.wall.max(wall);
         let wall = state.wall;
         work(&mut state.ledger, wall)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Name;
+
+    const NOW: Micros = 1_700_000_000 * SECOND;
+
+    // What it would have refused itself, by a time that was heard late, it forgot: an outage allowed the whole once more.
+    #[test]
+    fn what_the_store_allowed_counts_however_late_it_was_heard_of() {
+        let rules =
+            [Rule::Rolling { max: 100, period: 60 * SECOND }, Rule::Refill { max: 100, period: 60 * SECOND }];
+        for rule in rules {
+            let alone = Alone::new(1);
+            alone.count();
+            let charge = Charge { limit: Name::new("a").unwrap(), rule, cost: 100u64.into() };
+            let take = |cost: u64| Request {
+                act: Act::Take,
+                charges: vec![Charge { cost: cost.into(), ..charge.clone() }],
+            };
+            let late = SECOND * 3 / 10;
+            alone.hear(|| NOW + late, &take(100));
+            alone.hear(|| NOW + 60 * SECOND, &take(100));
+            let envelope = Envelope { requests: vec![take(50)], ..Envelope::default() };
+            let verdict = alone.judge(NOW + 61 * SECOND, &envelope).unwrap();
+            assert!(!verdict.allowed, "{verdict:?}");
+        }
     }
 }
