@@ -146,7 +146,7 @@ impl Candidates {
     }
 
     /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
-    /// comes first, and what was listed before that is offered for as long as anything is.
+    /// comes first, and what was listed before is offered for `max_age` at most.
     pub fn set_live(&mut self, now: Micros, live: bool) {
         // What became of these it may have told while nobody heard.
         self.entries.iter_mut().for_each(|entry| entry.told = false);
