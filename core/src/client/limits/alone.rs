@@ -51,8 +51,8 @@ impl Alone {
         if charges.is_empty() {
             return;
         }
-        let (wall, request) = (wall(), Request { act, charges });
-        let reply = self.with(wall, |ledger, wall| ledger.apply_one(wall, &request));
+        let request = Request { act, charges };
+        let (wall, reply) = self.with(wall(), |ledger, wall| (wall, ledger.apply_one(wall, &request)));
         // The store allowed it by a later time than is known here, or of an earlier take it was heard late: else this would be
         // counted nowhere.
         if let Reply::Judged(Verdict { allowed: false, retry_after: Some(lag), .. }) = reply
