@@ -68,8 +68,9 @@ struct State {
     /// When that answer came.
     heard: Micros,
     jumped: bool,
-    /// When it was seen last that the store's time had jumped.
-    saw_jump: Micros,
+    /// What was sent before this may have been performed by a time that had jumped unknown to the store. 0 if it never did: a clock may
+    /// begin there.
+    unsafe_before: Micros,
 }
 
 /// A request and the caller that waits for its reply.
@@ -398,7 +399,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let passed_here = here.saturating_sub(local);
             let passed_there = now.saturating_sub(store);
             if passed_there > passed_here + passed_here / 100 + JUMP {
-                (state.jumped, state.saw_jump) = (true, here);
+                (state.jumped, state.unsafe_before) = (true, here + 1);
             }
         }
         (state.clock, state.heard) = (Some((now, sent)), here);
@@ -408,7 +409,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let jumped = {
             let mut state = self.lock();
             state.lanes.load(lane, self.runtime.now());
-            state.saw_jump >= sent
+            sent < state.unsafe_before
         };
         self.room.hear(Some(&performed.calls));
         for (parcel, mut reply) in parcels.into_iter().zip(performed.replies) {

@@ -272,8 +272,9 @@ impl<R: Runtime> Limit<R> {
     }
 
     /// Waits until a cost is allowed, and charges it; asks once where the timeout is 0, unless somebody of this process waits
-    /// before it. Who asks as the time runs out is told what came of that, which may take as long as a reply may. Dropping the future gives it up, but for what has
-    /// been asked for already: reserve what must not be charged then. `await` it, perhaps after more words.
+    /// before it. Who asks as the time runs out is told what came of that, which may take as long as a reply may. Dropping
+    /// the future gives it up, but for what has been asked for already: reserve what must not be charged then. `await` it,
+    /// perhaps after more words.
     ///
     /// # Errors
     /// `timed_out`; `limited` if it will never be allowed; `cancelled` if the handle is closed; as [`Self::take`].
