@@ -42,7 +42,10 @@ impl StorePool for ElsewherePool {
 }
 
 async fn process(store: &Elsewhere) -> Pool<Elsewhere, TokioRuntime> {
-    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await
+}
+
+async fn process_of<R: Runtime>(store: &Elsewhere, runtime: R) -> Pool<Elsewhere, R> {
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
     let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
@@ -68,4 +71,38 @@ async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
     // And from then on the store knows.
     let error = other.acquire_with(at_once()).await.unwrap_err();
     assert!(error.message().contains("may have lost leases"), "{error}");
+}
+
+/// Its clock stands where it begins, as that of a worker between two questions.
+#[derive(Clone)]
+struct Standing(TokioRuntime);
+
+impl Runtime for Standing {
+    fn now(&self) -> Micros {
+        0
+    }
+
+    fn wall(&self) -> Micros {
+        self.0.wall()
+    }
+
+    fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
+        self.0.sleep(time)
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
+        self.0.spawn(task);
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+}
+
+// What was sent at 0 counted as sent before a jump, of which there had been none.
+#[tokio::test]
+async fn a_clock_that_begins_at_0_shows_no_jump() {
+    let store = Elsewhere(Arc::new(MemoryStore::new(TokioRuntime::store_clock())));
+    let pool = process_of(&store, Standing(TokioRuntime::new(tokio::runtime::Handle::current()))).await;
+    pool.acquire_with(AcquireOptions { timeout: Some(0), ..AcquireOptions::default() }).await.unwrap();
 }
