@@ -5,6 +5,7 @@
 //! more is given back.
 
 #[cfg(test)]
+#[cfg(feature = "tokio")]
 mod tests;
 
 use std::collections::VecDeque;

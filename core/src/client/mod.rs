@@ -11,6 +11,9 @@ mod calls;
 mod courier;
 #[cfg(feature = "tokio")]
 mod engine;
+#[cfg(test)]
+#[cfg(feature = "tokio")]
+mod faulty;
 mod holding;
 mod keeper;
 mod lanes;

@@ -3,49 +3,14 @@
 use std::sync::atomic::AtomicU64;
 
 use super::*;
+use crate::client::faulty::Faulty;
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
-use crate::id::PoolName;
-use crate::store::memory::MemoryPool;
-use crate::store::{Listener, MemoryStore, Store, Watch};
 
-/// Memory that is spoken to as over a network.
-#[derive(Clone)]
-struct Elsewhere(Arc<MemoryStore>);
-
-struct ElsewherePool(Arc<MemoryPool>);
-
-impl Store for Elsewhere {
-    type Pool = ElsewherePool;
-
-    fn pool(&self, name: &PoolName) -> ElsewherePool {
-        ElsewherePool(self.0.pool(name))
-    }
-}
-
-impl StorePool for ElsewherePool {
-    fn answers_at_once(&self) -> bool {
-        false
-    }
-
-    fn perform_now(&self, _seed: u32, _request: &Request) -> Option<(Micros, Reply)> {
-        None
-    }
-
-    async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        tokio::task::yield_now().await;
-        self.0.perform(envelope).await
-    }
-
-    async fn watch(&self, _listener: Listener) -> Result<Option<Watch>, StoreError> {
-        Ok(None)
-    }
-}
-
-async fn process(store: &Elsewhere) -> Pool<Elsewhere, TokioRuntime> {
+async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await
 }
 
-async fn process_of<R: Runtime>(store: &Elsewhere, runtime: R) -> Pool<Elsewhere, R> {
+async fn process_of<R: Runtime>(store: &Faulty, runtime: R) -> Pool<Faulty, R> {
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
     let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
@@ -56,9 +21,7 @@ async fn process_of<R: Runtime>(store: &Elsewhere, runtime: R) -> Pool<Elsewhere
 async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
     let (ahead, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
     let jumping = ahead.clone();
-    let store = Elsewhere(Arc::new(MemoryStore::new(Arc::new(move || {
-        clock() + jumping.load(std::sync::atomic::Ordering::Relaxed)
-    }))));
+    let store = Faulty::new(Arc::new(move || clock() + jumping.load(std::sync::atomic::Ordering::Relaxed)));
     let (one, other) = (process(&store).await, process(&store).await);
     let at_once = || AcquireOptions { timeout: Some(0), ..AcquireOptions::default() };
     let lease = one.acquire_with(at_once()).await.unwrap();
@@ -102,7 +65,7 @@ impl Runtime for Standing {
 // What was sent at 0 counted as sent before a jump, of which there had been none.
 #[tokio::test]
 async fn a_clock_that_begins_at_0_shows_no_jump() {
-    let store = Elsewhere(Arc::new(MemoryStore::new(TokioRuntime::store_clock())));
+    let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process_of(&store, Standing(TokioRuntime::new(tokio::runtime::Handle::current()))).await;
     pool.acquire_with(AcquireOptions { timeout: Some(0), ..AcquireOptions::default() }).await.unwrap();
 }
