@@ -54,6 +54,15 @@ enum View<'a> {
     Taken { elsewhere: bool },
 }
 
+/// Whether what is asked about is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Charging {
+    Not,
+    IfAllowed,
+    /// Another ledger has allowed it.
+    Anyway,
+}
+
 /// The last answer of a lane.
 #[derive(Clone, Debug)]
 struct Kept {
@@ -96,6 +105,17 @@ impl Ledger {
         self.perform(&mut Sight::at(wall), request)
     }
 
+    /// Counts what another ledger has done, also what this one would have refused.
+    pub fn count(&mut self, wall: Micros, request: &Request) {
+        self.sweep(wall);
+        let sight = &mut Sight::at(wall);
+        self.with_charges(request, |ledger, charges| match request.act {
+            Act::Take => drop(ledger.take(sight, charges, Charging::Anyway, None)),
+            Act::Reserve { id, ttl } => drop(ledger.take(sight, charges, Charging::Anyway, Some((id, ttl)))),
+            _ => drop(ledger.replied(sight, request.act, charges)),
+        });
+    }
+
     /// The same, of charges that are borrowed; nothing for what ends a reservation, which is not judged. Its verdict is
     /// given as it is, because to pass it on within something else takes as long as to find it.
     pub fn judge(&mut self, wall: Micros, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
@@ -126,16 +146,22 @@ impl Ledger {
     }
 
     fn perform(&mut self, sight: &mut Sight<'_>, request: &Request) -> Reply {
+        self.with_charges(request, |ledger, charges| ledger.replied(sight, request.act, charges))
+    }
+
+    fn with_charges<T>(&mut self, request: &Request, work: impl FnOnce(&mut Self, &[Charged<'_>]) -> T) -> T {
         let term = |charge: &Charge| Term::new(charge.limit.clone(), charge.rule);
         let terms: Vec<Term> = request.charges.iter().map(term).collect();
         let charged = terms.iter().zip(&request.charges);
         let charges: Vec<_> = charged.map(|(term, charge)| Charged { term, cost: charge.cost }).collect();
-        match request.act {
-            Act::Commit { id } => Reply::Settled(self.settle(sight, &charges, id, false)),
-            Act::GiveBack { id } => Reply::Settled(self.settle(sight, &charges, id, true)),
-            _ => self
-                .judged(sight, &request.act, &charges)
-                .map_or(Reply::Settled(Settlement::Gone), Reply::Judged),
+        work(self, &charges)
+    }
+
+    fn replied(&mut self, sight: &mut Sight<'_>, act: Act, charges: &[Charged<'_>]) -> Reply {
+        match act {
+            Act::Commit { id } => Reply::Settled(self.settle(sight, charges, id, false)),
+            Act::GiveBack { id } => Reply::Settled(self.settle(sight, charges, id, true)),
+            _ => self.judged(sight, &act, charges).map_or(Reply::Settled(Settlement::Gone), Reply::Judged),
         }
     }
 
@@ -150,14 +176,14 @@ impl Ledger {
             return Some(judged.verdict(0));
         }
         Some(match *act {
-            Act::Take => self.take(sight, charges, true, None),
-            Act::Peek => self.take(sight, charges, false, None),
-            Act::Reserve { id, ttl } => self.take(sight, charges, true, Some((id, ttl))),
+            Act::Take => self.take(sight, charges, Charging::IfAllowed, None),
+            Act::Peek => self.take(sight, charges, Charging::Not, None),
+            Act::Reserve { id, ttl } => self.take(sight, charges, Charging::IfAllowed, Some((id, ttl))),
             Act::Refund => self.refund(sight, charges),
             Act::Reset => {
                 charges.iter().for_each(|charge| self.reset(sight, charge));
                 let nothing = charges.iter().map(|charge| Charged { cost: Amount::ZERO, ..*charge });
-                self.take(sight, &nothing.collect::<Vec<_>>(), false, None)
+                self.take(sight, &nothing.collect::<Vec<_>>(), Charging::Not, None)
             }
             Act::Commit { .. } | Act::GiveBack { .. } => return None,
         })
@@ -167,18 +193,18 @@ impl Ledger {
         &mut self,
         sight: &mut Sight<'_>,
         charges: &[Charged<'_>],
-        charged: bool,
+        charging: Charging,
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
         match charges {
             // No list, which would have to be freed.
             [charge] if cfg!(not(target_family = "wasm")) => {
                 let mut drafts = [self.draft(sight, charge)];
-                self.charge(sight.wall, charges, &mut drafts, charged, reservation)
+                self.charge(sight.wall, charges, &mut drafts, charging, reservation)
             }
             charges => {
                 let mut drafts: Vec<_> = charges.iter().map(|charge| self.draft(sight, charge)).collect();
-                self.charge(sight.wall, charges, &mut drafts, charged, reservation)
+                self.charge(sight.wall, charges, &mut drafts, charging, reservation)
             }
         }
     }
@@ -201,14 +227,19 @@ impl Ledger {
         wall: Micros,
         charges: &[Charged<'_>],
         drafts: &mut [Draft<'_>],
-        charged: bool,
+        charging: Charging,
         reservation: Option<(u128, Micros)>,
     ) -> Verdict {
         let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
-        if !charged || !allowed() {
+        let charged = match charging {
+            Charging::Not => false,
+            Charging::IfAllowed => allowed(),
+            Charging::Anyway => true,
+        };
+        if !charged {
             let judged = drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost));
             let said = verdict(judged);
-            if charged {
+            if charging == Charging::IfAllowed {
                 self.turn(wall, drafts, charges);
             }
             return said;

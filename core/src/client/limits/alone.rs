@@ -6,11 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use crate::Micros;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
-use crate::{Micros, SECOND};
-
-/// By how much the store's time may be ahead of what is known of it: as long as an answer is on its way.
-const LAG: Micros = 2 * SECOND;
 
 /// The limits of one scope, as this process knows them.
 pub(super) struct Alone {
@@ -52,14 +49,9 @@ impl Alone {
             return;
         }
         let request = Request { act, charges };
-        let (wall, reply) = self.with(wall(), |ledger, wall| (wall, ledger.apply_one(wall, &request)));
-        // The store allowed it by a later time than is known here, or of an earlier take it was heard late: else this would be
-        // counted nowhere.
-        if let Reply::Judged(Verdict { allowed: false, retry_after: Some(lag), .. }) = reply
-            && lag <= LAG
-        {
-            self.with(wall + lag, |ledger, wall| ledger.apply_one(wall, &request));
-        }
+        // Also what would be refused here: the store's time is ahead of what is known of it, and it was not told what this
+        // process allowed itself.
+        self.with(wall(), |ledger, wall| ledger.count(wall, &request));
     }
 
     /// What it says at this time to the one request of an envelope, which has what the process has seen of limits of money.
@@ -85,29 +77,46 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SECOND;
     use crate::id::Name;
 
     const NOW: Micros = 1_700_000_000 * SECOND;
+    const MINUTE: Micros = 60 * SECOND;
+
+    fn counting() -> Alone {
+        let alone = Alone::new(1);
+        alone.count();
+        alone
+    }
+
+    fn take(rule: Rule, cost: u64) -> Request {
+        let charge = Charge { limit: Name::new("a").unwrap(), rule, cost: cost.into() };
+        Request { act: Act::Take, charges: vec![charge] }
+    }
+
+    fn allows(alone: &Alone, wall: Micros, request: Request) -> bool {
+        alone.judge(wall, &Envelope { requests: vec![request], ..Envelope::default() }).unwrap().allowed
+    }
 
     // What it would have refused itself, by a time that was heard late, it forgot: an outage allowed the whole once more.
     #[test]
     fn what_the_store_allowed_counts_however_late_it_was_heard_of() {
-        let rules =
-            [Rule::Rolling { max: 100, period: 60 * SECOND }, Rule::Refill { max: 100, period: 60 * SECOND }];
-        for rule in rules {
-            let alone = Alone::new(1);
-            alone.count();
-            let charge = Charge { limit: Name::new("a").unwrap(), rule, cost: 100u64.into() };
-            let take = |cost: u64| Request {
-                act: Act::Take,
-                charges: vec![Charge { cost: cost.into(), ..charge.clone() }],
-            };
-            let late = SECOND * 3 / 10;
-            alone.hear(|| NOW + late, &take(100));
-            alone.hear(|| NOW + 60 * SECOND, &take(100));
-            let envelope = Envelope { requests: vec![take(50)], ..Envelope::default() };
-            let verdict = alone.judge(NOW + 61 * SECOND, &envelope).unwrap();
-            assert!(!verdict.allowed, "{verdict:?}");
+        for rule in [Rule::Rolling { max: 100, period: MINUTE }, Rule::Refill { max: 100, period: MINUTE }] {
+            let alone = counting();
+            alone.hear(|| NOW + SECOND * 3 / 10, &take(rule, 100));
+            alone.hear(|| NOW + MINUTE, &take(rule, 100));
+            assert!(!allows(&alone, NOW + MINUTE + SECOND, take(rule, 50)), "{rule:?}");
+        }
+    }
+
+    // The store knows nothing of what was allowed without it; what it allowed after that was counted nowhere.
+    #[test]
+    fn what_the_store_allowed_counts_also_where_all_was_taken_without_it() {
+        for rule in [Rule::Rolling { max: 100, period: MINUTE }, Rule::Refill { max: 100, period: MINUTE }] {
+            let alone = counting();
+            assert!(allows(&alone, NOW, take(rule, 100)));
+            alone.hear(|| NOW + 10 * SECOND, &take(rule, 100));
+            assert!(!allows(&alone, NOW + MINUTE + SECOND, take(rule, 20)), "{rule:?}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub(in crate::client) struct Scope<R> {
     refusals: Mutex<Refusals>,
     lines: Mutex<BTreeMap<String, Weak<Line>>>,
     alone: Alone,
-    /// Until when open limits do not ask the store, on the local clock.
+    /// When open limits ask the store again that did not answer, on the local clock; 0 if it did.
     outage: AtomicU64,
     closed: AtomicBool,
 }
@@ -98,7 +98,7 @@ impl<R: Runtime> Scope<R> {
             return judged(reply, &request.charges);
         }
         let sent = self.runtime.now();
-        if open && sent < self.outage.load(Relaxed) {
+        if open && !self.may_ask(sent) {
             return Ok(self.judge_alone(request));
         }
         let changes = {
@@ -112,6 +112,7 @@ impl<R: Runtime> Scope<R> {
         };
         match self.ask(&request).await {
             Ok(Reply::Judged(verdict)) => {
+                self.outage.store(0, Relaxed);
                 let answer = told(verdict, &request.charges, Said::Store);
                 if let Some(charge) = request.charges.get(verdict.binding)
                     && !verdict.allowed
@@ -180,6 +181,14 @@ impl<R: Runtime> Scope<R> {
             true => Err(Error::new(Code::Cancelled, "this handle was closed; open anew")),
             false => Ok(()),
         }
+    }
+
+    /// Whether an open limit asks the store: in an outage one does now and then, and the others do not wait for what comes
+    /// of that.
+    fn may_ask(&self, now: Micros) -> bool {
+        let again = self.outage.load(Relaxed);
+        let is_next = || self.outage.compare_exchange(again, now + OUTAGE, Relaxed, Relaxed).is_ok();
+        again == 0 || now >= again && is_next()
     }
 
     fn has_changed(&self, charges: &[Charge]) {

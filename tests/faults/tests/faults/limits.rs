@@ -165,6 +165,37 @@ async fn an_outage_closes_a_limit_unless_it_is_open() {
     .await;
 }
 
+/// Once a second all of them waited for the store again, which hung.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_an_outage_one_take_asks_the_store_and_the_others_do_not_wait_for_that() {
+    let place = Place::redis();
+    let (timeout, bound) = (Duration::from_secs(3), Duration::from_secs(20));
+    let handle = handle_with(place.url(), "faults", 3_000.0).expect("a good address");
+    let options = LimitOptions::new(1_000u64, HOUR).outage(Outage::Open);
+    let open = handle.limit_with("api", &options).expect("a good limit");
+    place.server().pause().expect("paused");
+    soon(bound, "an answer", open.take(1u64)).await.0.expect("open");
+    // The peace that it has then ends.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let begun = std::time::Instant::now();
+    let mut takes = tokio::task::JoinSet::new();
+    for open in vec![open.clone(); 20] {
+        takes.spawn(async move {
+            let answer = open.take(1u64).await.expect("open");
+            (answer.said, begun.elapsed())
+        });
+    }
+    let (answers, _) = soon(bound, "the answers", takes.join_all()).await;
+    assert!(answers.iter().all(|(said, _)| *said == Said::Outage));
+    let waited = answers.iter().filter(|(_, time)| *time > timeout / 2).count();
+    assert_eq!(waited, 1, "{answers:?}");
+    place.server().resume().expect("resumed");
+    eventually("the store is asked again", async || {
+        open.take(0u64).await.is_ok_and(|answer| answer.said == Said::Store)
+    })
+    .await;
+}
+
 /// It was allowed everything once more by itself, of what is spent too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_an_outage_counts_what_the_store_allowed_before() {
