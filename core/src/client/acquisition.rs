@@ -59,6 +59,8 @@ pub(super) struct Want {
     stalled: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
+    /// Until when it names slots of its own process, on the local clock: one of another came.
+    pub own_until: AtomicU64,
 }
 
 impl Want {
@@ -138,6 +140,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
+            own_until: AtomicU64::new(0),
         })
     }
 
@@ -342,8 +345,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         reason = "each layer says something else: can it, did it fail, was it granted"
     )]
     fn try_claim(&self, want: &Want, wait: bool) -> Option<Result<Result<Vec<Grant>, Refused>>> {
+        let mut part = 0;
         loop {
-            let (request, seed) = self.claim_request(want, wait);
+            let own = self.names_own(want, wait);
+            let (request, seed) = self.claim_request(want, wait, own.then_some(part));
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
             if matches!(reply, Reply::Undefined) {
                 for request in self.courier.definition() {
@@ -354,6 +359,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             match self.judge(want, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
                 Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
+                Ok(Judged::Refused(refused)) if own && self.has_more(&refused, part) => part += 1,
                 Ok(Judged::Refused(refused)) => return Some(Ok(Err(refused))),
                 Err(error) => return Some(Err(error)),
             }
@@ -361,8 +367,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     async fn claim(&self, want: &Want, wait: bool) -> Result<Result<Vec<Grant>, Refused>> {
+        let mut part = 0;
         loop {
-            let (request, _) = self.claim_request(want, wait);
+            let own = self.names_own(want, wait);
+            let (request, _) = self.claim_request(want, wait, own.then_some(part));
             let patience = if want.patient { want.deadline } else { 0 };
             let answer = pin!(self.courier.submit(request, patience));
             let delivered = match want.patient {
@@ -380,6 +388,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             match self.judge(want, delivered.take(), now, sent)? {
                 Judged::Foreign => continue,
                 Judged::Granted(grants) => return Ok(Ok(grants)),
+                Judged::Refused(refused) if own && self.has_more(&refused, part) => part += 1,
                 Judged::Refused(refused) => return Ok(Err(refused)),
             }
         }
@@ -399,15 +408,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn claim_request(&self, want: &Want, wait: bool) -> (Request, u32) {
-        let shared = self.mixed.load(Relaxed);
-        // Of its own slots among others' it names some, and other ones each time.
-        let number = if shared { self.counter.fetch_add(1, Relaxed) } else { want.name.load(Relaxed) };
-        let mixed = mix(self.secret ^ number);
+    fn claim_request(&self, want: &Want, wait: bool, part_of_own: Option<usize>) -> (Request, u32) {
+        let mixed = mix(self.secret ^ want.name.load(Relaxed));
         let choice = match &want.slots {
             Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
             Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
-            None if shared => self.own_choice(want.count, mixed),
+            None if let Some(part) = part_of_own => self.own_choice(want.count, mixed, part),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
         let claim = Claim {
@@ -440,7 +446,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if want.slots.is_none() && self.any_foreign(&grants) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             self.rename(want);
-            self.mixed.store(true, Relaxed);
+            self.meet_strangers(want);
             return Ok(Judged::Foreign);
         }
         if self.answers_at_once() {

@@ -166,7 +166,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             ids.push(id);
         }
         match self.core.ask(Request::Inspect { slots: ids }).await? {
-            (Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until }, now, _) => {
+            (Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, .. }, now, _) => {
                 let state = |view: SlotView| {
                     let due = matches!(view.state, State::Leased | State::Cooling);
                     SlotState { left_micros: if due { view.until.saturating_sub(now) } else { 0 }, view }

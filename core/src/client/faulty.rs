@@ -30,6 +30,8 @@ pub(super) const DEAD: u8 = 1;
 pub(super) const HUNG: u8 = 2;
 /// Performs, and does not answer.
 pub(super) const MUTE: u8 = 3;
+/// Answers, and calls nobody: a connection for messages hangs.
+pub(super) const DEAF: u8 = 5;
 /// Answers when the others have answered long ago, and in time.
 pub(super) const SLOW: u8 = 4;
 pub(super) const DELAY: Micros = 80 * MILLISECOND;
@@ -92,6 +94,9 @@ impl StorePool for FaultyPool {
     }
 
     async fn watch(&self, _listener: Listener) -> Result<Option<Watch>, StoreError> {
+        if self.store.state.load(SeqCst) == DEAF {
+            std::future::pending::<()>().await;
+        }
         Ok(None)
     }
 }

@@ -14,7 +14,7 @@ const FREE: usize = 4;
 /// every further envelope.
 const PATIENCE: Micros = 200;
 /// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
-const LOADING: Micros = SECOND / 10;
+pub(super) const LOADING: Micros = SECOND / 10;
 
 /// Numbered lanes, in each of which one envelope at a time is under way. So many requests that wait are a crowd.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex as SyncMutex};
 
 use futures_util::lock::Mutex;
@@ -47,14 +47,16 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub read_nonce: Option<ReadNonce>,
     /// This process's slots; `None` if it takes whatever there is.
     pub own: Option<OwnSlots>,
-    /// Whether the pool has slots of other processes too.
-    pub mixed: AtomicBool,
+    /// Until when claims name this process's slots, on the local clock, as the pool has others' too.
+    pub own_until: AtomicU64,
     /// Which of this process's slots it has.
     pub stock: SyncMutex<Stock>,
     /// Names acquisitions and seeds choices.
     pub counter: AtomicU64,
     pub secret: u64,
     pub watch: Mutex<Option<Watch>>,
+    /// Until when nobody tries again to hear of calls, on the local clock: it failed, or hung.
+    pub deaf_until: AtomicU64,
 }
 
 /// The slots that a process named.
@@ -125,11 +127,12 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             makes_names,
             read_nonce,
             own,
-            mixed: AtomicBool::new(false),
+            own_until: AtomicU64::new(0),
             stock: SyncMutex::default(),
             counter: AtomicU64::new(0),
             secret,
             watch: Mutex::default(),
+            deaf_until: AtomicU64::new(0),
         };
         Pool { core: Arc::new(core) }
     }

@@ -18,6 +18,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 const RECHECK: Micros = 5 * SECOND;
 /// The same over a store that cannot call.
 const POLL: Micros = SECOND / 5;
+/// For how long nobody waits again for a store that could not be listened to.
+const DEAF: Micros = 10 * SECOND;
 /// The part of either by which it is later at random, so that processes do not ask in step.
 const JITTER: Micros = 4;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
@@ -69,9 +71,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if crowded {
             want.hear();
         }
-        let place = self.place(want);
         let names = if self.makes_names { want.slots.clone() } else { None };
-        let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
+        let seat = self.room.enter(self.turn(want), self.place(want), names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -80,7 +81,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         loop {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
-                waiter.has_ticket = place.ticket().is_some();
+                waiter.has_ticket |= self.place(want).ticket().is_some();
                 match self.attempt(want, Some(&waiter.seat)).await? {
                     Ok(leases) => {
                         waiter.has_ticket = false;
@@ -114,7 +115,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 refused.earliest = Some(self.runtime.now() + OFFER);
             }
             self.set_alarms(&refused, waiter.asked.then_some(fallback));
-            call = waiter.seat.called(&self.runtime, want.deadline).await;
+            let now = self.runtime.now();
+            let in_line = Some(want.own_until.load(Relaxed)).filter(|at| (now..want.deadline).contains(at));
+            call = waiter.seat.called(&self.runtime, in_line.unwrap_or(want.deadline)).await;
+            // It named its own, and takes its turn again.
+            if call.is_none() && in_line.is_some() {
+                waiter.seat.rise();
+                call = Some(Call::Ready);
+            }
             match call {
                 None => return Err(self.late(&refused, want)),
                 Some(Call::Closed) => return Err(closed()),
@@ -135,7 +143,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         if let Some(earliest) = refused.earliest {
             // A moment later, so that what is due has come about.
-            self.room.set_due(&self.runtime, earliest.max(now) + MILLISECOND);
+            let due = earliest.max(now) + MILLISECOND;
+            match refused.why {
+                // Nobody got a ticket, so that the store calls none of them: all ask again.
+                Refusal::Quiet => self.room.set_recheck(&self.runtime, due),
+                _ => self.room.set_due(&self.runtime, due),
+            }
         }
     }
 
@@ -149,7 +162,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         match &want.slots {
             Some(_) if self.makes_names => Place::Names(self.holder(want)),
             Some(_) => Place::These,
-            None if self.mixed.load(Relaxed) => Place::Own,
+            None if self.names_own(want, true) => Place::Own,
             None => Place::Line(self.holder(want)),
         }
     }
@@ -167,8 +180,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
-            let limit = deadline.min(core.runtime.now() + core.response_timeout);
-            runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false)
+            let now = core.runtime.now();
+            if now < core.deaf_until.load(Relaxed) {
+                return false;
+            }
+            // Who waits asks in what is left of its time.
+            let limit = now + core.response_timeout.min(deadline.saturating_sub(now) / 2);
+            let hears = runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false);
+            let again = if hears { 0 } else { core.runtime.now() + DEAF };
+            core.deaf_until.store(again, Relaxed);
+            hears
         })
     }
 
@@ -198,10 +219,10 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
+    use crate::client::faulty::Faulty;
     use crate::client::native::connect;
     use crate::client::{AcquireOptions, Leasehold, OpenOptions, PoolOptions, TokioRuntime};
     use crate::error::Code;
-    use crate::store::MemoryStore;
 
     fn within(timeout: Micros) -> AcquireOptions {
         AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
@@ -313,11 +334,10 @@ mod tests {
     async fn who_waited_behind_others_has_timed_out() {
         let runtime =
             Late { runtime: TokioRuntime::new(tokio::runtime::Handle::current()), timers: Arc::default() };
-        let store = MemoryStore::new(TokioRuntime::store_clock());
+        // Over a network those behind others have no tickets.
+        let store = Faulty::new(TokioRuntime::store_clock());
         let handle = Leasehold::new(store, runtime, OpenOptions::default());
         let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
-        // As over a network, where those behind others have no tickets.
-        pool.core.mixed.store(true, Relaxed);
         let _lease = pool.acquire_with(within(0)).await.unwrap();
         let first = tokio::spawn({
             let pool = pool.clone();

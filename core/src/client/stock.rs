@@ -1,23 +1,34 @@
 //! Which of a process's slots a pool has, where processes with slots of their own share it.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Runtime;
-use super::acquisition::{Refused, Want, mix};
+use super::acquisition::{Refused, Want};
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
-use crate::Micros;
 use crate::error::Result;
 use crate::id::SlotId;
 use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
+use crate::{Micros, SECOND};
 
-/// Which of this process's slots are in the pool, where some are not.
+/// How many of its slots a process names at first.
+const FEW: usize = 32;
+/// For how long claims name this process's slots after one of another came, at first and at most.
+const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
+/// The same for one that waits in line.
+const SHY_IN_LINE: (Micros, Micros) = (SECOND / 10, 2 * SECOND);
+
+/// Which of this process's slots are in the pool.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
+    /// Nothing if that was not asked.
     present: Option<Vec<SlotId>>,
-    /// Moves whenever the store loses its memory.
-    quiet_until: Micros,
+    /// For how long claims name them now.
+    pause: Micros,
+    /// When the store was last seen to have lost its memory, as far as that was looked into.
+    lost_at: Micros,
     /// Until when the pool is quiet, on the local clock, as of the last loss that was looked into.
     looked_into: Micros,
 }
@@ -25,8 +36,8 @@ pub(super) struct Stock {
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Notes when the store last lost its memory, to see later whether it lost it again.
     pub(super) async fn note_losses(&self) -> Result<()> {
-        let (_, quiet_until) = self.look(Vec::new()).await?;
-        self.stock().quiet_until = quiet_until;
+        let (_, lost_at) = self.look(Vec::new()).await?;
+        self.stock().lost_at = lost_at;
         Ok(())
     }
 
@@ -35,29 +46,29 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) async fn take_stock(&self) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         // Before it looks: whoever looks at the same time may have made them by then.
-        let known = self.stock().quiet_until;
-        let (mut present, mut quiet_until) = (Vec::new(), 0);
+        let known = self.stock().lost_at;
+        let (mut present, mut lost_at) = (Vec::new(), 0);
         for slots in own.chunks(MAX_PER_REQUEST) {
-            let (found, until) = self.look(slots.to_vec()).await?;
+            let (found, noticed) = self.look(slots.to_vec()).await?;
             present.extend(found);
-            quiet_until = until;
+            lost_at = noticed;
         }
         let mut lacks = present.len() < own.len();
-        if lacks && quiet_until != known {
+        if lacks && lost_at != known {
             self.define(self.courier.definition()).await?;
             lacks = false;
         }
         let mut stock = self.stock();
-        stock.quiet_until = quiet_until;
+        stock.lost_at = lost_at;
         stock.present = (lacks && !present.is_empty()).then_some(present);
         Ok(())
     }
 
-    /// Those of the slots that are there, and until when the pool grants nothing because of a loss.
+    /// Those of the slots that are there, and when the pool was last seen to have lost its memory.
     async fn look(&self, slots: Vec<SlotId>) -> Result<(Vec<SlotId>, Micros)> {
         match self.ask(Request::Inspect { slots }).await?.0 {
-            Reply::Inspected { slots, quiet_until, .. } => {
-                Ok((slots.into_iter().map(|view| view.slot).collect(), quiet_until))
+            Reply::Inspected { slots, lost_at, .. } => {
+                Ok((slots.into_iter().map(|view| view.slot).collect(), lost_at))
             }
             other => Err(unexpected(&other)),
         }
@@ -67,20 +78,47 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In a pool that other processes share with slots of their own: any of this process's slots, in a
-    /// random order.
-    pub(super) fn own_choice(&self, count: u32, random: u64) -> Choice {
-        let mut slots: Vec<SlotId> = match &self.stock().present {
-            Some(present) => present.clone(),
-            None => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
+    /// Whether a claim of any slot names those of this process, because one of another came a while ago. Who waits takes its turn
+    /// in the store's line again soon: names have no place there.
+    pub(super) fn names_own(&self, want: &Want, wait: bool) -> bool {
+        let of_all = if wait || want.slots.is_some() { 0 } else { self.own_until.load(Relaxed) };
+        let until = want.own_until.load(Relaxed).max(of_all);
+        until > 0 && self.runtime.now() < until
+    }
+
+    /// A slot of another process came. The more of them there are, the longer this one names its own.
+    pub(super) fn meet_strangers(&self, want: &Want) {
+        let now = self.runtime.now();
+        let (least, most) = SHY_IN_LINE;
+        want.own_until.store(now + (now.saturating_sub(want.began) / 2).clamp(least, most), Relaxed);
+        let (least, most) = SHY;
+        let mut stock = self.stock();
+        let again = now < self.own_until.load(Relaxed) + stock.pause;
+        stock.pause = if again { most.min(stock.pause * 2) } else { least };
+        self.own_until.store(now + stock.pause, Relaxed);
+        // What was removed may have been added again.
+        stock.present = None;
+    }
+
+    /// Some of this process's slots, in turns from a random one on: a few at first, then part by part all that there are.
+    pub(super) fn own_choice(&self, count: u32, random: u64, part: usize) -> Choice {
+        let mut stock = self.stock();
+        let own =
+            stock.present.get_or_insert_with(|| self.own.as_ref().map(OwnSlots::ids).unwrap_or_default());
+        let (from, most) = match part {
+            0 => (0, FEW.max(count as usize)),
+            part => ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST),
         };
-        let mut state = random;
-        for at in (1..slots.len()).rev() {
-            state = mix(state);
-            slots.swap(at, (state % (at as u64 + 1)) as usize);
-        }
-        slots.truncate(MAX_PER_REQUEST);
-        Choice::These { slots, least: count, most: count }
+        let all = own.len();
+        let first = random as usize % all.max(1) + from;
+        let some = (0..most.min(all.saturating_sub(from))).filter_map(|at| own.get((first + at) % all));
+        Choice::These { slots: some.cloned().collect(), least: count, most: count }
+    }
+
+    /// Whether this process has slots that were not named, after so many parts of them were.
+    pub(super) fn has_more(&self, refused: &Refused, part: usize) -> bool {
+        let count = self.stock().present.as_ref().map_or(0, Vec::len);
+        refused.why == Refusal::Exhausted && count > FEW && count > part * MAX_PER_REQUEST
     }
 
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
@@ -99,5 +137,113 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use crate::client::native::{NativePool, connect};
+    use crate::client::{AcquireOptions, PoolOptions};
+    use crate::{Micros, SECOND};
+
+    async fn pool(store: &str, slots: &[&str]) -> NativePool {
+        let handle = connect(format!("memory:strangers-{store}")).namespace("test").open().unwrap();
+        let options = PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
+        handle.pool_with("p", options, None).await.unwrap()
+    }
+
+    fn within(timeout: Micros) -> AcquireOptions {
+        AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+    }
+
+    /// Has the process meet a slot of another.
+    async fn meet(pool: &NativePool) {
+        let strangers = || pool.core.own_until.load(std::sync::atomic::Ordering::Relaxed) > 0;
+        while !strangers() {
+            pool.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+        }
+    }
+
+    // From its first meeting on it stood beside the line, and all that came free went to those in it.
+    #[tokio::test]
+    async fn who_shares_a_pool_with_others_is_served_in_turn() {
+        let (old, new) = (pool("turn", &["a", "b"]).await, pool("turn", &["a", "b", "c"]).await);
+        meet(&old).await;
+        let stop = Arc::new(AtomicBool::new(false));
+        for _ in 0..8 {
+            let (new, stop) = (new.clone(), stop.clone());
+            tokio::spawn(async move {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let lease = new.acquire_with(within(60 * SECOND)).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                    lease.release().await.unwrap();
+                }
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let old = || async { old.acquire_with(within(30 * SECOND)).await.unwrap().release().await.unwrap() };
+        tokio::join!(old(), old(), old());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    // It was not told that nobody would be robbed for it.
+    #[tokio::test]
+    async fn who_shares_a_pool_with_others_steals_as_before() {
+        let (old, other) = (pool("steals", &["a"]).await, pool("steals", &["b"]).await);
+        meet(&old).await;
+        let held = old.acquire_with(within(0)).await.unwrap();
+        let taken = other.acquire_with(within(0)).await.unwrap();
+        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(30 * SECOND) };
+        let yields = async {
+            held.claimed().await.unwrap();
+            held.release().await.unwrap();
+        };
+        let (stolen, ()) = tokio::join!(old.acquire_with(steals), yields);
+        assert_eq!((stolen.unwrap().slot(), taken.slot()), ("a", "b"));
+    }
+
+    // A thousand at random were asked for, and a refusal of these was taken for one of all.
+    #[tokio::test]
+    async fn the_one_that_is_free_is_found_among_any_number() {
+        let slots: Vec<String> = (0..2_500).map(|number| format!("s{number}")).collect();
+        let names: Vec<&str> = slots.iter().map(String::as_str).collect();
+        let (own, other) = (pool("many", &names).await, pool("many", &["z"]).await);
+        let stranger = other.acquire_with(within(0)).await.unwrap();
+        let mut leases = Vec::new();
+        for _ in 0..slots.len() {
+            leases.push(own.acquire_with(within(0)).await.unwrap());
+        }
+        stranger.release().await.unwrap();
+        assert!(own.acquire_with(within(0)).await.is_err(), "what is free is another's");
+        for _ in 0..20 {
+            let free = leases.swap_remove(leases.len() / 2);
+            let name = free.slot().to_owned();
+            free.release().await.unwrap();
+            let found = own.acquire_with(within(0)).await.unwrap();
+            assert_eq!(found.slot(), name);
+            leases.push(found);
+        }
+    }
+
+    // Whoever missed it for a moment never asked for it again.
+    #[tokio::test]
+    async fn what_was_removed_and_added_again_is_ones_own_again() {
+        let (own, other) = (pool("again", &["a", "b"]).await, pool("again", &["c"]).await);
+        meet(&own).await;
+        other.remove("a").await.unwrap();
+        for _ in 0..9 {
+            let lease = own.acquire_with(within(0)).await.unwrap();
+            assert_eq!(lease.slot(), "b");
+            lease.release().await.unwrap();
+        }
+        other.add(["a"]).await.unwrap();
+        let slots = Some(vec![crate::id::SlotId::new("b").unwrap()]);
+        let busy = own.acquire_with(AcquireOptions { slots, ..within(0) }).await.unwrap();
+        let lease = own.acquire_with(within(30 * SECOND)).await.unwrap();
+        assert_eq!((lease.slot(), busy.slot()), ("a", "b"));
     }
 }

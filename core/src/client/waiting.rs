@@ -376,6 +376,14 @@ impl Seat {
         runtime::by(runtime, deadline, &mut self.bell).await?.ok()
     }
 
+    /// Tries without having been called.
+    pub fn rise(&self) {
+        let mut room = self.room.lock();
+        if let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) {
+            chair.bell = None;
+        }
+    }
+
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
     pub fn stay(&mut self, place: Place, asked: bool) {
         let (sender, bell) = oneshot::channel();

@@ -120,7 +120,7 @@ pub enum Choice {
         /// `least` to [`crate::slots::MAX_PER_REQUEST`].
         most: u32,
     },
-    /// These, in the order given: at least `least`, at most `most` of them.
+    /// These, in the order given, and those in doubt after the others: at least `least`, at most `most` of them.
     These {
         /// Distinct ids.
         slots: Vec<SlotId>,

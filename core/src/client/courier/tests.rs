@@ -1,10 +1,11 @@
 //! The courier over a store whose clock does not do as it should.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::Faulty;
-use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
+use crate::client::faulty::{DEAD, DEAF, Faulty, WELL};
+use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, calls};
 
 async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await
@@ -16,17 +17,26 @@ async fn process_of<R: Runtime>(store: &Faulty, runtime: R) -> Pool<Faulty, R> {
     handle.pool_with("p", options, None).await.unwrap()
 }
 
+fn within(timeout: Micros) -> AcquireOptions {
+    AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+}
+
+/// A store, and by how much its clock is ahead.
+fn jumping() -> (Faulty, Arc<AtomicU64>) {
+    let (ahead, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
+    let jumping = ahead.clone();
+    (Faulty::new(Arc::new(move || clock() + jumping.load(Relaxed))), ahead)
+}
+
 // The answer that showed the jump brought a lease of what its holder believed in for seconds.
 #[tokio::test]
 async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
-    let (ahead, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
-    let jumping = ahead.clone();
-    let store = Faulty::new(Arc::new(move || clock() + jumping.load(std::sync::atomic::Ordering::Relaxed)));
+    let (store, ahead) = jumping();
     let (one, other) = (process(&store).await, process(&store).await);
-    let at_once = || AcquireOptions { timeout: Some(0), ..AcquireOptions::default() };
+    let at_once = || within(0);
     let lease = one.acquire_with(at_once()).await.unwrap();
     assert_eq!(other.acquire_with(at_once()).await.unwrap_err().code(), Code::Exhausted);
-    ahead.store(5 * SECOND, std::sync::atomic::Ordering::Relaxed);
+    ahead.store(5 * SECOND, Relaxed);
     let (first, second) = tokio::join!(other.acquire_with(at_once()), other.acquire_with(at_once()));
     assert_eq!(first.unwrap_err().code(), Code::Exhausted);
     assert_eq!(second.unwrap_err().code(), Code::Exhausted);
@@ -34,6 +44,104 @@ async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
     // And from then on the store knows.
     let error = other.acquire_with(at_once()).await.unwrap_err();
     assert!(error.message().contains("may have lost leases"), "{error}");
+}
+
+// Of an envelope that was sent twice nobody looked whether its answer showed a jump.
+#[tokio::test]
+async fn a_jump_is_seen_in_the_answer_to_what_was_sent_again_too() {
+    let (store, ahead) = jumping();
+    let (one, other) = (process(&store).await, process(&store).await);
+    let lease = one.acquire_with(within(0)).await.unwrap();
+    ahead.store(5 * SECOND, Relaxed);
+    store.is(DEAD);
+    let recovers = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        store.is(WELL);
+    };
+    let (outcome, ()) = tokio::join!(other.acquire_with(within(SECOND)), recovers);
+    assert_eq!(outcome.unwrap_err().code(), Code::TimedOut);
+    assert!(lease.is_held());
+}
+
+/// Its clock goes on by as much as is said.
+#[derive(Clone)]
+struct Later(TokioRuntime, Arc<AtomicU64>);
+
+impl Runtime for Later {
+    fn now(&self) -> Micros {
+        self.0.now() + self.1.load(Relaxed)
+    }
+
+    fn wall(&self) -> Micros {
+        self.0.wall()
+    }
+
+    fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
+        self.0.sleep(time)
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
+        self.0.spawn(task);
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+}
+
+// Who had not asked for minutes took a step of seconds for drift.
+#[tokio::test]
+async fn who_was_silent_for_long_sees_a_step_of_seconds() {
+    let (store, ahead) = jumping();
+    let silence = Arc::new(AtomicU64::new(0));
+    let later = || Later(TokioRuntime::new(tokio::runtime::Handle::current()), silence.clone());
+    let (one, other) = (process_of(&store, later()).await, process_of(&store, later()).await);
+    silence.store(400 * SECOND, Relaxed);
+    ahead.store(400 * SECOND, Relaxed);
+    let lease = one.acquire_with(within(0)).await.unwrap();
+    ahead.fetch_add(SECOND * 42 / 10, Relaxed);
+    assert_eq!(other.acquire_with(within(0)).await.unwrap_err().code(), Code::Exhausted);
+    assert!(lease.is_held());
+}
+
+// A host's thread that computed on after a call held up the renewals of its leases until they had ended.
+#[tokio::test]
+async fn what_a_host_holds_back_holds_up_no_renewal() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process(&store).await;
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let courier = &pool.core.courier;
+    let patience = courier.runtime.now() + 30 * SECOND;
+    let inspect = Request::Inspect { slots: Vec::new() };
+    let held = calls::holding(|| courier.submit(inspect, patience));
+    let reference = LeaseRef { slot: crate::id::SlotId::new("a").unwrap(), fence: lease.fence(), place: 0 };
+    let renewals = courier.post_together(vec![(Request::Renew { lease: reference, ttl: SECOND }, patience)]);
+    for renewal in renewals {
+        let renewed = tokio::time::timeout(std::time::Duration::from_secs(10), renewal).await;
+        let reply = renewed.expect("it sets out").unwrap().take();
+        assert!(matches!(reply, Reply::Renewed { .. }), "{reply:?}");
+    }
+    held.await.unwrap();
+    calls::let_go();
+}
+
+// It waited for the subscription until its time was over, with its slot free.
+#[tokio::test]
+async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let (one, other) = (process(&store).await, process(&store).await);
+    store.is(DEAF);
+    for timeout in [SECOND * 3 / 2, 10 * SECOND] {
+        let lease = one.acquire_with(within(0)).await.unwrap();
+        let gives_back = async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            lease.release().await.unwrap();
+        };
+        let (outcome, ()) = tokio::join!(other.acquire_with(within(timeout)), gives_back);
+        outcome.unwrap().release().await.unwrap();
+    }
 }
 
 /// Its clock stands where it begins, as that of a worker between two questions.

@@ -97,6 +97,20 @@ fn a_slot_in_doubt_is_handed_out_last_and_with_the_mark() {
     }
 }
 
+// It was handed out as it was named, with its last holder's transaction perhaps still under way.
+#[test]
+fn a_slot_in_doubt_comes_last_of_those_that_are_named_too() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    scene.synced("a", 7);
+    scene.pass(TTL);
+    let slots = |scene: &mut Scene, most| {
+        let these = Choice::These { slots: ids(&["a", "c", "b", "a"]), least: 1, most };
+        scene.grants(claim(these)).into_iter().map(|grant| grant.slot).collect::<Vec<_>>()
+    };
+    assert_eq!(slots(&mut scene, 1), ids(&["c"]));
+    assert_eq!(slots(&mut scene, 2), ids(&["b", "a"]));
+}
+
 #[test]
 fn a_slot_in_doubt_rests_first_if_so_defined() {
     let mut scene = Scene::bare();

@@ -206,6 +206,9 @@ impl Model {
                         ends.push(account.until);
                     }
                 }
+                let in_doubt =
+                    |id: &SlotId| self.accounts.iter().any(|account| account.id == *id && account.in_doubt());
+                chosen.sort_by_key(in_doubt);
                 chosen.truncate(*most as usize);
                 if chosen.len() < *least as usize {
                     return refused(Refusal::Exhausted, ends.into_iter().min());

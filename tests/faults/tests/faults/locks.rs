@@ -33,6 +33,30 @@ async fn settled(place: &Place) -> Handle {
     handle
 }
 
+// One was called as the quiet time ended, and who waited for other names sat beside them, free as they were, for seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn all_who_wait_for_a_quiet_time_to_end_ask_when_it_does() {
+    let place = Place::redis();
+    let handle = opened(place.url());
+    let mut waiting = Vec::new();
+    for name in ["x", "x", "y"] {
+        let lock = handle.lock_with([name], brief()).expect("a good name");
+        waiting.push(tokio::spawn(async move { lock.acquire().await.map(|held| (held, Instant::now())) }));
+        // In this order.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let second = waiting.remove(1);
+    let (mut had, mut kept) = (Vec::new(), Vec::new());
+    for waiting in waiting {
+        let (held, at) = waiting.await.expect("no panic").expect("granted");
+        had.push(at);
+        kept.push(held);
+    }
+    assert!(had[1] - had[0] < Duration::from_millis(1_500), "{:?}", had[1] - had[0]);
+    drop(kept);
+    second.await.expect("no panic").expect("granted");
+}
+
 fn keys(server: &RedisServer) -> Vec<String> {
     match server.command(&["KEYS", "*"]).expect("a reply") {
         Resp::Array(keys) => keys.iter().map(|key| key.as_text().expect("text").to_owned()).collect(),

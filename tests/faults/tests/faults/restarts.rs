@@ -298,6 +298,26 @@ async fn a_removed_slot_does_not_come_back_by_itself() {
     }
 }
 
+// A longer rest that another process asked for looked like another loss.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_removed_slot_stays_away_whatever_another_process_says_of_times() {
+    let place = Place::redis();
+    let (one, other) =
+        (place.pool(options(&["a1", "a2"]), None).await, place.pool(options(&["a2", "b1"]), None).await);
+    drop(one.acquire_with(patient()).await.expect("granted"));
+    place.server().restart().expect("restarted");
+    for pool in [&one, &other] {
+        drop(pool.acquire_with(within(15_000)).await.expect("granted"));
+    }
+    let longer = PoolOptions { doubt_rest: 50 * MILLISECOND, ..options(&["a2", "b1"]) };
+    let another = place.pool(longer, None).await;
+    another.remove("a1").await.expect("removed");
+    another.remove("a2").await.expect("removed");
+    let error = one.acquire_with(within(2_000)).await.expect_err("all of its own were removed");
+    assert!(matches!(error.code(), Code::Exhausted | Code::TimedOut), "{error}");
+    assert_eq!(another.list().await.expect("ids"), ["b1"]);
+}
+
 // The second took the loss for dealt with, before the first had its slots made anew: some were never asked for again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn callers_who_see_a_loss_together_lose_no_slot() {

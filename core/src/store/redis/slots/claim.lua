@@ -50,17 +50,19 @@
         end
       until answer or why
     elseif way == 'these' then
-      local found, missing = {}, false
+      local found, doubtful, seen, missing = {}, {}, {}, false
       for i = at + 14, cursor do
         local s = load(args[i])
         if not s then
           missing = true
         elseif s[STATE] == 'r' then
-          if #found < ask[MOST] and not found[s[ID]] then found[#found + 1], found[s[ID]] = s, true end
+          local list = s[KIND] == 'd' and doubtful or found
+          if #list < ask[MOST] and not seen[s[ID]] then list[#list + 1], seen[s[ID]] = s, true end
         elseif s[STATE] ~= 'o' then
           earliest = math.min(earliest or s[ENDS], s[ENDS])
         end
       end
+      for i = 1, math.min(#doubtful, ask[MOST] - #found) do found[#found + 1] = doubtful[i] end
       if missing then
         why, earliest = 'noslot', nil
       elseif #found < ask[LEAST] then
