@@ -13,8 +13,8 @@ use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
-/// How many of its slots a process names at first.
-const FEW: usize = 32;
+/// How many of its slots a process names at first. In a wasm module, which is judged by its size, no others after them.
+const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 /// The same for one that waits in line.
@@ -93,7 +93,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want.own_until.store(now + (now.saturating_sub(want.began) / 2).clamp(least, most), Relaxed);
         let (least, most) = SHY;
         let mut stock = self.stock();
-        let again = now < self.own_until.load(Relaxed) + stock.pause;
+        let again = !cfg!(target_family = "wasm") && now < self.own_until.load(Relaxed) + stock.pause;
         stock.pause = if again { most.min(stock.pause * 2) } else { least };
         self.own_until.store(now + stock.pause, Relaxed);
         // What was removed may have been added again.
@@ -106,8 +106,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let own =
             stock.present.get_or_insert_with(|| self.own.as_ref().map(OwnSlots::ids).unwrap_or_default());
         let (from, most) = match part {
-            0 => (0, FEW.max(count as usize)),
-            part => ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST),
+            part if part > 0 && !cfg!(target_family = "wasm") => {
+                ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST)
+            }
+            _ => (0, FEW.max(count as usize)),
         };
         let all = own.len();
         let first = random as usize % all.max(1) + from;
@@ -117,6 +119,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Whether this process has slots that were not named, after so many parts of them were.
     pub(super) fn has_more(&self, refused: &Refused, part: usize) -> bool {
+        if cfg!(target_family = "wasm") {
+            return false;
+        }
         let count = self.stock().present.as_ref().map_or(0, Vec::len);
         refused.why == Refusal::Exhausted && count > FEW && count > part * MAX_PER_REQUEST
     }
