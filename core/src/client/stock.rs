@@ -13,8 +13,8 @@ use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
-/// How many of its slots a process names at first. In a wasm module, which is judged by its size, no others after them.
-const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
+/// How many of its slots a process names at first.
+const FEW: usize = 32;
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 /// The same for one that waits in line.
@@ -27,8 +27,8 @@ pub(super) struct Stock {
     present: Option<Vec<SlotId>>,
     /// For how long claims name them now.
     pause: Micros,
-    /// When the store was last seen to have lost its memory, as far as that was looked into.
-    lost_at: Micros,
+    /// The store's last loss of memory, as far as that was looked into.
+    loss: u32,
     /// Until when the pool is quiet, on the local clock, as of the last loss that was looked into.
     looked_into: Micros,
 }
@@ -36,8 +36,8 @@ pub(super) struct Stock {
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Notes when the store last lost its memory, to see later whether it lost it again.
     pub(super) async fn note_losses(&self) -> Result<()> {
-        let (_, lost_at) = self.look(Vec::new()).await?;
-        self.stock().lost_at = lost_at;
+        let (_, loss) = self.look(Vec::new()).await?;
+        self.stock().loss = loss;
         Ok(())
     }
 
@@ -46,29 +46,29 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) async fn take_stock(&self) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         // Before it looks: whoever looks at the same time may have made them by then.
-        let known = self.stock().lost_at;
-        let (mut present, mut lost_at) = (Vec::new(), 0);
+        let known = self.stock().loss;
+        let (mut present, mut loss) = (Vec::new(), 0);
         for slots in own.chunks(MAX_PER_REQUEST) {
-            let (found, noticed) = self.look(slots.to_vec()).await?;
+            let (found, last) = self.look(slots.to_vec()).await?;
             present.extend(found);
-            lost_at = noticed;
+            loss = last;
         }
         let mut lacks = present.len() < own.len();
-        if lacks && lost_at != known {
+        if lacks && loss != known {
             self.define(self.courier.definition()).await?;
             lacks = false;
         }
         let mut stock = self.stock();
-        stock.lost_at = lost_at;
+        stock.loss = loss;
         stock.present = (lacks && !present.is_empty()).then_some(present);
         Ok(())
     }
 
-    /// Those of the slots that are there, and when the pool was last seen to have lost its memory.
-    async fn look(&self, slots: Vec<SlotId>) -> Result<(Vec<SlotId>, Micros)> {
+    /// Those of the slots that are there, and the pool's last loss of memory.
+    async fn look(&self, slots: Vec<SlotId>) -> Result<(Vec<SlotId>, u32)> {
         match self.ask(Request::Inspect { slots }).await?.0 {
-            Reply::Inspected { slots, lost_at, .. } => {
-                Ok((slots.into_iter().map(|view| view.slot).collect(), lost_at))
+            Reply::Inspected { slots, loss, .. } => {
+                Ok((slots.into_iter().map(|view| view.slot).collect(), loss))
             }
             other => Err(unexpected(&other)),
         }
@@ -91,8 +91,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let now = self.runtime.now();
         let (least, most) = SHY_IN_LINE;
         want.own_until.store(now + (now.saturating_sub(want.began) / 2).clamp(least, most), Relaxed);
-        let (least, most) = SHY;
         let mut stock = self.stock();
+        let (least, most) = SHY;
+        // A wasm module, which is judged by its size, always does so for the least time.
         let again = !cfg!(target_family = "wasm") && now < self.own_until.load(Relaxed) + stock.pause;
         stock.pause = if again { most.min(stock.pause * 2) } else { least };
         self.own_until.store(now + stock.pause, Relaxed);
@@ -105,15 +106,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut stock = self.stock();
         let own =
             stock.present.get_or_insert_with(|| self.own.as_ref().map(OwnSlots::ids).unwrap_or_default());
+        let first = random as usize % own.len().max(1);
+        if cfg!(target_family = "wasm") {
+            own.rotate_left(first);
+            let slots = own.iter().take(MAX_PER_REQUEST).cloned().collect();
+            return Choice::These { slots, least: count, most: count };
+        }
         let (from, most) = match part {
-            part if part > 0 && !cfg!(target_family = "wasm") => {
-                ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST)
-            }
-            _ => (0, FEW.max(count as usize)),
+            0 => (0, FEW.max(count as usize)),
+            part => ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST),
         };
-        let all = own.len();
-        let first = random as usize % all.max(1) + from;
-        let some = (0..most.min(all.saturating_sub(from))).filter_map(|at| own.get((first + at) % all));
+        let some = own.iter().cycle().skip(first + from).take(most.min(own.len().saturating_sub(from)));
         Choice::These { slots: some.cloned().collect(), least: count, most: count }
     }
 

@@ -87,8 +87,8 @@ pub enum Reply {
         due: u32,
         /// Until when the pool grants nothing, if memory of the store was lost.
         quiet_until: Micros,
-        /// When that was noticed last; 0 if it never was.
-        lost_at: Micros,
+        /// Tells one such loss from another: the lower half of the time at which it was noticed; 0 if none ever was.
+        loss: u32,
     },
     /// The ids of all slots, in order.
     Listed(Vec<SlotId>),

@@ -125,7 +125,7 @@ impl Pool {
             in_doubt: self.ready.get(DOUBT).map_or(0, |queue| queue.len()),
             due: self.due.len() as u32,
             quiet_until: self.quiet_until(),
-            lost_at: self.server.lost_at,
+            loss: self.server.lost_at as u32,
         }
     }
 

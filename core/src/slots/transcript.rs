@@ -290,7 +290,7 @@ fn reply(reply: &Reply) -> Value {
         Reply::Changed => named("changed", []),
         Reply::NoSlot => named("no_slot", []),
         Reply::Full => named("full", []),
-        Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, lost_at } => named(
+        Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, loss } => named(
             "inspected",
             [
                 ("slots", Value::List(slots.iter().map(view).collect())),
@@ -299,7 +299,7 @@ fn reply(reply: &Reply) -> Value {
                 ("in_doubt", digits(in_doubt)),
                 ("due", digits(due)),
                 ("quiet_until", digits(quiet_until)),
-                ("lost_at", digits(lost_at)),
+                ("loss", digits(loss)),
             ],
         ),
         Reply::Listed(slots) => named("listed", [("slots", ids(slots))]),

@@ -481,7 +481,7 @@ impl Model {
             in_doubt: in_doubt as u32,
             due: self.accounts.iter().filter(|account| account.is_timed()).count() as u32,
             quiet_until: self.quiet_until(),
-            lost_at: self.lost_at.unwrap_or(0),
+            loss: self.lost_at.unwrap_or(0) as u32,
         }
     }
 }

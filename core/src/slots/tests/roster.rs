@@ -178,10 +178,8 @@ fn an_inspection_shows_only_what_is_there_in_the_order_asked_for() {
     let mut scene = Scene::of(&["a", "b", "c"]);
     scene.claim_of("b");
     let reply = scene.ask(Request::Inspect { slots: ids(&["c", "z", "b", "b"]) });
-    let Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, lost_at } = reply else {
-        panic!()
-    };
+    let Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, loss } = reply else { panic!() };
     let names: Vec<_> = slots.iter().map(|view| view.slot.as_str()).collect();
     assert_eq!(names, ["c", "b", "b"]);
-    assert_eq!((total, ready, in_doubt, due, quiet_until, lost_at), (3, 2, 0, 1, 0, 0));
+    assert_eq!((total, ready, in_doubt, due, quiet_until, loss), (3, 2, 0, 1, 0, 0));
 }

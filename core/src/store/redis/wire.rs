@@ -335,9 +335,9 @@ impl<'a> Reader<'a> {
             "full" => Reply::Full,
             "inspected" => {
                 let (total, ready, in_doubt) = (self.number()?, self.number()?, self.number()?);
-                let (due, quiet_until, lost_at) = (self.number()?, self.number()?, self.number()?);
+                let (due, quiet_until, loss) = (self.number()?, self.number()?, self.number()?);
                 let slots = self.many(Self::view)?;
-                Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, lost_at }
+                Reply::Inspected { slots, total, ready, in_doubt, due, quiet_until, loss }
             }
             // A heap's sort is a tenth of the other's code, for browsers.
             "listed" => Reply::Listed(BinaryHeap::from(self.many(Self::slot)?).into_sorted_vec()),
