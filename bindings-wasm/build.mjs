@@ -41,6 +41,9 @@ const size = [
   "--strip-target-features",
 ];
 
+// Once more over what came of that: some of it can be folded now.
+const again = ["--gufa", "--code-folding", "-Oz", "--converge", "--one-caller-inline-max-function-size=17", "--dealign", "--low-memory-unused"];
+
 rmSync(folder, { recursive: true, force: true });
 
 // A panic says where it was: not on whose machine it was built, nor from which registry.
@@ -63,7 +66,9 @@ function make(face, features) {
   const flags = ["--profile", "wasm", ...rustflags, "--target", "wasm32-unknown-unknown", "--features", features.join()];
   run(bundle, [artifact("leasehold_wasm", ["-p", "leasehold-wasm", ...flags]), glue]);
   const bound = join(glue, "leasehold_bg.wasm");
-  run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...size, ...used, "-o", bound, bound]);
+  const optimize = (passes) => run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...passes, ...used, "-o", bound, bound]);
+  optimize(size);
+  if (!trial) optimize(again);
   // Where in Rust's own library a panic was, the name of the file says; with blanks for its folders all else stays where it is.
   const blank = (path) => " ".repeat(path.length);
   writeFileSync(bound, readFileSync(bound, "latin1").replace(/\/rustc\/[0-9a-f]{40}\/library\/[\w/]*\//g, blank), "latin1");

@@ -39,7 +39,7 @@ pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result
         _ if is_transport => EitherStore::Redis(RedisStore::new(HostTransport(target.clone()))),
         Some(name) => EitherStore::Memory(MemoryStore::named(&name, store_clock())),
         None => {
-            let advice = "there are no sockets here: give `memory:` or a transport: ioredisTransport, nodeRedisTransport, fetchTransport or your own";
+            let advice = "there are no sockets here: give `memory:` or a transport, such as a fetchTransport";
             return Err(Error::invalid("url", advice).into());
         }
     };

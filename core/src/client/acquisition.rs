@@ -525,17 +525,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
         _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce that is above the chain's, and rests until the chain comes there or the pool's `settle` has \
-             passed: ask the chain why"
+            "what came free has a nonce above the chain's and rests: ask the chain why, or wait for `settle` to pass"
                 .to_owned()
         }
         _ if of_lock => {
-            "the lock was held by others until the timeout; give a longer timeout, or see why it is held so long"
-                .to_owned()
+            "the lock was held by others until the timeout; give a longer one".to_owned()
         }
-        1 => "no slot came free before the timeout; give a longer timeout, more slots or a shorter ttl".to_owned(),
         count => format!(
-            "fewer than {count} slots came free before the timeout; give a longer timeout, more slots or a shorter ttl"
+            "fewer than {count} slots came free before the timeout; give a longer one, more slots or a shorter ttl"
         ),
     };
     Error::new(Code::TimedOut, message)

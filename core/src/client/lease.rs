@@ -143,8 +143,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             _ => None,
         };
         let next = next.or(above).ok_or_else(|| {
-            let message =
-                "say which nonce is the next free one; the lease has none of its own, or none is above it";
+            let message = "say the next nonce: the lease has none, or none is above it";
             Error::invalid("next", message)
         })?;
         if held.nonce.after(Outcome::Used { next }).is_none() {

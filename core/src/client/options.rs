@@ -415,7 +415,7 @@ fn steal(options: &mut Options<'_>) -> Result<Option<Option<f64>>> {
     check_factor(factor)?;
     match (wanted, factor) {
         (None | Some(false), Some(_)) => {
-            Err(Error::invalid("stolen_consistency_factor", "has a meaning for those who steal only"))
+            Err(Error::invalid("stolen_consistency_factor", "is for those who steal"))
         }
         (Some(true), factor) => Ok(Some(Some(factor.unwrap_or(1.0)))),
         (wanted, None) => Ok(wanted.map(|_| None)),

@@ -79,6 +79,10 @@ impl OwnSlots {
         self.places.keys().cloned().collect()
     }
 
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// Whether a pool is sure to have these slots only. All of them were added as it was opened: as many in all
     /// leave no room for one of another process.
     pub fn are_all(&self, ever_added: usize) -> bool {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Runtime;
-use super::acquisition::{Refused, Want};
+use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
 use crate::error::Result;
@@ -13,8 +13,8 @@ use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
-/// How many of its slots a process names at first.
-const FEW: usize = 32;
+/// How many of its slots a process names at first. A wasm module, which is judged by its size, names no others.
+const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 /// The same for one that waits in line.
@@ -81,6 +81,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether a claim of any slot names those of this process, because one of another came a while ago. Who waits takes its turn
     /// in the store's line again soon: names have no place there.
     pub(super) fn names_own(&self, want: &Want, wait: bool) -> bool {
+        // A wasm module, which is judged by its size, does so from then on.
+        if cfg!(target_family = "wasm") {
+            return want.slots.is_none() && self.own_until.load(Relaxed) > 0;
+        }
         let of_all = if wait || want.slots.is_some() { 0 } else { self.own_until.load(Relaxed) };
         let until = want.own_until.load(Relaxed).max(of_all);
         until > 0 && self.runtime.now() < until
@@ -88,36 +92,39 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// A slot of another process came. The more of them there are, the longer this one names its own.
     pub(super) fn meet_strangers(&self, want: &Want) {
+        if cfg!(target_family = "wasm") {
+            return self.own_until.store(1, Relaxed);
+        }
         let now = self.runtime.now();
         let (least, most) = SHY_IN_LINE;
         want.own_until.store(now + (now.saturating_sub(want.began) / 2).clamp(least, most), Relaxed);
         let mut stock = self.stock();
         let (least, most) = SHY;
-        // A wasm module, which is judged by its size, always does so for the least time.
-        let again = !cfg!(target_family = "wasm") && now < self.own_until.load(Relaxed) + stock.pause;
+        let again = now < self.own_until.load(Relaxed) + stock.pause;
         stock.pause = if again { most.min(stock.pause * 2) } else { least };
         self.own_until.store(now + stock.pause, Relaxed);
         // What was removed may have been added again.
         stock.present = None;
     }
 
-    /// Some of this process's slots, in turns from a random one on: a few at first, then part by part all that there are.
+    /// A few of this process's slots, at random; then part by part all that there are.
     pub(super) fn own_choice(&self, count: u32, random: u64, part: usize) -> Choice {
-        let mut stock = self.stock();
-        let own =
-            stock.present.get_or_insert_with(|| self.own.as_ref().map(OwnSlots::ids).unwrap_or_default());
-        let first = random as usize % own.len().max(1);
-        if cfg!(target_family = "wasm") {
-            own.rotate_left(first);
-            let slots = own.iter().take(MAX_PER_REQUEST).cloned().collect();
-            return Choice::These { slots, least: count, most: count };
-        }
-        let (from, most) = match part {
-            0 => (0, FEW.max(count as usize)),
-            part => ((part - 1) * MAX_PER_REQUEST, MAX_PER_REQUEST),
+        let mut slots: Vec<SlotId> = match &self.stock().present {
+            Some(present) => present.clone(),
+            None => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
         };
-        let some = own.iter().cycle().skip(first + from).take(most.min(own.len().saturating_sub(from)));
-        Choice::These { slots: some.cloned().collect(), least: count, most: count }
+        let mut most = FEW.max(count as usize);
+        if part > 0 && !cfg!(target_family = "wasm") {
+            most = MAX_PER_REQUEST;
+            slots.drain(..slots.len().min((part - 1) * most));
+        }
+        let (all, mut state) = (slots.len(), random);
+        for at in 0..all.min(most) {
+            state = mix(state);
+            slots.swap(at, at + (state % (all - at) as u64) as usize);
+        }
+        slots.truncate(most);
+        Choice::These { slots, least: count, most: count }
     }
 
     /// Whether this process has slots that were not named, after so many parts of them were.
@@ -125,7 +132,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if cfg!(target_family = "wasm") {
             return false;
         }
-        let count = self.stock().present.as_ref().map_or(0, Vec::len);
+        let all = || self.own.as_ref().map_or(0, OwnSlots::len);
+        let count = self.stock().present.as_ref().map_or_else(all, Vec::len);
         refused.why == Refusal::Exhausted && count > FEW && count > part * MAX_PER_REQUEST
     }
 

@@ -92,17 +92,17 @@ impl Pool {
     /// The ready ones among `slots`, at most `most`, in the order given, and those in doubt after the others; one that is
     /// named twice counts once.
     fn available(&self, slots: &[SlotId], most: u32) -> Result<Vec<u32>, Refusal> {
-        let (mut places, mut doubtful) = (Vec::new(), Vec::new());
-        for id in slots {
-            let place = self.find(id).ok_or(Refusal::NoSlot)?;
-            let Some(slot) = self.slots.get(place as usize) else { continue };
-            let list = if slot.queue() == DOUBT { &mut doubtful } else { &mut places };
-            if slot.state == State::Ready && list.len() < most as usize && !list.contains(&place) {
-                list.push(place);
+        let mut places = Vec::new();
+        for doubtful in [false, true] {
+            for id in slots {
+                let place = self.find(id).ok_or(Refusal::NoSlot)?;
+                let fits = |slot: &Slot| slot.state == State::Ready && (slot.queue() == DOUBT) == doubtful;
+                let fits = self.slots.get(place as usize).is_some_and(fits);
+                if fits && places.len() < most as usize && !places.contains(&place) {
+                    places.push(place);
+                }
             }
         }
-        places.append(&mut doubtful);
-        places.truncate(most as usize);
         Ok(places)
     }
 
