@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{RedisOptions, RedisServer, Resp};
+use crate::{RedisOptions, RedisServer};
 
 /// One sentinel, which decides alone and is quick to do so.
 #[derive(Debug)]
@@ -73,6 +73,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::Resp;
 
     #[test]
     fn a_sentinel_promotes_a_replica_when_the_primary_is_gone() {
