@@ -1,8 +1,8 @@
 //! A cluster: a node answers for some slots of the keys, and says which other one it is where it does not.
 //!
 //! What is known of it was learnt by asking, for the slots that were asked for. The driver's own client, even with its retries
-//! off, looks up all slots at each sign of a change, and lets no command of anybody through meanwhile: a node that hangs would
-//! hold up the pools of all.
+//! off, checks its connections to all nodes when a slot has moved, and lets no command of anybody through meanwhile: a node that
+//! hangs would hold up the pools of all.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
