@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { type Leasehold, open } from "../face/index.js";
-import { freePort, type Redis, startRedis } from "./redis.js";
+import { freePort, type Redis, startCluster, startRedis, told } from "./redis.js";
 import { allReady, collected, eventually, failure, granting } from "./support.js";
 
 // A server that has just started grants nothing for a pool's time to live.
@@ -266,5 +266,20 @@ test("no password is told in any error", async () => {
     await granting(await lh.pool("p", { slots: ["a"], ttl }));
   } finally {
     await redis.stop();
+  }
+});
+
+test("a cluster is followed to whichever node has a pool", async () => {
+  const cluster = await startCluster();
+  try {
+    const lh = await open(cluster.url);
+    for (let number = 0; number < 8; number++) {
+      const pool = await granting(await lh.pool(`p${number}`, { slots: ["a"], ttl }));
+      await (await pool.acquire()).release();
+    }
+    for (const { port } of cluster.nodes) assert.doesNotMatch(await told(port, "DBSIZE"), /^:0/, "both are used");
+    await assert.rejects(open(`${cluster.url}/1`), failure("invalid_argument"));
+  } finally {
+    await cluster.stop();
   }
 });

@@ -48,6 +48,40 @@ export async function startRedis(...settings: string[]): Promise<Redis> {
   };
 }
 
+export interface Cluster {
+  nodes: Redis[];
+  /** Entered at the first. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Two nodes, each with half of the slots. */
+export async function startCluster(): Promise<Cluster> {
+  const buses = [await freePort(), await freePort()];
+  const starts = buses.map((bus) => startRedis("--cluster-enabled", "yes", "--cluster-port", `${bus}`));
+  const [one, other] = (await Promise.all(starts)) as [Redis, Redis];
+  await told(one.port, "CLUSTER ADDSLOTSRANGE 0 8191");
+  await told(other.port, "CLUSTER ADDSLOTSRANGE 8192 16383");
+  await told(one.port, `CLUSTER MEET 127.0.0.1 ${other.port} ${buses[1]}`);
+  for (const { port } of [one, other]) {
+    while (!/cluster_state:ok[^]*slots_assigned:16384/.test(await told(port, "CLUSTER INFO"))) await sleep(20);
+  }
+  const stop = async () => void (await Promise.all([one.stop(), other.stop()]));
+  return { nodes: [one, other], url: one.url.replace("redis:", "redis+cluster:"), stop };
+}
+
+/** What a server answers, which must be short. */
+export async function told(port: number, command: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    socket.write(`${command}\r\n`);
+    const [reply] = (await once(socket, "data")) as [Buffer];
+    return reply.toString();
+  } finally {
+    socket.destroy();
+  }
+}
+
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

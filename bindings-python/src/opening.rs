@@ -20,7 +20,8 @@ use crate::runtime;
 use crate::tokens::Tokens;
 use crate::value::Arg;
 
-/// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration.
+/// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…`), or the lock block of a
+/// paymaster's configuration.
 #[pyfunction]
 #[pyo3(signature = (url=None, **options))]
 pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Options>) -> PyResult<Leasehold> {

@@ -62,6 +62,12 @@ class Redis:
             connection.sendall(" ".join(words).encode() + b"\r\n")
             assert connection.recv(64).startswith(b"+OK")
 
+    def told(self, command: str) -> bytes:
+        """What the server answers, which must be short."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(command.encode() + b"\r\n")
+            return connection.recv(4096)
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -73,6 +79,30 @@ def own_redis(tmp_path: Path) -> Iterator[Redis]:
     server = Redis(tmp_path)
     yield server
     server.kill()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[Redis]]:
+    """Two nodes of a cluster, each with half of the slots."""
+    nodes, buses = [], []
+    for name in ["one", "other"]:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            buses.append(probe.getsockname()[1])
+        (tmp_path / name).mkdir()
+        nodes.append(Redis(tmp_path / name, "--cluster-enabled", "yes", "--cluster-port", str(buses[-1])))
+    for node, slots in zip(nodes, ["0 8191", "8192 16383"], strict=True):
+        node.command("CLUSTER ADDSLOTSRANGE", slots)
+    nodes[0].command("CLUSTER MEET 127.0.0.1", str(nodes[1].port), str(buses[1]))
+
+    def whole(node: Redis) -> bool:
+        info = node.told("CLUSTER INFO")
+        return b"cluster_state:ok" in info and b"slots_assigned:16384" in info
+
+    until(lambda: all(map(whole, nodes)), 20.0)
+    yield nodes
+    for node in nodes:
+        node.kill()
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,17 @@ def test_a_wrong_password_is_not_shown(tmp_path):
         server.kill()
 
 
+def test_a_cluster_is_followed_to_whichever_node_has_a_pool(cluster):
+    url = f"redis+cluster://127.0.0.1:{cluster[0].port}"
+    with leasehold.open(url) as lh:
+        for number in range(8):
+            with lh.pool(f"p{number}", slots=["a"], ttl=1.0).acquire(timeout=15.0) as lease:
+                assert lease.held
+    assert all(not node.told("DBSIZE").startswith(b":0") for node in cluster), "both are used"
+    with pytest.raises(errors.InvalidArgument):
+        leasehold.open(f"{url}/1")
+
+
 def test_a_store_that_dies(own_redis):
     pool = leasehold.open(own_redis.url, response_timeout=0.3).pool("p", slots=["a", "b"], ttl=0.3)
     lease = pool.acquire(timeout=5)

@@ -3,12 +3,12 @@ import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
-import { createClient } from "redis";
+import { createClient, createCluster } from "redis";
 import { fetchTransport, ioredisTransport, type Leasehold, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
 import { limits } from "./limits.js";
-import { RedisServer } from "./redis.js";
+import { RedisServer, startCluster, told } from "./redis.js";
 import { serve } from "./serve.js";
 import { shared } from "./shared.js";
 import { eventually, failuresOf, fails, sleep, unique } from "./support.js";
@@ -270,12 +270,36 @@ test("a cluster of ioredis is duplicated as such", async () => {
   assert.deepEqual(given, [[{ enableOfflineQueue: true }], [[], { enableOfflineQueue: true }]]);
 });
 
+test("a cluster of ioredis is followed to whichever node has a pool, and wakes who waits", async (t) => {
+  const nodes = await startCluster();
+  t.after(() => Promise.all(nodes.map((node) => node.stop())));
+  const client = new Cluster([{ host: "127.0.0.1", port: nodes[0].port }]);
+  client.on("error", () => {});
+  t.after(() => client.disconnect());
+  const [one, other] = await Promise.all([0, 1].map(() => open(ioredisTransport(client))));
+  for (let number = 0; number < 6; number++) {
+    const options = { slots: ["a"], ttl: 3_000, timeout: 15_000 };
+    const pools = await Promise.all([one, other].map((handle) => (handle as Leasehold).pool(`p${number}`, options)));
+    const lease = await (pools[0] as Pool).acquire();
+    const waiting = (pools[1] as Pool).acquire();
+    await sleep(300);
+    const begun = performance.now();
+    await lease.release();
+    await (await waiting).release();
+    // Who hears nothing asks as the holder's lease ends.
+    assert.ok(performance.now() - begun < 2_000, "it was called");
+  }
+  for (const { port } of nodes) assert.doesNotMatch(await told(port, "DBSIZE"), /^:0/, "both are used");
+  await Promise.all([one, other].map((handle) => (handle as Leasehold).close()));
+});
+
 test("what is no client, and a client that nobody made a transport, are refused at once", async () => {
   const [io, node] = [new Redis({ lazyConnect: true }), createClient()];
   for (const client of [undefined, null, {}, "redis://127.0.0.1", node]) {
     await fails(() => ioredisTransport(client as never), "invalid_argument", /ioredis/, "client");
   }
-  for (const client of [undefined, null, {}, "redis://127.0.0.1", io]) {
+  const cluster = createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] });
+  for (const client of [undefined, null, {}, "redis://127.0.0.1", io, cluster]) {
     await fails(() => nodeRedisTransport(client as never), "invalid_argument", /package redis/, "client");
   }
   for (const client of [io, node]) {

@@ -58,7 +58,8 @@ __all__ = [
 ]
 
 def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
-    """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`), or the lock block of a paymaster's configuration."""
+    """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…`), or the lock block of a
+    paymaster's configuration."""
 
 def open_aio(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
     """The same for asyncio."""

@@ -22,13 +22,14 @@ export interface NodeRedisSubscriber {
 
 /**
  * A transport over a connected `redis` client, which stays the caller's to close. Messages come over a duplicate of it.
+ * For a cluster take `ioredis`: a `createCluster` of this package wants to be told each command's key.
  *
  * A command that the client sends twice is performed once. All the same make the client with
  * `disableOfflineQueue: true`, so that a dead server is told of at once: leasehold repeats commands itself.
  */
 export function nodeRedisTransport(client: NodeRedisClient): Transport {
-  const fits = typeof client?.sendCommand === "function" && !("call" in client);
-  if (!fits) throw invalid("client", "must be a client of the npm package redis");
+  const fits = typeof client?.sendCommand === "function" && !("call" in client) && !("getRandomNode" in client);
+  if (!fits) throw invalid("client", "must be a client of one server of the npm package redis; of a cluster, take ioredis");
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 

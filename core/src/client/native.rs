@@ -42,7 +42,9 @@ pub type NativeLimit = Limit<TokioRuntime>;
 #[cfg(feature = "limits")]
 pub type NativeReservation = Reservation<TokioRuntime>;
 
-/// The store at this URL: `memory:`, `memory:name`, `redis://…` or `rediss://…`. To be opened, perhaps after more words.
+/// The store at this URL: `memory:`, `memory:name`, `redis://…`, the nodes of a cluster (`redis+cluster://host:port,host:port`) or
+/// the sentinels of a primary (`redis+sentinel://host:port,host:port/name`), these three with `rediss` for TLS. To be opened,
+/// perhaps after more words.
 pub fn connect(url: impl Into<String>) -> Connect<String> {
     Connect::new(url.into())
 }
@@ -52,7 +54,7 @@ pub fn quorum<I: Into<String>>(urls: impl IntoIterator<Item = I>) -> Connect<Vec
     Connect::new(urls.into_iter().map(Into::into).collect())
 }
 
-/// Opens a store. `target` is a URL (`memory:`, the default; `memory:name`; `redis://…`) or the lock block
+/// Opens a store. `target` is a URL (`memory:`, the default; `memory:name`; `redis://…` and its kin) or the lock block
 /// of a paymaster's configuration. Does not connect yet.
 ///
 /// # Errors
@@ -81,19 +83,24 @@ pub(super) fn opened_quorum(
 ) -> Result<NativeQuorum> {
     Quorum::opened(targets, |target, field| {
         let target = Target::read(target).map_err(|error| error.within(field))?;
-        let address = address(&target.url).to_owned();
+        let address = address(&target.url);
         let handle = opened(target, options.clone(), handle.clone()).map_err(|error| error.within(field))?;
         Ok((address, handle))
     })
 }
 
-/// What of a URL says which server it is.
-fn address(url: &str) -> &str {
-    let Some((_, rest)) = url.split_once("://") else { return url };
-    let place = rest.split(['/', '?']).next().unwrap_or_default();
-    let place = place.rsplit('@').next().unwrap_or_default();
+/// What of a URL says which server it is: of a cluster its first node, of a primary the first sentinel and its name there.
+fn address(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let mut parts = rest.split(['/', '?']);
+    let place = parts.next().unwrap_or_default().rsplit('@').next().unwrap_or_default();
+    let place = place.split(',').next().unwrap_or_default();
+    if scheme.ends_with("+sentinel") {
+        let place = place.strip_suffix(":26379").unwrap_or(place);
+        return format!("{place}/{}", parts.next().unwrap_or_default());
+    }
     // The path of a socket.
-    if place.is_empty() { rest } else { place.strip_suffix(":6379").unwrap_or(place) }
+    if place.is_empty() { rest.to_owned() } else { place.strip_suffix(":6379").unwrap_or(place).to_owned() }
 }
 
 /// Opens a store, by options that have been checked.
@@ -126,11 +133,17 @@ mod tests {
         };
         let field = |servers: &[&str]| open(servers).unwrap_err().field().map(str::to_owned);
         open(&["redis://a", "redis://b:7000", "redis://b:7001", "memory:x", "memory:y"]).unwrap();
+        // The same sentinels watch several primaries.
+        open(&["redis+sentinel://s/a", "redis+sentinel://s/b", "redis+cluster://a,z", "redis+cluster://b,z"])
+            .unwrap();
         for (first, second) in [
             ("redis://a", "redis://a"),
             ("redis://:secret@a:6379/1", "redis://user:other@a/2"),
             ("rediss://a:7000/0", "redis://a:7000?protocol=resp3"),
             ("memory:", "memory:"),
+            ("redis+cluster://:secret@a:7000,b", "rediss+cluster://a:7000,c?protocol=resp3"),
+            ("redis+cluster://a,b", "redis://a:6379"),
+            ("redis+sentinel://:secret@s:26379,t/a", "redis+sentinel://s/a/2?sentinel_password=other"),
             ("unix:///run/redis.sock", "unix:///run/redis.sock"),
         ] {
             assert_eq!(field(&["redis://z", first, second]).as_deref(), Some("servers[2]"), "{second}");

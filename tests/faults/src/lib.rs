@@ -11,6 +11,7 @@ mod counts;
 mod holder;
 mod place;
 mod prize;
+mod successor;
 mod told;
 mod wait;
 mod wallet;
@@ -24,6 +25,7 @@ pub use place::{
     Handle, Lease, Place, Pool, Tokens, handle, handle_with, options, patient, quorum_with, within,
 };
 pub use prize::{Prize, Won};
+pub use successor::successor;
 pub use told::{cannot_be_used, goes_on};
 pub use wait::{eventually, soon};
 pub use wallet::{PATIENCE, tokens_from, tokens_of_one};

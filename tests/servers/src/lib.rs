@@ -1,4 +1,4 @@
-//! Real servers for tests: Redis or Valkey, a cluster, and a proxy that breaks connections on purpose.
+//! Real servers for tests: Redis or Valkey, a cluster, a sentinel, and a proxy that breaks connections on purpose.
 //!
 //! Every server runs on a free loopback port in a directory of its own, without persistence unless asked for, and
 //! is gone with its value: killed and reaped on drop, also when the test panics, and by the kernel when the test
@@ -30,6 +30,7 @@ mod port;
 mod process;
 mod proxy;
 mod resp;
+mod sentinel;
 mod server;
 mod spawner;
 mod workdir;
@@ -39,4 +40,5 @@ pub use connection::RespConnection;
 pub use options::RedisOptions;
 pub use proxy::Proxy;
 pub use resp::Resp;
+pub use sentinel::Sentinel;
 pub use server::RedisServer;

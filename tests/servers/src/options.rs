@@ -13,14 +13,26 @@ pub struct RedisOptions {
     pub password: Option<String>,
     /// Run as a node of a cluster.
     pub cluster: bool,
+    /// Run as a sentinel that begins with this configuration file; of the options above, it has the password only.
+    pub sentinel: Option<String>,
     /// Further arguments of the command line.
     pub arguments: Vec<String>,
 }
+
+/// A sentinel's configuration, in its server's directory; it writes there what it learns.
+pub(crate) const SENTINEL_FILE: &str = "sentinel.conf";
 
 impl RedisOptions {
     /// The arguments for a server on this port.
     pub(crate) fn command_line(&self, port: u16) -> Vec<String> {
         let port = port.to_string();
+        if self.sentinel.is_some() {
+            let mut line = vec![SENTINEL_FILE, "--sentinel", "--port", &port, "--bind", "127.0.0.1"];
+            if let Some(password) = &self.password {
+                line.extend(["--requirepass", password]);
+            }
+            return line.into_iter().map(str::to_owned).collect();
+        }
         let mut line: Vec<&str> =
             vec!["--port", &port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"];
         // A replica of a test must not wait for others to come.
@@ -64,6 +76,7 @@ mod tests {
             maxmemory_policy: Some("allkeys-lru".to_owned()),
             password: Some("secret".to_owned()),
             cluster: true,
+            sentinel: None,
             arguments: vec!["--hz".to_owned(), "50".to_owned()],
         };
         let line = options.command_line(7).join(" ");

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::options::SENTINEL_FILE;
 use crate::port::Port;
 use crate::process::Process;
 use crate::workdir::Workdir;
@@ -51,6 +52,11 @@ impl RedisServer {
     pub fn url(&self) -> String {
         let login = self.options.password.as_ref().map_or(String::new(), |password| format!(":{password}@"));
         format!("redis://{login}127.0.0.1:{}", self.port())
+    }
+
+    /// The password of the default user.
+    pub fn password(&self) -> Option<&str> {
+        self.options.password.as_deref()
     }
 
     /// The port, which stays the same over restarts.
@@ -146,7 +152,7 @@ impl RedisServer {
         }
     }
 
-    fn expect_ok(&self, args: &[&str]) -> io::Result<()> {
+    pub(crate) fn expect_ok(&self, args: &[&str]) -> io::Result<()> {
         match self.command(args)? {
             Resp::Simple(_) => Ok(()),
             reply => Err(io::Error::other(format!("{} was answered with {reply:?}", args[0]))),
@@ -155,6 +161,10 @@ impl RedisServer {
 
     fn launch(&self) -> io::Result<()> {
         let log = File::create(self.workdir.path().join(LOG))?;
+        let known = self.workdir.path().join(SENTINEL_FILE);
+        if let (Some(config), false) = (&self.options.sentinel, known.exists()) {
+            fs::write(known, config)?;
+        }
         let binary =
             std::env::var_os("LEASEHOLD_REDIS_SERVER").unwrap_or_else(|| OsString::from("redis-server"));
         let mut command = Command::new(&binary);
@@ -195,7 +205,11 @@ impl RedisServer {
         io::Error::new(kind, format!("the server ended with {status}:\n{}", tail.join("\n")))
     }
 
-    fn wait_until(&self, failure: &str, mut done: impl FnMut(&Self) -> io::Result<bool>) -> io::Result<()> {
+    pub(crate) fn wait_until(
+        &self,
+        failure: &str,
+        mut done: impl FnMut(&Self) -> io::Result<bool>,
+    ) -> io::Result<()> {
         let begun = Instant::now();
         while !done(self)? {
             if begun.elapsed() > START {

@@ -7,8 +7,6 @@
 mod ledger;
 #[cfg(feature = "redis")]
 mod native;
-#[cfg(feature = "redis")]
-mod subscriptions;
 mod transport;
 mod wire;
 
@@ -71,31 +69,15 @@ impl<T: Transport> RedisStore<T> {
 
     /// Refuses, once at the start, a server that may delete leases when its memory is full.
     async fn vet(&self) -> Result<(), StoreError> {
-        if self.vetted.load(Relaxed) {
+        if T::VETS || self.vetted.load(Relaxed) {
             return Ok(());
         }
-        let question = ["CONFIG", "GET", "maxmemory-policy"].map(str::to_owned).to_vec();
-        // Whatever fails here, the envelope was not sent.
-        let unsent = |cause: String| Err(StoreError::new(Certainty::NotPerformed, cause));
-        match self.transport.send(question).await {
-            Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => return unsent(cause),
-            Ok(Resp::Error(text)) => match text.split(' ').next().unwrap_or_default() {
-                // Managed servers forbid the question: what cannot be seen is not refused.
-                "ERR" | "NOPERM" => {}
-                "NOAUTH" => return Err(transport::classify(&text)),
-                _ => return unsent(text),
-            },
-            Ok(Resp::List(pair)) => {
-                if let [_, Resp::Text(policy)] = pair.as_slice()
-                    && policy != "noeviction"
-                {
-                    let cause = format!(
-                        "its maxmemory-policy is {policy}, which deletes leases when memory is full: set it to noeviction"
-                    );
-                    return Err(StoreError::new(Certainty::Refused, cause));
-                }
+        match self.transport.send(POLICY.map(str::to_owned).to_vec()).await {
+            // Whatever fails here, the envelope was not sent.
+            Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => {
+                return Err(StoreError::new(Certainty::NotPerformed, cause));
             }
-            Ok(_) => {}
+            Ok(answer) => fit(&answer)?,
         }
         self.vetted.store(true, Relaxed);
         Ok(())
@@ -116,6 +98,33 @@ impl<T: Transport> RedisStore<T> {
         words.extend(wire::encode(envelope, &keys.of("wake")));
         words
     }
+}
+
+/// Asks a server what it does when its memory is full.
+const POLICY: [&str; 3] = ["CONFIG", "GET", "maxmemory-policy"];
+
+/// Whether a server that says this to [`POLICY`] may keep leases.
+fn fit(answer: &Resp) -> Result<(), StoreError> {
+    match answer {
+        Resp::Error(text) => match text.split(' ').next().unwrap_or_default() {
+            // Managed servers forbid the question: what cannot be seen is not refused.
+            "ERR" | "NOPERM" => {}
+            "NOAUTH" => return Err(transport::classify(text)),
+            _ => return Err(StoreError::new(Certainty::NotPerformed, text)),
+        },
+        Resp::List(pair) => {
+            if let [_, Resp::Text(policy)] = pair.as_slice()
+                && policy != "noeviction"
+            {
+                let cause = format!(
+                    "its maxmemory-policy is {policy}, which deletes leases when memory is full: set it to noeviction"
+                );
+                return Err(StoreError::new(Certainty::Refused, cause));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 impl<T: Transport> Store for RedisStore<T> {

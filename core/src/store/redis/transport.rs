@@ -8,6 +8,9 @@ use crate::store::{Certainty, Listener, StoreError, Watch};
 /// Sends commands to a Redis. Must not repeat a command by itself: what is repeated, and when, is said by
 /// the client, which knows each envelope's number.
 pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
+    /// Whether it asks each server, as it connects to it, if it is fit to keep leases. Of others one is asked, once.
+    const VETS: bool = false;
+
     /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
     fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
 

@@ -1,19 +1,244 @@
-//! A cluster: all keys of a pool are on one node, and the wrong node is told as such.
+//! A cluster: all keys of a pool are on one node, which is found, and lost, and found elsewhere.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use leasehold::Code;
-use leasehold_faults::{goes_on, handle_with, options, soon, within};
-use leasehold_servers::Cluster;
+use leasehold::client::{LimitKind, PoolOptions};
+use leasehold::{Code, MILLISECOND};
+use leasehold_faults::{
+    Handle, Pool, eventually, goes_on, handle, handle_with, options, patient, soon, successor, within,
+};
+use leasehold_servers::{Cluster, Proxy, RedisOptions, RedisServer};
+use tokio::task::JoinHandle;
+
+use crate::push::{handover, lasting};
+
+/// The name of a pool whose keys are at this node.
+fn pool_at(cluster: &Cluster, node: usize) -> String {
+    let mut names = (0..).map(|number| format!("relayers-{number}"));
+    names.find(|name| cluster.node_of(slot_of(cluster, name)) == node).expect("one of them")
+}
+
+fn slot_of(cluster: &Cluster, pool: &str) -> u16 {
+    cluster.slot(&format!("faults:{{{pool}}}:meta")).expect("a slot")
+}
+
+async fn open(handle: &Handle, name: &str, options: PoolOptions) -> Pool {
+    handle.pool_with(name, options, None).await.expect("opens")
+}
+
+/// The cluster, whose pools do not need all of its nodes.
+fn partial() -> RedisOptions {
+    let arguments = ["--cluster-require-full-coverage", "no"].map(str::to_owned).to_vec();
+    RedisOptions { arguments, ..RedisOptions::default() }
+}
+
+fn subscribers(server: &RedisServer) -> usize {
+    let list = server.command(&["CLIENT", "LIST", "TYPE", "pubsub"]).expect("a reply");
+    list.as_text().expect("text").lines().count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handle_of_the_cluster_works_at_every_node() {
+    let cluster = Cluster::start().expect("a cluster starts");
+    // The first entry is not there.
+    let gone = Proxy::start(1).expect("a proxy");
+    gone.cut();
+    let url = cluster.url(&[1]).replace("://", &format!("://127.0.0.1:{},", gone.port()));
+    let handle = handle(&url);
+    for node in [0, 1, 2] {
+        let name = pool_at(&cluster, node);
+        let pool = open(&handle, &name, options(&["a", "b"])).await;
+        goes_on(&pool).await;
+        let keys =
+            cluster.nodes()[node].command(&["KEYS", &format!("faults:{{{name}}}:*")]).expect("a reply");
+        assert!(!keys.as_array().expect("a list").is_empty(), "{name} is elsewhere");
+    }
+    let locked = handle.lock("treasury").acquire().await.expect("granted");
+    assert!(locked.is_held());
+    locked.release().await.expect("its own");
+    for scope in ["one", "two", "three", "four"] {
+        let limit = handle
+            .limit("payments", 2u64)
+            .kind(LimitKind::Lifetime)
+            .scope(scope)
+            .open()
+            .expect("a good limit");
+        assert!(limit.take(2u64).await.expect("an answer").allowed);
+        assert!(!limit.take(1u64).await.expect("an answer").allowed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_release_wakes_a_waiter_that_listens_at_another_node_and_at_the_next_when_that_is_gone() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    assert!(subscribers(&cluster.nodes()[0]) > 0, "it listens at the entry");
+    assert_eq!(subscribers(&cluster.nodes()[2]), 0);
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    cluster.nodes()[0].kill().expect("killed");
+    eventually("it listens elsewhere", async || subscribers(&cluster.nodes()[2]) > 0).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// It hangs: nothing tells so but that no answer comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_node_that_hangs_holds_up_nobody_elses_pools() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let handle = handle_with(&cluster.url(&[2, 0]), "faults", 500.0).expect("a good address");
+    let (here, there) = (pool_at(&cluster, 0), pool_at(&cluster, 2));
+    let (here, there) =
+        (open(&handle, &here, options(&["a"])).await, open(&handle, &there, options(&["a"])).await);
+    goes_on(&here).await;
+    goes_on(&there).await;
+    cluster.nodes()[2].pause().expect("paused");
+    let asks = |timeout| {
+        let pool = there.clone();
+        tokio::spawn(async move { pool.acquire_with(within(timeout)).await })
+    };
+    let callers: Vec<_> = [0, 100, 700, 1_500].map(|timeout| (timeout, asks(timeout))).into();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        let lease =
+            soon(Duration::from_millis(450), "a lease elsewhere", here.acquire_with(patient())).await.0;
+        lease.expect("granted").release().await.expect("its own");
+    }
+    for (timeout, caller) in callers {
+        let bound = Duration::from_millis(timeout.max(500) + 700).saturating_sub(begun.elapsed());
+        let error = soon(bound, "a caller", caller).await.0.expect("no panic").expect_err("it hangs");
+        assert_eq!(error.code(), Code::StoreUnavailable, "{timeout}: {error}");
+    }
+    cluster.nodes()[2].resume().expect("resumed");
+    goes_on(&there).await;
+}
+
+async fn a_failover(cut: bool) {
+    let settings = RedisOptions { password: Some("secret-7c1f".to_owned()), ..RedisOptions::default() };
+    let cluster = Cluster::with_replicas(&settings).expect("a cluster starts");
+    let name = pool_at(&cluster, 1);
+    let lasting = || PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) };
+    let [one, other] = [cluster.url(&[1, 2]), cluster.url(&[0])].map(|url| handle(&url));
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    goes_on(&one).await;
+    goes_on(&other).await;
+    if cut {
+        cluster.cut_link(1).expect("cut");
+    }
+    let held = one.acquire_with(patient()).await.expect("granted");
+    cluster.nodes()[1].kill().expect("killed");
+    let asks = |timeout| {
+        let pool = other.clone();
+        (timeout, tokio::spawn(async move { pool.acquire_with(within(timeout)).await }))
+    };
+    // All before a replica can have been elected.
+    for (timeout, caller) in [0, 100, 600].map(asks) {
+        let bound = Duration::from_millis(timeout.max(1_000) + 700);
+        let error = soon(bound, "a caller", caller).await.0.expect("no panic").expect_err("its node is gone");
+        assert_eq!(error.code(), Code::StoreUnavailable, "{timeout}: {error}");
+        assert!(error.message().len() > 40 && !error.message().contains("secret"), "{error}");
+    }
+    let lease = successor(&other, &held).await;
+    // Whatever the replica knew, it cannot know what was granted last.
+    assert!(
+        cluster.replicas()[1]
+            .command(&["INFO", "replication"])
+            .expect("a reply")
+            .as_text()
+            .expect("text")
+            .contains("role:master")
+    );
+    lease.release().await.expect("its own");
+    assert_eq!(held.release().await.expect_err("lost").code(), Code::Lost);
+    goes_on(&one).await;
+    goes_on(&other).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_replica_of_a_node_takes_over_and_grants_nothing_that_is_held() {
+    a_failover(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_replica_that_lagged_takes_over_and_grants_nothing_that_is_held() {
+    a_failover(true).await;
+}
+
+/// Takes the slot again and again and holds it for a moment; how often it was had, and what was wrong.
+fn works(pool: Pool, held: Arc<AtomicBool>, over: Arc<AtomicBool>) -> JoinHandle<u32> {
+    tokio::spawn(async move {
+        let mut count = 0;
+        while !over.load(Relaxed) {
+            match pool.acquire_with(within(300)).await {
+                Ok(lease) => {
+                    assert!(!held.swap(true, Relaxed), "two hold it");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    held.store(false, Relaxed);
+                    // While the slot moves, nobody hears of it.
+                    let _ = lease.release().await;
+                    count += 1;
+                }
+                Err(error) => {
+                    assert!(matches!(error.code(), Code::TimedOut | Code::StoreUnavailable), "{error}");
+                }
+            }
+        }
+        count
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_pool_whose_slot_moves_while_leases_live_has_no_second_holder_and_goes_on() {
+    let cluster = Cluster::start().expect("a cluster starts");
+    let name = pool_at(&cluster, 0);
+    let slot = slot_of(&cluster, &name);
+    let mut pools = Vec::new();
+    for entry in [0, 1, 2] {
+        pools.push(open(&handle(&cluster.url(&[entry])), &name, options(&["a"])).await);
+    }
+    goes_on(&pools[0]).await;
+    let (held, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let workers: Vec<_> = pools.iter().map(|pool| works(pool.clone(), held.clone(), over.clone())).collect();
+    for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let half = || std::thread::sleep(Duration::from_millis(300));
+        tokio::task::block_in_place(|| cluster.migrate(slot, from, to, half)).expect("moved");
+        goes_on(&pools[to]).await;
+    }
+    over.store(true, Relaxed);
+    for worker in workers {
+        assert!(worker.await.expect("no second holder") > 0, "it had its turns");
+    }
+    // One that is held as the slot moves is waited for.
+    let before = pools[0].acquire_with(within(15_000)).await.expect("granted");
+    tokio::task::block_in_place(|| cluster.migrate(slot, 0, 1, || ())).expect("moved");
+    successor(&pools[1], &before).await.release().await.expect("its own");
+}
+
+// Which node a pool is at nobody knows before: the one that evicts may be any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_node_that_evicts_is_refused_and_the_others_serve() {
+    let cluster = Cluster::start().expect("a cluster starts");
+    let set =
+        |policy| cluster.nodes()[2].command(&["CONFIG", "SET", "maxmemory-policy", policy]).expect("a reply");
+    set("allkeys-lru");
+    let handle = handle(&cluster.url(&[0, 1, 2]));
+    goes_on(&open(&handle, &pool_at(&cluster, 0), options(&["a"])).await).await;
+    let there = pool_at(&cluster, 2);
+    let error = handle.pool_with(&there, options(&["a"]), None).await.expect_err("it would delete leases");
+    assert!(error.message().contains("allkeys-lru"), "{error}");
+    set("noeviction");
+    goes_on(&open(&handle, &there, options(&["a"])).await).await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_keys_of_a_pool_share_one_node() {
     let cluster = Cluster::start().expect("a cluster starts");
-    let node_of = |pool: &str| {
-        let key = format!("eth%3A1:{{{pool}}}:meta");
-        let slot = cluster.nodes()[0].command(&["CLUSTER", "KEYSLOT", &key]).expect("a reply");
-        slot.as_int().expect("a slot")
-    };
     let names: Vec<String> = (0..12).map(|n| format!("relayers-{n}")).collect();
     let (mut served, mut moved) = (0, 0);
     for name in &names {
@@ -32,6 +257,7 @@ async fn the_keys_of_a_pool_share_one_node() {
                 moved += 1;
                 assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
                 assert!(error.message().contains("MOVED"), "{error}");
+                assert!(error.message().contains("redis+cluster://"), "{error}");
             }
         }
     }
@@ -42,9 +268,8 @@ async fn the_keys_of_a_pool_share_one_node() {
         keys.as_array().expect("a list").iter().map(|key| key.as_text().expect("text").to_owned()).collect();
     assert!(keys.iter().any(|key| key.contains(":lane:")), "{keys:?}");
     for key in keys {
-        let slot = cluster.nodes()[0].command(&["CLUSTER", "KEYSLOT", &key]).expect("a reply");
         let name = key.split(['{', '}']).nth(1).expect("a hash tag");
-        assert_eq!(slot.as_int(), Some(node_of(name)), "{key}");
+        assert_eq!(cluster.slot(&key).expect("a slot"), cluster.slot(name).expect("a slot"), "{key}");
         assert!(key.starts_with("eth%3A1:{"), "{key}");
     }
 }

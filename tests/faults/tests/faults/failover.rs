@@ -1,10 +1,10 @@
 //! A replica that lags behind is promoted: everything acknowledged since the link was cut is lost.
 
-use std::time::{Duration, Instant};
-
 use leasehold::client::PoolOptions;
 use leasehold::{Code, MILLISECOND};
-use leasehold_faults::{Chain, Handle, Pool, eventually, goes_on, handle, options, patient, within};
+use leasehold_faults::{
+    Chain, Handle, Pool, eventually, goes_on, handle, options, patient, successor, within,
+};
 use leasehold_servers::{Proxy, RedisOptions, RedisServer};
 
 /// A master behind an address that can be moved, and its replica behind a link that can be cut.
@@ -76,19 +76,7 @@ async fn a_loss(fresh: bool) {
     assert_eq!((held.nonce(), chain.reads()), (Some(10), 1));
     pair.fail_over();
     let asks = if fresh { pair.pool(lasting(&["a"]), &chain).await } else { other };
-    let begun = Instant::now();
-    let next = loop {
-        match asks.acquire_with(within(0)).await {
-            Ok(lease) => break lease,
-            Err(error) => {
-                assert!(matches!(error.code(), Code::Exhausted | Code::StoreUnavailable), "{error}");
-            }
-        }
-        assert!(begun.elapsed() < Duration::from_secs(15), "never granted again");
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    };
-    assert!(!held.is_held(), "granted while somebody holds it");
-    assert!(next.fence() > held.fence(), "the fence fell: {} after {}", next.fence(), held.fence());
+    let next = successor(&asks, &held).await;
     assert_eq!((next.nonce(), chain.reads()), (Some(10), 2), "the lost nonces come back");
     let late = held.release().await.expect_err("lost");
     assert_eq!(late.code(), Code::Lost, "{late}");

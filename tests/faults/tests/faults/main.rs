@@ -44,6 +44,7 @@ mod quorum;
 mod refusals;
 mod restarts;
 mod secrets;
+mod sentinel;
 mod sql;
 mod stealing;
 mod tokens;

@@ -6,12 +6,12 @@ use leasehold::MILLISECOND;
 use leasehold::client::PoolOptions;
 use leasehold_faults::{Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets};
 
-fn lasting() -> PoolOptions {
+pub(crate) fn lasting() -> PoolOptions {
     PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
 }
 
 /// One holds the slot, the other waits; how long after the release it has it.
-async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
+pub(crate) async fn handover(holder: &Pool, waiter: &Pool) -> Duration {
     let held = holder.acquire_with(patient()).await.expect("granted");
     let waits = {
         let pool = waiter.clone();

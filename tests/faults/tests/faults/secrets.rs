@@ -80,12 +80,23 @@ async fn an_address_is_never_told() {
     clean_debug("an address", &RedisUrl::new(&good).expect("a good address"));
     let secure = format!("rediss://user:{CANARY}@127.0.0.1:1/0");
     clean_debug("an address", &RedisUrl::new(&secure).expect("a good address"));
+    for several in [
+        format!("rediss+cluster://user:{CANARY}@127.0.0.1:1,127.0.0.1:2"),
+        format!("rediss+sentinel://user:{CANARY}@127.0.0.1:1/name/0?sentinel_password={CANARY}"),
+    ] {
+        clean_debug("an address", &RedisUrl::new(&several).expect("a good address"));
+        clean_debug("a target", &Target::read(&several.as_str().into()).expect("a good address"));
+    }
     clean_debug("options", &OpenOptions::default());
     for wrong in [
         format!("redis://user:{CANARY}@[::1/0"),
         format!("redis://user:{CANARY}@127.0.0.1:99999999/0"),
         format!("redis://user:{CANARY}@127.0.0.1:1/notanumber"),
         format!("http://user:{CANARY}@127.0.0.1:1/0"),
+        format!("redis+cluster://user:{CANARY}@127.0.0.1:1,user:{CANARY}@127.0.0.1:2"),
+        format!("redis+cluster://user:{CANARY}@127.0.0.1:1/1"),
+        format!("redis+sentinel://user:{CANARY}@127.0.0.1:1"),
+        format!("redis+sentinel://127.0.0.1:1/name?sentinel_password=/{CANARY}"),
         CANARY.to_owned(),
         format!(" redis://user:{CANARY}@127.0.0.1:1"),
     ] {

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use ::redis::Msg;
-use ::redis::aio::PubSubSink;
+use ::redis::aio::{PubSubSink, PubSubStream};
+use ::redis::{Client, Msg};
 use futures_util::StreamExt;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
-use super::native::{RedisUrl, describe};
-use super::transport::TransportError;
-use super::wire::heard;
+use super::server::describe;
+use super::{Servers, at};
 use crate::client::BoxedFuture;
+use crate::store::redis::transport::TransportError;
+use crate::store::redis::wire::heard;
 use crate::store::{Listener, Watch};
 
 /// The longest pause before a lost connection is made anew.
@@ -27,7 +28,7 @@ pub(super) struct Subscriptions {
 }
 
 struct Shared {
-    url: RedisUrl,
+    servers: Arc<Servers>,
     handle: tokio::runtime::Handle,
     channels: Mutex<HashMap<String, Vec<(u64, Listener)>>>,
     next: Mutex<u64>,
@@ -38,7 +39,7 @@ struct Shared {
 struct Link {
     sink: PubSubSink,
     listener: AbortHandle,
-    /// Whether the connection was lost.
+    /// Whether the connection was lost, or is of no use any more.
     over: Arc<AtomicBool>,
 }
 
@@ -49,10 +50,10 @@ struct Subscription {
 }
 
 impl Subscriptions {
-    pub fn new(url: RedisUrl, handle: tokio::runtime::Handle) -> Self {
+    pub fn new(servers: Arc<Servers>, handle: tokio::runtime::Handle) -> Self {
         let (channels, next) = (Mutex::default(), Mutex::default());
         Subscriptions {
-            shared: Arc::new(Shared { url, handle, channels, next, link: AsyncMutex::default() }),
+            shared: Arc::new(Shared { servers, handle, channels, next, link: AsyncMutex::default() }),
         }
     }
 
@@ -83,11 +84,18 @@ impl Subscriptions {
 impl Shared {
     /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
     async fn connect(self: &Arc<Self>) -> Result<Link, TransportError> {
-        let (mut sink, mut stream) = within(self.url.client().get_async_pubsub()).await?.split();
-        let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
-        for channel in &channels {
-            within(sink.subscribe(channel)).await?;
-        }
+        let changes = self.servers.changes.subscribe();
+        let client = self.servers.listens_at().await?;
+        let (sink, stream) = match self.listen(&client).await {
+            Ok(listening) => listening,
+            Err(error) => {
+                self.servers.fail(at(&client));
+                return Err(error);
+            }
+        };
+        // A server that hangs closes nothing.
+        let mut stream =
+            stream.take_until(Box::pin(self.servers.clone().is_left(at(&client).clone(), changes)));
         let (shared, over) = (Arc::downgrade(self), Arc::new(AtomicBool::new(false)));
         let (handle, lost) = (self.handle.clone(), over.clone());
         let listener = self.handle.spawn(async move {
@@ -100,6 +108,15 @@ impl Shared {
             handle.spawn(reconnect(shared));
         });
         Ok(Link { sink, listener: listener.abort_handle(), over })
+    }
+
+    async fn listen(&self, client: &Client) -> Result<(PubSubSink, PubSubStream), TransportError> {
+        let (mut sink, stream) = within(client.get_async_pubsub()).await?.split();
+        let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
+        for channel in &channels {
+            within(sink.subscribe(channel)).await?;
+        }
+        Ok((sink, stream))
     }
 
     fn tell(&self, message: &Msg) {

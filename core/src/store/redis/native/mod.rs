@@ -1,0 +1,184 @@
+//! A native connection: to each server one multiplexed TCP connection for commands, and one for messages.
+//!
+//! The driver repeats nothing. A connection that failed or hung is dropped, and the next command makes a
+//! new one; how often that is tried is paced by the client.
+
+mod cluster;
+mod sentinels;
+mod server;
+mod subscriptions;
+mod url;
+
+pub use url::RedisUrl;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::redis::{Client, Cmd, ConnectionAddr, IntoConnectionInfo};
+use tokio::sync::watch;
+
+use self::cluster::Cluster;
+use self::sentinels::Sentinels;
+use self::server::{Place, Reply, Server};
+use self::subscriptions::Subscriptions;
+use self::url::Kind;
+use super::transport::{Resp, Transport, TransportError};
+use crate::Micros;
+use crate::store::{Listener, Watch};
+
+/// How long a connection is silent before the system asks whether its other end is there, and how often then. What
+/// stands between may forget a silent connection, and nobody would hear of it.
+const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
+
+/// Commands over connections of this process.
+#[derive(Clone)]
+pub struct NativeTransport {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    servers: Arc<Servers>,
+    handle: tokio::runtime::Handle,
+    subscriptions: Subscriptions,
+}
+
+/// What an address leads to.
+struct Servers {
+    way: Way,
+    /// How long each of them may take.
+    patience: Duration,
+    /// Sent to when a server was left for another.
+    changes: watch::Sender<()>,
+}
+
+enum Way {
+    /// One server, or whichever is the primary.
+    One(Box<Server>),
+    Cluster(Cluster),
+}
+
+impl fmt::Debug for NativeTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativeTransport(…)")
+    }
+}
+
+impl NativeTransport {
+    /// A transport to `url`, its tasks on the runtime of `handle`. Connects with the first command.
+    pub fn new(url: RedisUrl, handle: tokio::runtime::Handle, response_timeout: Micros) -> Self {
+        // A little less than the client's own patience, so that a hung connection is dropped here.
+        let patience = Duration::from_micros(response_timeout - response_timeout / 10);
+        let servers = Arc::new(Servers::new(url, patience));
+        let subscriptions = Subscriptions::new(servers.clone(), handle.clone());
+        NativeTransport { shared: Arc::new(Shared { servers, handle, subscriptions }) }
+    }
+}
+
+impl Transport for NativeTransport {
+    const VETS: bool = true;
+
+    async fn send(&self, command: Vec<String>) -> Result<Resp, TransportError> {
+        self.shared.servers.send(&command).await
+    }
+
+    async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {
+        self.shared.subscriptions.subscribe(channel, listener).await.map(Some)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The driver spawns its tasks on the runtime; their ends must find it.
+        let _entered = self.handle.enter();
+        self.servers.close();
+    }
+}
+
+impl Servers {
+    fn new(url: RedisUrl, patience: Duration) -> Self {
+        let changes = watch::Sender::new(());
+        let way = match url.kind {
+            Kind::One(client) => Way::One(Box::new(Server::new(Place::There(client), patience))),
+            Kind::Sentinel { sentinels, name, servers } => {
+                let sentinels = Sentinels::new(sentinels, name, servers, changes.clone());
+                Way::One(Box::new(Server::new(Place::Primary(sentinels), patience)))
+            }
+            Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, changes.clone())),
+        };
+        Servers { way, patience, changes }
+    }
+
+    async fn send(&self, command: &[String]) -> Reply {
+        let mut packed = Cmd::new();
+        command.iter().for_each(|word| {
+            packed.arg(word);
+        });
+        match &self.way {
+            Way::Cluster(cluster) => cluster.send(cluster::slot(command), &packed).await,
+            Way::One(server) => match server.send(&packed).await {
+                Ok(Resp::Error(text)) if text.starts_with("MOVED ") => {
+                    Ok(Resp::Error(format!("{text} (a node of a cluster, which redis+cluster:// follows)")))
+                }
+                reply => reply,
+            },
+        }
+    }
+
+    /// Where to listen now.
+    async fn listens_at(&self) -> Result<Client, TransportError> {
+        match &self.way {
+            Way::One(server) => server.place().client(self.patience).await,
+            Way::Cluster(cluster) => cluster
+                .listens_at()
+                .ok_or_else(|| TransportError::NotSent("no node of the cluster is known".to_owned())),
+        }
+    }
+
+    /// It could not be listened there.
+    fn fail(&self, place: &ConnectionAddr) {
+        if let Way::Cluster(cluster) = &self.way {
+            cluster.fail(place);
+        }
+    }
+
+    /// Ends when commands go elsewhere than to the server at this place, which then may be silent for ever. `changes` are those
+    /// since before the place was asked for.
+    async fn is_left(self: Arc<Self>, place: ConnectionAddr, mut changes: watch::Receiver<()>) {
+        while changes.changed().await.is_ok() {
+            let left = match &self.way {
+                Way::Cluster(cluster) => cluster.left(&place),
+                Way::One(server) => match server.place() {
+                    Place::Primary(sentinels) => sentinels.left(&place),
+                    Place::There(_) => false,
+                },
+            };
+            if left {
+                return;
+            }
+        }
+    }
+
+    fn close(&self) {
+        match &self.way {
+            Way::One(server) => server.close(),
+            Way::Cluster(cluster) => cluster.close(),
+        }
+    }
+}
+
+fn at(client: &Client) -> &ConnectionAddr {
+    client.get_connection_info().addr()
+}
+
+/// The same login, settings and encryption at another address.
+fn addressed(client: &Client, host: String, port: u16) -> Option<Client> {
+    let addr = match at(client).clone() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    let info = client.get_connection_info().clone().into_connection_info().ok()?;
+    Client::open(info.set_addr(addr)).ok()
+}

@@ -1,0 +1,176 @@
+//! One server, and the connection that is kept to it.
+
+use std::time::Duration;
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Value};
+use tokio::sync::Mutex;
+
+use super::sentinels::Sentinels;
+use crate::store::Certainty;
+use crate::store::redis::transport::{Resp, TransportError};
+use crate::store::redis::{POLICY, fit};
+
+/// What comes of a command.
+pub(super) type Reply = Result<Resp, TransportError>;
+
+/// A server at an address, or whichever is the primary.
+pub(super) struct Server {
+    place: Place,
+    /// How long a connection may take to be made, and an answer to come.
+    patience: Duration,
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+/// Where a connection leads.
+pub(super) enum Place {
+    There(Client),
+    /// Where the sentinels say, each time anew.
+    Primary(Sentinels),
+}
+
+impl Server {
+    pub fn new(place: Place, patience: Duration) -> Self {
+        Server { place, patience, connection: Mutex::default() }
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sends a command once. A connection that failed, or that leads to a replica by now, is dropped: the next command makes
+    /// a new one.
+    pub async fn send(&self, command: &Cmd) -> Reply {
+        let mut connection = match self.connection().await {
+            Ok(connection) => connection,
+            Err(reply) => return reply,
+        };
+        let reply = asked(&mut connection, command).await;
+        // A primary of before that was demoted keeps its connections; the address may lead elsewhere by now.
+        let left = match &reply {
+            Err(_) => true,
+            Ok(Resp::Error(text)) => text.starts_with("READONLY"),
+            Ok(_) => false,
+        };
+        if left {
+            *self.connection.lock().await = None;
+        }
+        reply
+    }
+
+    /// Closes the connection, in the runtime that it was made in.
+    pub fn close(&self) {
+        if let Ok(mut connection) = self.connection.try_lock() {
+            *connection = None;
+        }
+    }
+
+    /// The connection, or what is to be said of the command that cannot be sent.
+    async fn connection(&self) -> Result<MultiplexedConnection, Reply> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = &*kept {
+            return Ok(connection.clone());
+        }
+        let made = tokio::time::timeout(self.patience, self.connect()).await;
+        let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT))))?;
+        *kept = Some(connection.clone());
+        Ok(connection)
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection, Reply> {
+        let client = self.place.client(self.patience).await.map_err(Err)?;
+        let mut connection = connected(&client, self.patience).await.map_err(Err)?;
+        // Each is asked as it is connected to: it may be another than the one before.
+        let mut question = Cmd::new();
+        POLICY.iter().for_each(|word| {
+            question.arg(word);
+        });
+        let answer = asked(&mut connection, &question).await;
+        match answer.map(|answer| fit(&answer)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if error.certainty == Certainty::Refused => {
+                return Err(Ok(Resp::Error(error.cause)));
+            }
+            Ok(Err(error)) => return Err(Err(not_sent(error.cause))),
+            Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => {
+                return Err(Err(not_sent(cause)));
+            }
+        }
+        if let Place::Primary(sentinels) = &self.place {
+            sentinels.reached(&client);
+        }
+        Ok(connection)
+    }
+}
+
+impl Place {
+    /// The client of the server that is there now.
+    pub async fn client(&self, patience: Duration) -> Result<Client, TransportError> {
+        match self {
+            Place::There(client) => Ok(client.clone()),
+            Place::Primary(sentinels) => sentinels.primary(patience).await,
+        }
+    }
+}
+
+const SILENT: &str = "the server did not answer in time";
+
+fn not_sent(cause: impl Into<String>) -> TransportError {
+    TransportError::NotSent(cause.into())
+}
+
+/// A new connection.
+pub(super) async fn connected(
+    client: &Client,
+    patience: Duration,
+) -> Result<MultiplexedConnection, TransportError> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(patience))
+        .set_response_timeout(Some(patience));
+    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+    connection.map_err(|error| not_sent(describe(&error)))
+}
+
+/// What a command is answered with; the driver repeats nothing.
+pub(super) async fn asked(connection: &mut MultiplexedConnection, command: &Cmd) -> Reply {
+    match connection.send_packed_command(command).await {
+        Ok(value) => Ok(resp(value)),
+        Err(error) => match error.code() {
+            Some(code) => Ok(Resp::Error(format!("{code} {}", error.detail().unwrap_or_default()))),
+            None => Err(TransportError::NoReply(describe(&error))),
+        },
+    }
+}
+
+fn resp(value: Value) -> Resp {
+    match value {
+        Value::Nil => Resp::Nil,
+        Value::Int(number) => Resp::Integer(number),
+        Value::BulkString(bytes) => Resp::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        Value::SimpleString(text) => Resp::Text(text),
+        Value::Okay => Resp::Text("OK".to_owned()),
+        Value::Array(values) => Resp::List(values.into_iter().map(resp).collect()),
+        // As RESP2 has it: keys and values in turn.
+        Value::Map(pairs) => {
+            Resp::List(pairs.into_iter().flat_map(|(key, value)| [resp(key), resp(value)]).collect())
+        }
+        Value::ServerError(error) => {
+            Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
+        }
+        other => Resp::Text(format!("{other:?}")),
+    }
+}
+
+/// What went wrong, without the address: it could carry a password.
+pub(super) fn describe(error: &RedisError) -> String {
+    let category = error.category();
+    match (error.code(), error.detail()) {
+        (Some(code), _) => format!("{category}: {code}"),
+        (None, _) if error.is_timeout() => SILENT.to_owned(),
+        (None, _) if error.is_connection_refusal() => "the server refuses connections".to_owned(),
+        (None, _) if error.is_connection_dropped() => "the connection was lost".to_owned(),
+        // What the socket or TLS says: it knows neither user nor password.
+        (None, _) if error.kind() == ErrorKind::Io => error.to_string(),
+        (None, _) => category.to_owned(),
+    }
+}
