@@ -186,9 +186,15 @@ impl Transport for NativeTransport {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let connection = self.connection.get_mut().take();
+        // As a thread ends Tokio's own state of it may be gone, and to enter would panic.
+        if tokio::runtime::Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed()) {
+            drop(self.handle.spawn(async { drop(connection) }));
+            return;
+        }
         // The driver spawns its tasks on the runtime; their ends must find it.
         let _entered = self.handle.enter();
-        *self.connection.get_mut() = None;
+        drop(connection);
     }
 }
 
