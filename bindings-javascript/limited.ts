@@ -8,6 +8,8 @@ export type Each<A extends unknown[], T> = T | ((...asked: A) => T);
 /** What the middleware needs of a response: those of Node, Express and Connect have it. */
 export interface LimitedResponse {
   statusCode: number;
+  /** Whether it is too late for another answer. */
+  readonly headersSent?: boolean;
   setHeader(name: string, value: string): unknown;
   end(text: string): unknown;
 }
@@ -37,8 +39,8 @@ export function limited<A extends unknown[], T>(
 
 /**
  * Middleware as Express and Connect take it: a request that the limit refuses is answered with status 429, and with
- * `Retry-After` if trying again can help; no name of a limit is told. Whatever else goes wrong goes to `next`, such as
- * `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
+ * `Retry-After` if trying again can help, unless it was answered meanwhile; no name of a limit is told. Whatever else goes wrong
+ * goes to `next`, such as `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
  */
 export function limitRequests<Q>(
   limit: Each<[request: Q], Limit>,
@@ -51,9 +53,15 @@ export function limitRequests<Q>(
     } catch (error) {
       const refusal = refused(error);
       if (!refusal) return void (await next(error));
-      response.statusCode = TOO_MANY;
-      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
-      response.end(refusal.text);
+      // By a middleware before this one that waits for nobody for long.
+      if (response.headersSent) return;
+      try {
+        response.statusCode = TOO_MANY;
+        for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+        response.end(refusal.text);
+      } catch (error) {
+        await next(error);
+      }
       return;
     }
     await next();
