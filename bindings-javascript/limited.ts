@@ -18,22 +18,22 @@ const TOO_MANY = 429;
 
 /**
  * The same function under a limit: each call first charges the cost, 1 if not given, and rejects with `limited`, without
- * running the body, if that is refused. Not of what is in flight, which is reserved.
+ * running the body, if that is refused. The body has the `this` of the call. Not of what is in flight, which is reserved.
  */
-export function limited<A extends unknown[], T>(
+export function limited<A extends unknown[], T, This = unknown>(
   limit: Each<A, Limit>,
-  body: (...asked: A) => Promise<T> | T,
+  body: (this: This, ...asked: A) => Promise<T> | T,
   cost: Each<A, Amount> = 1,
-): (...asked: A) => Promise<T> {
+): (this: This, ...asked: A) => Promise<T> {
   if (typeof limit !== "function") checked(limit);
   if (typeof body !== "function") throw invalid("body", "must be a function");
   if (!COSTS.has(typeof cost)) throw invalid("cost", "must be an amount, or a function that gives one");
-  return async (...asked) => {
+  return async function (...asked) {
     const charged = of(cost, asked);
     // It would be the default, and what a client leaves out of its request must not cost less.
     if (charged === undefined) throw invalid("cost", "the function gave none");
     await checked(of(limit, asked)).incrementOrFail(charged);
-    return body(...asked);
+    return body.apply(this, asked);
   };
 }
 
@@ -72,14 +72,14 @@ export function limitRequests<Q>(
  * A `fetch` handler under a limit, for workers and their kin: a request that is refused is answered as by
  * {@link limitRequests}. Whatever else goes wrong is thrown.
  */
-export function limitHandler<A extends [request: Request, ...context: unknown[]]>(
+export function limitHandler<A extends [request: Request, ...context: unknown[]], This = unknown>(
   limit: Each<A, Limit>,
-  handler: (...asked: A) => Promise<Response> | Response,
+  handler: (this: This, ...asked: A) => Promise<Response> | Response,
   cost: Each<A, Amount> = 1,
-): (...asked: A) => Promise<Response> {
+): (this: This, ...asked: A) => Promise<Response> {
   if (typeof handler !== "function") throw invalid("handler", "must be a function");
   const charge = limited(limit, () => {}, cost);
-  return async (...asked) => {
+  return async function (...asked) {
     try {
       await charge(...asked);
     } catch (error) {
@@ -87,7 +87,7 @@ export function limitHandler<A extends [request: Request, ...context: unknown[]]
       if (!refusal) throw error;
       return new Response(refusal.text, { status: TOO_MANY, headers: refusal.headers });
     }
-    return handler(...asked);
+    return handler.apply(this, asked);
   };
 }
 

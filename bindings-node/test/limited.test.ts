@@ -104,6 +104,20 @@ test("what is no limit, no function and no cost is refused where it is given", a
   assert.equal(await limit.used(), 0n);
 });
 
+test("what is limited has the object that it was called on", async () => {
+  const teller = {
+    name: "Ann",
+    greet: limited(lh.limit("told", { max: 1, period }), function (this: { name: string }, word: string) {
+      return `${word} ${this.name}`;
+    }),
+    fetch: limitHandler(lh.limit("heard", { max: 1, period }), function (this: { name: string }) {
+      return new Response(this.name);
+    }),
+  };
+  assert.equal(await teller.greet("Hello"), "Hello Ann");
+  assert.equal(await (await teller.fetch(new Request("http://example.org/"))).text(), "Ann");
+});
+
 test("what becomes of a promise of next becomes of the middleware", async () => {
   const response = { statusCode: 200, setHeader: () => assert.fail(), end: () => assert.fail() };
   const middleware = limitRequests(lh.limit("next", { max: 1, period }));
