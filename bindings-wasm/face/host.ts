@@ -33,7 +33,7 @@ export function clear(): string | undefined {
   watches.clear();
   late.clear();
   for (const number of [...subscriptions.keys()]) unsubscribe(number);
-  last = (last + MOST_THINGS) >>> 0;
+  counter.last = (counter.last + MOST_THINGS) >>> 0;
   const message = panic;
   panic = undefined;
   return message;
@@ -206,10 +206,14 @@ export function unsubscribe(number: number): void {
 /** More than an instance has: the next one begins to number above them, as an answer with a number may be on its way yet. */
 const MOST_THINGS = 2 ** 24;
 
-/** A number of a call or a subscription, not used twice: also not by the next instance. */
-export function newNumber(): number {
-  last = (last + 1) >>> 0;
-  return last;
+/** The number that was given last. */
+export const counter = { last: 0 };
+
+/** A number of a call or a subscription that no other has, also none of the next instance: one comes again after all others. */
+export function newNumber(has: (number: number) => boolean = (number) => subscriptions.has(number)): number {
+  do counter.last = (counter.last + 1) >>> 0;
+  while (has(counter.last));
+  return counter.last;
 }
 
 /** A timer or a promise. The next instance numbers from the beginning, so what is told is told by identity. */
@@ -233,7 +237,6 @@ const clock = performance;
 let ears: Ears;
 let panic: string | undefined;
 let said: unknown;
-let last = 0;
 
 /** What the clock has shown at most. */
 let time = 0;

@@ -81,7 +81,7 @@ function enter(): void {
 export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const given = checked(signal);
-    const number = newNumber();
+    const number = newNumber(isCall);
     if (calls.size === 0) pulse?.ref();
     const call: Waiter = { resolve: resolve as (value: unknown) => void, reject };
     calls.set(number, call);
@@ -107,7 +107,7 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
  * instance breaks; nothing else of the caller's is held until then.
  */
 export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
-  const number = newNumber();
+  const number = newNumber(isCall);
   try {
     begin(number);
   } catch (error) {
@@ -184,6 +184,8 @@ const calls = new Map<number, Waiter>();
 
 /** Those for which the process does not wait. */
 const asides = new Map<number, Waiter>();
+
+const isCall = (number: number) => calls.has(number) || asides.has(number);
 
 /** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
 const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);
