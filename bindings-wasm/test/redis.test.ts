@@ -283,6 +283,13 @@ test("what is no client, and a client that nobody made a transport, are refused 
   }
 });
 
+test("a time for answers that no timer has is refused at once", async () => {
+  for (const timeout of [0, -1, 0.5, 2 ** 31, Infinity, NaN, "1000", null, 1_000n]) {
+    await fails(() => fetchTransport({ url: "https://a", timeout: timeout as number }), "invalid_argument", /2147483647/, "timeout");
+  }
+  for (const timeout of [1, 2 ** 31 - 1, undefined]) fetchTransport({ url: "https://a", timeout });
+});
+
 test("a server over HTTP that is not there", async () => {
   const gone = await serve();
   await gone.close();
