@@ -8,6 +8,8 @@ export type Each<A extends unknown[], T> = T | ((...asked: A) => T);
 /** What the middleware needs of a response: those of Node, Express and Connect have it. */
 export interface LimitedResponse {
   statusCode: number;
+  /** Whether it is too late for another answer. */
+  readonly headersSent?: boolean;
   setHeader(name: string, value: string): unknown;
   end(text: string): unknown;
 }
@@ -16,29 +18,29 @@ const TOO_MANY = 429;
 
 /**
  * The same function under a limit: each call first charges the cost, 1 if not given, and rejects with `limited`, without
- * running the body, if that is refused. Not of what is in flight, which is reserved.
+ * running the body, if that is refused. The body has the `this` of the call. Not of what is in flight, which is reserved.
  */
-export function limited<A extends unknown[], T>(
+export function limited<A extends unknown[], T, This = unknown>(
   limit: Each<A, Limit>,
-  body: (...asked: A) => Promise<T> | T,
+  body: (this: This, ...asked: A) => Promise<T> | T,
   cost: Each<A, Amount> = 1,
-): (...asked: A) => Promise<T> {
+): (this: This, ...asked: A) => Promise<T> {
   if (typeof limit !== "function") checked(limit);
   if (typeof body !== "function") throw invalid("body", "must be a function");
   if (!COSTS.has(typeof cost)) throw invalid("cost", "must be an amount, or a function that gives one");
-  return async (...asked) => {
+  return async function (...asked) {
     const charged = of(cost, asked);
     // It would be the default, and what a client leaves out of its request must not cost less.
     if (charged === undefined) throw invalid("cost", "the function gave none");
     await checked(of(limit, asked)).incrementOrFail(charged);
-    return body(...asked);
+    return body.apply(this, asked);
   };
 }
 
 /**
  * Middleware as Express and Connect take it: a request that the limit refuses is answered with status 429, and with
- * `Retry-After` if trying again can help; no name of a limit is told. Whatever else goes wrong goes to `next`, such as
- * `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
+ * `Retry-After` if trying again can help, unless it was answered meanwhile; no name of a limit is told. Whatever else goes wrong
+ * goes to `next`, such as `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
  */
 export function limitRequests<Q>(
   limit: Each<[request: Q], Limit>,
@@ -51,9 +53,15 @@ export function limitRequests<Q>(
     } catch (error) {
       const refusal = refused(error);
       if (!refusal) return void (await next(error));
-      response.statusCode = TOO_MANY;
-      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
-      response.end(refusal.text);
+      // By a middleware before this one that waits for nobody for long.
+      if (response.headersSent) return;
+      try {
+        response.statusCode = TOO_MANY;
+        for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+        response.end(refusal.text);
+      } catch (error) {
+        await next(error);
+      }
       return;
     }
     await next();
@@ -64,14 +72,14 @@ export function limitRequests<Q>(
  * A `fetch` handler under a limit, for workers and their kin: a request that is refused is answered as by
  * {@link limitRequests}. Whatever else goes wrong is thrown.
  */
-export function limitHandler<A extends [request: Request, ...context: unknown[]]>(
+export function limitHandler<A extends [request: Request, ...context: unknown[]], This = unknown>(
   limit: Each<A, Limit>,
-  handler: (...asked: A) => Promise<Response> | Response,
+  handler: (this: This, ...asked: A) => Promise<Response> | Response,
   cost: Each<A, Amount> = 1,
-): (...asked: A) => Promise<Response> {
+): (this: This, ...asked: A) => Promise<Response> {
   if (typeof handler !== "function") throw invalid("handler", "must be a function");
   const charge = limited(limit, () => {}, cost);
-  return async (...asked) => {
+  return async function (...asked) {
     try {
       await charge(...asked);
     } catch (error) {
@@ -79,7 +87,7 @@ export function limitHandler<A extends [request: Request, ...context: unknown[]]
       if (!refusal) throw error;
       return new Response(refusal.text, { status: TOO_MANY, headers: refusal.headers });
     }
-    return handler(...asked);
+    return handler.apply(this, asked);
   };
 }
 

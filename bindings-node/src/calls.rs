@@ -72,6 +72,8 @@ thread_local! {
 #[napi(catch_unwind)]
 pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> {
     hit("attend");
+    // Before the desk is looked for: what a thread has is dropped in the other order, and calls end within the runtime.
+    let handle = within_runtime_if_available(Handle::current);
     if let Ok(desk) = desk() {
         return desk.face.get_value(env);
     }
@@ -80,7 +82,7 @@ pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> 
     let bell: Bell = bell.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let bell = Arc::new(bell);
     let ringer = bell.clone();
-    let calls = Calls::new(within_runtime_if_available(Handle::current), move || {
+    let calls = Calls::new(handle, move || {
         // At the end of the environment there is nobody to be told.
         ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });

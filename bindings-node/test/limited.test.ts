@@ -45,6 +45,26 @@ test("middleware answers what is refused, and says when to come again", async ()
   }
 });
 
+// What Connect and Express 4 are given by middleware they forget: a promise that rejects ends the process.
+test("middleware answers no request that was answered, and passes on what hinders an answer", async () => {
+  const limit = lh.limit("answered", { max: 1, period });
+  await limit.take();
+  const middleware = limitRequests(limit);
+  const server = createServer((request, response) => {
+    response.writeHead(503).end("too late");
+    void middleware(request, response, () => assert.fail("it was answered")).finally(() => server.close());
+  }).listen(0, "127.0.0.1");
+  const closed = new Promise((closes) => server.once("close", closes));
+  await new Promise((listens) => server.once("listening", listens));
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { headers: { connection: "close" } });
+  assert.deepEqual([answer.status, await answer.text()], [503, "too late"]);
+  await closed;
+  const broken = { statusCode: 200, setHeader: () => {}, end: () => assert.fail("no socket") };
+  let passed: unknown;
+  await middleware({}, broken, (error) => (passed = error));
+  assert.match(String(passed), /no socket/);
+});
+
 test("middleware passes on whatever else goes wrong", async () => {
   const response = { statusCode: 200, setHeader: () => assert.fail(), end: () => assert.fail() };
   const told = (limit: Parameters<typeof limitRequests>[0], cost?: number) =>
@@ -82,6 +102,20 @@ test("what is no limit, no function and no cost is refused where it is given", a
   await limitRequests(limit, ({ gas }: { gas: number }) => gas)({} as never, {} as never, (error) => (passed = error));
   assert.equal(passed instanceof LeaseholdError && passed.field, "cost");
   assert.equal(await limit.used(), 0n);
+});
+
+test("what is limited has the object that it was called on", async () => {
+  const teller = {
+    name: "Ann",
+    greet: limited(lh.limit("told", { max: 1, period }), function (this: { name: string }, word: string) {
+      return `${word} ${this.name}`;
+    }),
+    fetch: limitHandler(lh.limit("heard", { max: 1, period }), function (this: { name: string }) {
+      return new Response(this.name);
+    }),
+  };
+  assert.equal(await teller.greet("Hello"), "Hello Ann");
+  assert.equal(await (await teller.fetch(new Request("http://example.org/"))).text(), "Ann");
 });
 
 test("what becomes of a promise of next becomes of the middleware", async () => {

@@ -3,11 +3,12 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { open } from "../face/index.js";
-import { allReady } from "./support.js";
+import { open, openQuorum } from "../face/index.js";
+import { asked, startRedis } from "./redis.js";
+import { allReady, eventually } from "./support.js";
 
 const face = new URL("../face/index.js", import.meta.url).href;
-const load = `const { open } = await import(${JSON.stringify(face)}); const lh = await open("memory:shared");`;
+const load = `const { open, openQuorum } = await import(${JSON.stringify(face)}); const lh = await open("memory:shared");`;
 
 async function run(code: string): Promise<string> {
   const options = { timeout: 10_000 };
@@ -91,3 +92,50 @@ test("threads end in any order, in the middle of anything", async () => {
     assert.deepEqual([codes[0], codes[2]], [0, 0]);
   }
 });
+
+// What a call has is dropped as its thread ends, and with it the last that knows its connections.
+test("a process outlives a thread that ended while it asked a quorum", async () => {
+  const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  try {
+    const [urls, options] = [servers.map(({ url }) => url), { responseTimeout: 1_000, lockTtl: 3_000 }];
+    await using quorum = await openQuorum(urls, options);
+    await using held = await quorum.lock("a", { timeout: 20_000 }).acquire();
+    const code = `const quorum = await openQuorum(${JSON.stringify(urls)}, ${JSON.stringify(options)});
+      quorum.lock("a", { timeout: 60_000 }).acquire().catch(() => {}); parentPort.postMessage(0);`;
+    const connected = await clients(servers);
+    for (let round = 0; round < 5; round++) {
+      const asks = async (thread: Worker) => {
+        await eventually(async () => (await clients(servers)) > connected, 20_000);
+        await thread.terminate();
+      };
+      await worker(code, asks);
+      await eventually(async () => (await clients(servers)) === connected, 20_000);
+      await worker(`${code} setTimeout(() => process.exit(0), 200);`, () => {});
+      await eventually(async () => (await clients(servers)) === connected, 20_000);
+    }
+    assert.ok(held.held);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+});
+
+test("threads that end in the middle of calls leave no connection behind", async () => {
+  const server = await startRedis();
+  try {
+    const code = `const pools = []; const slots = ["a", "b", "c"];
+      for (const name of ["p", "q", "r", "s"]) pools.push(await (await open("${server.url}")).pool(name, { slots, ttl: 1_000 }));
+      parentPort.postMessage(0);
+      await Promise.all(pools.map(async (pool) => { for (;;) await (await pool.acquire({ timeout: 20_000 })).release(); }));`;
+    const ends = (thread: Worker) => setTimeout(() => thread.terminate(), 20);
+    for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 3 }, () => worker(code, ends)));
+    await eventually(async () => (await clients([server])) === 1, 20_000);
+  } finally {
+    await server.stop();
+  }
+});
+
+/** How many connections servers have, that which asks included. */
+async function clients(servers: { port: number }[]): Promise<number> {
+  const lists = await Promise.all(servers.map(({ port }) => asked(port, "CLIENT LIST")));
+  return lists.join("").match(/^id=/gm)!.length;
+}

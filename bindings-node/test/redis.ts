@@ -90,16 +90,20 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Any reply will do: a server with a password refuses, but is up. */
-async function answers(port: number): Promise<boolean> {
+/** What a server says to a command, as it says it. */
+export async function asked(port: number, command: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   try {
-    socket.write("PING\r\n");
-    const [reply] = (await once(socket, "data")) as [Buffer];
-    return /^[+-](PONG|NOAUTH)/.test(reply.toString());
-  } catch {
-    return false;
+    socket.end(`${command}\r\n`);
+    let reply = "";
+    for await (const piece of socket) reply += String(piece);
+    return reply;
   } finally {
     socket.destroy();
   }
+}
+
+/** Any reply will do: a server with a password refuses, but is up. */
+async function answers(port: number): Promise<boolean> {
+  return asked(port, "PING").then((reply) => /^[+-](PONG|NOAUTH)/.test(reply), () => false);
 }

@@ -5,10 +5,12 @@ export * from "./api.js";
 
 /** Fetches and compiles the module, once, however often it is called; after a failure it may be called again. */
 export function init(source?: Source): Promise<void> {
-  ready ??= compile(source ?? new URL("./glue/leasehold_bg.wasm", import.meta.url)).then(start, (error: unknown) => {
-    ready = undefined;
-    throw error;
-  });
+  ready ??= compile(source ?? new URL("./glue/leasehold_bg.wasm", import.meta.url))
+    .then(start)
+    .catch((error: unknown) => {
+      ready = undefined;
+      throw error;
+    });
   return ready;
 }
 

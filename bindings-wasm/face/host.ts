@@ -33,7 +33,7 @@ export function clear(): string | undefined {
   watches.clear();
   late.clear();
   for (const number of [...subscriptions.keys()]) unsubscribe(number);
-  last = (last + MOST_THINGS) >>> 0;
+  counter.last = (counter.last + MOST_THINGS) >>> 0;
   const message = panic;
   panic = undefined;
   return message;
@@ -100,17 +100,28 @@ export function defer(): void {
 }
 
 export function setTimer(number: number, milliseconds: number): void {
-  const watch: Watch = {};
-  watches.set(number, watch);
-  set(number, watch, milliseconds);
+  const timer: Timer = { number, due: now() + milliseconds, sets: 0 };
+  latest = latest.next = timer;
+  watches.set(number, timer);
+  set(timer);
+}
+
+/** The timer that was set last. */
+export function lastTimer(): Timer {
+  return latest;
+}
+
+/** Sets all anew that were set after this one and wait yet, where they were perhaps set in a request that ends sooner. */
+export function setAgain(since: Timer): void {
+  for (let timer = since.next; timer; timer = timer.next) if (watches.get(timer.number) === timer) set(timer);
 }
 
 /** Sets the timers that could not be set when they were wanted. */
 export function setLate(): void {
   if (late.size === 0) return;
-  const all = [...late];
+  const all = [...late.values()];
   late.clear();
-  for (const [number, { watch, due }] of all) set(number, watch, due - now());
+  all.forEach(set);
 }
 
 export function watch(number: number, promise: unknown): void {
@@ -206,15 +217,28 @@ export function unsubscribe(number: number): void {
 /** More than an instance has: the next one begins to number above them, as an answer with a number may be on its way yet. */
 const MOST_THINGS = 2 ** 24;
 
-/** A number of a call or a subscription, not used twice: also not by the next instance. */
-export function newNumber(): number {
-  last = (last + 1) >>> 0;
-  return last;
+/** The number that was given last. */
+export const counter = { last: 0 };
+
+/** A number of a call or a subscription that no other has, also none of the next instance: one comes again after all others. */
+export function newNumber(has: (number: number) => boolean = (number) => subscriptions.has(number)): number {
+  do counter.last = (counter.last + 1) >>> 0;
+  while (has(counter.last));
+  return counter.last;
 }
 
 /** A timer or a promise. The next instance numbers from the beginning, so what is told is told by identity. */
 interface Watch {
   stop?: () => void;
+}
+
+export interface Timer extends Watch {
+  readonly number: number;
+  readonly due: number;
+  /** How often it was set. */
+  sets: number;
+  /** The one that was set after it. */
+  next?: Timer;
 }
 
 interface Subscription {
@@ -233,7 +257,6 @@ const clock = performance;
 let ears: Ears;
 let panic: string | undefined;
 let said: unknown;
-let last = 0;
 
 /** What the clock has shown at most. */
 let time = 0;
@@ -246,22 +269,37 @@ let lastWall = Infinity;
 /** What the module waits for. */
 const watches = new Map<number, Watch>();
 
-/** The timers that the host has yet to set, and when they are due. */
-const late = new Map<number, { watch: Watch; due: number }>();
+/** The timers that the host has yet to set. */
+const late = new Map<number, Timer>();
+
+let latest: Timer = { number: 0, due: 0, sets: 0 };
 
 const subscriptions = new Map<number, Subscription>();
 
-function set(number: number, watch: Watch, milliseconds: number): void {
+function set(timer: Timer): void {
+  const { number, stop } = timer;
+  const mine = ++timer.sets;
+  const ring = () => {
+    // What follows is set where this rings: there where it was set last, if that is still there.
+    if (mine === timer.sets) settle(number, timer, true, undefined);
+    else if (watches.get(number) === timer) setTimeout(() => settle(number, timer, true, undefined), GRACE);
+  };
   try {
     // A longer one would ring at once; the module looks at its clock and sets another.
-    const timer = setTimeout(() => settle(number, watch, true, undefined), Math.min(milliseconds, LONGEST)) as unknown;
-    if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
-    watch.stop = () => unset(timer as number);
+    const set = setTimeout(ring, Math.min(timer.due - now(), LONGEST)) as unknown;
+    if (typeof set === "object") (set as { unref?(): void }).unref?.();
+    timer.stop = () => {
+      stop?.();
+      unset(set as number);
+    };
   } catch {
     // A worker sets none outside of a request.
-    late.set(number, { watch, due: now() + milliseconds });
+    late.set(number, timer);
   }
 }
+
+/** Milliseconds by which a timer that was set elsewhere too rings later. */
+const GRACE = 2;
 
 /** Where a worker takes back no timer either, it rings in vain. */
 function unset(timer: number): void {

@@ -1,6 +1,6 @@
 // The one instance of the compiled module, and the guard around every way into it.
 import * as glue from "./glue/leasehold.js";
-import { clear, listen, newNumber, own, Passed, setLate } from "./host.js";
+import { clear, lastTimer, listen, newNumber, own, Passed, setAgain, setLate, type Timer } from "./host.js";
 import { invalid, LeaseholdError } from "./shared/errors.js";
 
 /**
@@ -26,12 +26,14 @@ export interface Host {
   pulse?: Pulse | undefined;
   /** Whether what is collected is told of where nothing can be begun. */
   collectsOutside?: boolean;
+  /** Whether a timer ends with the request in which it was set. */
+  partsTimers?: boolean;
 }
 
 /** Makes the instance. A second time it does nothing. */
 export function start(module: object, host: Host = {}): void {
   if (started) return;
-  ({ pulse, collectsOutside = false } = host);
+  ({ pulse, collectsOutside = false, partsTimers = false } = host);
   listen({
     runTasks: () => unattended(() => glue.runTasks()),
     settle: (number, fulfilled, value) => unattended(() => glue.settle(number, fulfilled, value)),
@@ -79,11 +81,11 @@ function enter(): void {
  * call breaks the instance. If the signal is aborted the call is given up, and rejected with the signal's reason.
  */
 export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
+  return here<T>((resolve, reject) => {
     const given = checked(signal);
-    const number = newNumber();
+    const number = newNumber(isCall);
     if (calls.size === 0) pulse?.ref();
-    const call: Waiter = { resolve: resolve as (value: unknown) => void, reject };
+    const call: Waiter = { resolve, reject };
     calls.set(number, call);
     try {
       const task = begin(number);
@@ -107,7 +109,7 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
  * instance breaks; nothing else of the caller's is held until then.
  */
 export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
-  const number = newNumber();
+  const number = newNumber(isCall);
   try {
     begin(number);
   } catch (error) {
@@ -115,7 +117,26 @@ export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => vo
     return tell(error);
   }
   // By a promise, because the module is in the middle of its work when it answers.
-  new Promise((resolve, reject) => asides.set(number, { resolve, reject })).catch(tell);
+  here((resolve, reject) => asides.set(number, { resolve, reject })).catch(tell);
+}
+
+/**
+ * A promise that goes on in the request that waits for it. It may have been settled in another, as by who gave back what
+ * was waited for: then the timers that were set with that, which look after what was granted, are set here too.
+ */
+function here<T>(executor: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void): Promise<T> {
+  if (!partsTimers) return new Promise<T>(executor as (resolve: (value: T) => void, reject: (reason: unknown) => void) => void);
+  let since: Timer | undefined;
+  const settled = new Promise<T>((resolve, reject) => {
+    const marking = <V>(settle: (value: V) => void) => (value: V) => {
+      settle(value);
+      const timer = lastTimer();
+      // What waits in the same request goes on before this.
+      queueMicrotask(() => (since = timer));
+    };
+    executor(marking(resolve as (value: unknown) => void), marking(reject));
+  });
+  return settled.finally(() => since && setAgain(since));
 }
 
 /**
@@ -175,6 +196,7 @@ const idle: Owned[] = [];
 let started = false;
 let pulse: Pulse | undefined;
 let collectsOutside: boolean;
+let partsTimers = false;
 
 /** Counts the instances, because numbers begin again in each. */
 let generation = 0;
@@ -184,6 +206,8 @@ const calls = new Map<number, Waiter>();
 
 /** Those for which the process does not wait. */
 const asides = new Map<number, Waiter>();
+
+const isCall = (number: number) => calls.has(number) || asides.has(number);
 
 /** Not every worker has one; there, what is dropped without being given back ends by its deadline. */
 const registry = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry(collected);

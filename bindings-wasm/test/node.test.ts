@@ -191,6 +191,29 @@ test("a process waits for a limit", async () => {
   assert.equal(stdout, "timed_out\n");
 });
 
+test("a number comes again after all others, and not while somebody has it", async () => {
+  const { stdout } = await run(`
+    const { counter, newNumber, subscribe } = await import("${face}host.js");
+    const lh = await api.open(); const pool = await lh.pool("p", { slots: ["a"] });
+    const locked = await lh.lock("l", { ttl: 300, keepalive: false }).acquire();
+    counter.last = 2 ** 32 - 2;
+    const lost = new Promise((tell) => locked.lost.addEventListener("abort", tell));
+    await pool.acquire();
+    const waiting = pool.acquire({ timeout: 100 });
+    console.log(counter.last < 6);
+    counter.last = 2 ** 32 - 2;
+    for (let times = 0; times < 6; times++) await pool.list();
+    await waiting.catch(({ code }) => console.log(code));
+    await subscribe(9, { subscribe: async () => () => {} }, "c");
+    counter.last = 8;
+    console.log(newNumber());
+    const alive = setTimeout(() => {}, 15_000);
+    await lost;
+    console.log("lost");
+    clearTimeout(alive);`);
+  assert.equal(stdout, "true\ntimed_out\n10\nlost\n");
+});
+
 test("a panic in the background does not end the process", async () => {
   const { stdout, stderr } = await run(`trial.panicTask(); setTimeout(() => console.log(trial.count()), 50);`);
   assert.equal(stdout, "1\n");

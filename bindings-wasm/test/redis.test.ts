@@ -307,6 +307,53 @@ test("what is no client, and a client that nobody made a transport, are refused 
   }
 });
 
+test("a time for answers that no timer has is refused at once", async () => {
+  for (const timeout of [0, -1, 0.5, 2 ** 31, Infinity, NaN, "1000", null, 1_000n]) {
+    await fails(() => fetchTransport({ url: "https://a", timeout: timeout as number }), "invalid_argument", /2147483647/, "timeout");
+  }
+  for (const timeout of [1, 2 ** 31 - 1, undefined]) fetchTransport({ url: "https://a", timeout });
+});
+
+test("node-redis gives up a subscription for which there is no connection", async (t) => {
+  const server = await RedisServer.start();
+  const client = createClient({ socket: { host: "127.0.0.1", port: server.port } });
+  t.after(async () => (client.destroy(), await server.stop()));
+  client.on("error", () => {});
+  await client.connect();
+  const { subscribe } = nodeRedisTransport(client) as Required<Transport>;
+  await client.sendCommand(["CONFIG", "SET", "maxclients", "1"]);
+  // Two at once have one connection, and either may be the first to ask anew.
+  for (let round = 0; round < 2; round++) {
+    const both = await Promise.allSettled([subscribe("a", () => {}), subscribe("b", () => {})]);
+    assert.deepEqual(both.map(({ status }) => status), ["rejected", "rejected"]);
+  }
+  await client.sendCommand(["CONFIG", "SET", "maxclients", "100"]);
+  const heard = new Promise((hears) => void subscribe("a", hears).then(() => client.publish("a", "now")));
+  assert.equal(await heard, "now");
+  // Nobody tries any more for those that were given up.
+  const connected = async () => String(await client.sendCommand(["CLIENT", "LIST"])).match(/^id=/gm)?.length;
+  await sleep(1_000);
+  assert.equal(await connected(), 2);
+});
+
+test("node-redis closes its connection for messages though the server refused to end a subscription", async () => {
+  let open = 0;
+  const subscriber = {
+    connect: async () => void open++,
+    subscribe: async () => {},
+    unsubscribe: async () => Promise.reject(new Error("refused")),
+    on: () => {},
+    destroy: () => void open--,
+  };
+  const client = { isReady: true, isOpen: true, sendCommand: async () => null, duplicate: () => subscriber };
+  const { subscribe } = nodeRedisTransport(client) as Required<Transport>;
+  const stops = [await subscribe("a", () => {}), await subscribe("b", () => {})];
+  await assert.rejects(async () => stops[0]?.(), /refused/);
+  assert.equal(open, 1);
+  await stops[1]?.();
+  await eventually(() => open === 0);
+});
+
 test("a server over HTTP that is not there", async () => {
   const gone = await serve();
   await gone.close();

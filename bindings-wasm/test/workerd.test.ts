@@ -62,6 +62,19 @@ export default { async fetch(request) {
       inside--;
     });
   }
+  if (url.pathname === "/wait") {
+    const keepalive = url.searchParams.get("keepalive") === "true";
+    const lh = await open("memory:waited", { lockTtl: 1_500 });
+    const body = async (locked) => {
+      const { lost } = locked;
+      inside++;
+      for (let left = Number(url.searchParams.get("ms")); left > 0; left -= 50) await new Promise((go) => setTimeout(go, 50));
+      inside--;
+      return \`\${locked.held} \${lost.aborted}\`;
+    };
+    const lock = lh.lock("a", { keepalive, timeout: 15_000 });
+    return new Response(await lock.run(body).catch(({ code, result }) => \`\${code} \${result}\`));
+  }
   return new Response(String(url.pathname === "/inside" ? inside : worst));
 } };`;
 
@@ -138,6 +151,17 @@ test("what requests forget harms nobody, and is not told of", async () => {
     assert.deepEqual(await Promise.all([first, ask("hold")]), ["1", "1"]);
   }
   assert.doesNotMatch(said, /leasehold|Error/);
+});
+
+// Granted in the request of who gave it back, whose timers end with it.
+test("a lock that was waited for is kept, or told to be lost, though who had it before is gone", async () => {
+  const ask = async (path: string) => (await fetch(`${forgetfulOrigin}/${path}`, { signal: AbortSignal.timeout(30_000) })).text();
+  for (const [keepalive, said] of [[true, "true false"], [false, "lost false true"]]) {
+    const first = ask("wait?ms=500&keepalive=true");
+    while ((await ask("inside")) !== "1") {}
+    const waited = ask(`wait?ms=4000&keepalive=${keepalive}`);
+    assert.deepEqual([await first, await waited], ["true false", said]);
+  }
 });
 
 /** The workers of the README, as they stand. */

@@ -7,7 +7,7 @@ export interface FetchOptions {
   /** Sent as `Authorization: Bearer …`, without blanks around it: visible ASCII characters. */
   token?: string | undefined;
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** Milliseconds after which a request is given up: 10,000 by default. */
+  /** Milliseconds after which a request is given up, from 1 to 2,147,483,647: 10,000 by default. */
   timeout?: number | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface FetchOptions {
  */
 export function fetchTransport(options: FetchOptions): Transport {
   const url = address(options?.url);
-  const { timeout = 10_000 } = options;
+  const timeout = patience(options.timeout);
   const token = visible(options.token);
   const call = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const headers: Record<string, string> = { "content-type": "application/json" };
@@ -54,6 +54,14 @@ function address(url: unknown): string {
   if (read.username || read.password) throw invalid("url", "must hold no password: give a token");
   return read.href;
 }
+
+/** What timers know; for a longer one they would ring at once. */
+function patience(timeout: unknown = 10_000): number {
+  if (typeof timeout === "number" && timeout >= 1 && timeout <= LONGEST) return timeout;
+  throw invalid("timeout", `must be a number of milliseconds from 1 to ${LONGEST}`);
+}
+
+const LONGEST = 2 ** 31 - 1;
 
 function parsed(text: string): { result?: unknown; error?: unknown } | undefined {
   try {

@@ -40,10 +40,21 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
 
   const listen = async (): Promise<NodeRedisSubscriber> => {
     const made = client.duplicate();
-    // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and
-    // trying keeps the process alive.
-    made.on("error", () => client.isOpen || abandon(Promise.resolve(made)));
-    await made.connect();
+    const failed = new Promise<never>((_, fails) => {
+      made.on("error", (error) => {
+        fails(error);
+        // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and
+        // trying keeps the process alive.
+        if (!client.isOpen) abandon(Promise.resolve(made));
+      });
+    });
+    try {
+      // It would try for ever, and who waits is to know that nothing is heard.
+      await Promise.race([made.connect(), failed]);
+    } catch (error) {
+      abandon(Promise.resolve(made));
+      throw error;
+    }
     // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
     made.unref?.();
     // Connected and subscribed again.

@@ -1,8 +1,10 @@
 //! Processes that are killed, or stopped past their deadlines.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use leasehold_faults::{Chain, Holder, Place, options, patient, within};
+use leasehold_faults::{Chain, Holder, Place, Pool, eventually, handle, options, patient, within};
+use leasehold_servers::Proxy;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_holder");
 
@@ -50,4 +52,27 @@ async fn a_stopped_holder_finds_its_lease_lost() {
     lease.release().await.expect("its own");
     let next = pool.acquire_with(patient()).await.expect("granted");
     assert_eq!((next.nonce(), chain.reads()), (Some(51), 1), "the late one changed nothing");
+}
+
+thread_local! {
+    static KEPT: RefCell<Option<Pool>> = const { RefCell::new(None) };
+}
+
+// What a thread was the first to have is dropped last, when what Tokio has of it is gone: the connection's end panicked, and that
+// ends a process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_keeps_a_pool_to_its_end() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let (url, runtime) = (proxy.url(), tokio::runtime::Handle::current());
+    let thread = std::thread::spawn(move || {
+        KEPT.set(None);
+        runtime.block_on(async {
+            let pool = handle(&url).pool_with("relayers", options(&["a"]), None).await.expect("opens");
+            KEPT.set(Some(pool));
+        });
+    });
+    tokio::task::spawn_blocking(|| thread.join()).await.expect("joined").expect("no panic");
+    assert_eq!(proxy.connections(), 1);
+    eventually("no connection is left over", async || proxy.open_connections() == 0).await;
 }

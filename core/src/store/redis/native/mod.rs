@@ -89,9 +89,15 @@ impl Transport for NativeTransport {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let servers = self.servers.clone();
+        // As a thread ends Tokio's own state of it may be gone, and to enter would panic.
+        if tokio::runtime::Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed()) {
+            drop(self.handle.spawn(async move { servers.close() }));
+            return;
+        }
         // The driver spawns its tasks on the runtime; their ends must find it.
         let _entered = self.handle.enter();
-        self.servers.close();
+        servers.close();
     }
 }
 
