@@ -72,7 +72,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.core.define(&definition(&self.core.options, &slots)).await
     }
 
-    /// Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names
+    /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes back if the store loses its memory while a process still names
     /// it: take what must stay away out of every list.
     ///
     /// # Errors

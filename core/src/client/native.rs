@@ -99,8 +99,11 @@ fn address(url: &str) -> String {
         let place = place.strip_suffix(":26379").unwrap_or(place);
         return format!("{place}/{}", parts.next().unwrap_or_default());
     }
-    // The path of a socket.
-    if place.is_empty() { rest.to_owned() } else { place.strip_suffix(":6379").unwrap_or(place).to_owned() }
+    // The path of a socket, of which the query says the database and the login.
+    if place.is_empty() {
+        return rest.split('?').next().unwrap_or_default().to_owned();
+    }
+    place.strip_suffix(":6379").unwrap_or(place).to_ascii_lowercase()
 }
 
 /// Opens a store, by options that have been checked.
@@ -145,6 +148,8 @@ mod tests {
             ("redis+cluster://a,b", "redis://a:6379"),
             ("redis+sentinel://:secret@s:26379,t/a", "redis+sentinel://s/a/2?sentinel_password=other"),
             ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+            ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=2&user=u&pass=p"),
+            ("redis://a", "redis://A:6379"),
         ] {
             assert_eq!(field(&["redis://z", first, second]).as_deref(), Some("servers[2]"), "{second}");
         }

@@ -148,7 +148,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let due = earliest.max(now) + MILLISECOND;
             match refused.why {
                 // Nobody got a ticket, so that the store calls none of them: all ask again.
-                Refusal::Quiet if !cfg!(target_family = "wasm") => self.room.set_recheck(&self.runtime, due),
+                Refusal::Quiet => self.room.set_recheck(&self.runtime, due),
                 _ => self.room.set_due(&self.runtime, due),
             }
         }

@@ -156,7 +156,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[cfg(feature = "redis")]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;

@@ -148,8 +148,8 @@ pub const OF_POOLS: [Planted; 28] = [
     Planted {
         name: "what is kept for one taken by its id",
         fault: Script(&[(
-            "elseif s[4] == 'r' then\n          if #found",
-            "elseif s[4] == 'r' or s[4] == 'h' then\n          if #found",
+            "elseif s[4] == 'r' then\n          local list",
+            "elseif s[4] == 'r' or s[4] == 'h' then\n          local list",
         )]),
     },
     Planted {

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
 use leasehold::client::PoolOptions;
-use leasehold_faults::{Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets};
+use leasehold_faults::{
+    Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets, within,
+};
 
 pub(crate) fn lasting() -> PoolOptions {
     PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
@@ -68,6 +70,44 @@ async fn a_lost_subscription_is_made_anew() {
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(subscribers(&place), before, "none is left over");
+}
+
+// Each pool that could not listen left another that tried for ever: a server that was full was asked the more the longer that
+// lasted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_makes_a_lost_subscription_anew_however_many_find_it_lost() {
+    let place = Place::redis();
+    let handle = place.handle();
+    let mut pools = Vec::new();
+    for number in 0..20 {
+        pools.push(handle.pool_with(&format!("p{number}"), lasting(), None).await.expect("opened"));
+    }
+    let mut kept = Vec::new();
+    for pool in &pools {
+        kept.push(pool.acquire_with(patient()).await.expect("granted"));
+    }
+    pools[0].acquire_with(within(200)).await.expect_err("taken");
+    let mut admin = place.server().connect().expect("connected");
+    for command in [&["CONFIG", "SET", "maxclients", "1"][..], &["CLIENT", "KILL", "TYPE", "pubsub"]] {
+        admin.command(command).expect("a reply");
+    }
+    let waits =
+        pools.iter().cloned().map(|pool| tokio::spawn(async move { pool.acquire_with(within(600)).await }));
+    for wait in waits.collect::<Vec<_>>() {
+        wait.await.expect("no panic").expect_err("taken");
+    }
+    let mut refused = || {
+        let info = admin.command(&["INFO", "stats"]).expect("a reply");
+        let line = info
+            .as_text()
+            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("rejected_connections:")));
+        line.and_then(|count| count.parse::<u64>().ok()).expect("a count")
+    };
+    // From now on nobody asks for anything.
+    let before = refused();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let tried = refused() - before;
+    assert!(tried <= 10, "{tried} attempts in 3 s");
 }
 
 // A release whose message is lost with the connection: what is subscribed again asks again.

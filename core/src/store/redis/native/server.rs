@@ -136,10 +136,21 @@ pub(super) async fn asked(connection: &mut MultiplexedConnection, command: &Cmd)
     match connection.send_packed_command(command).await {
         Ok(value) => Ok(resp(value)),
         Err(error) => match error.code() {
-            Some(code) => Ok(Resp::Error(format!("{code} {}", error.detail().unwrap_or_default()))),
+            Some(code) => {
+                let text = format!("{code} {}", error.detail().unwrap_or_default());
+                Ok(Resp::Error(inner(&text).to_owned()))
+            }
             None => Err(TransportError::NoReply(describe(&error))),
         },
     }
+}
+
+/// What an error says that a script met with. Redis 6.2 puts words around it: `ERR Error running script (call to f_…):
+/// @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.`
+fn inner(text: &str) -> &str {
+    let of_script = text.strip_prefix("ERR Error running script ");
+    let said = of_script.and_then(|text| text.split_once(": -")).map(|(_, said)| said);
+    said.filter(|said| said.starts_with(|letter: char| letter.is_ascii_uppercase())).unwrap_or(text)
 }
 
 fn resp(value: Value) -> Resp {
@@ -172,5 +183,29 @@ pub(super) fn describe(error: &RedisError) -> String {
         // What the socket or TLS says: it knows neither user nor password.
         (None, _) if error.kind() == ErrorKind::Io => error.to_string(),
         (None, _) => category.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // They were taken for refusals for good, and a connection to a demoted primary was kept.
+    #[test]
+    fn errors_that_a_script_of_redis_6_met_with_are_told_apart_too() {
+        let met = |said: &str| {
+            format!("ERR Error running script (call to f_897a): @user_script:4: @user_script: 4: -{said}")
+        };
+        for said in ["READONLY You can't write against a read only replica.", "OOM command not allowed"] {
+            assert_eq!(inner(&met(said)), said);
+        }
+        for other in [
+            "READONLY no",
+            "ERR unknown command",
+            "ERR Error running script (call to f_1): @user_script:1: x",
+        ] {
+            assert_eq!(inner(other), other);
+        }
+        assert_eq!(inner(&met("no code word")), met("no code word"));
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of the server: one connection for all channels of a transport, made when the first is wanted.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ struct Shared {
     channels: Mutex<HashMap<String, Vec<(u64, Listener)>>>,
     next: Mutex<u64>,
     link: AsyncMutex<Option<Link>>,
+    /// Whether somebody makes a lost connection anew: one is enough, however many find it lost.
+    reconnects: AtomicBool,
 }
 
 /// The connection; it ends with this value.
@@ -53,7 +55,14 @@ impl Subscriptions {
     pub fn new(servers: Arc<Servers>, handle: tokio::runtime::Handle) -> Self {
         let (channels, next) = (Mutex::default(), Mutex::default());
         Subscriptions {
-            shared: Arc::new(Shared { servers, handle, channels, next, link: AsyncMutex::default() }),
+            shared: Arc::new(Shared {
+                servers,
+                handle,
+                channels,
+                next,
+                link: AsyncMutex::default(),
+                reconnects: AtomicBool::new(false),
+            }),
         }
     }
 
@@ -136,23 +145,30 @@ impl Shared {
     }
 }
 
-/// Makes a lost connection anew, for as long as somebody wants a channel.
+/// Makes a lost connection anew, for as long as somebody wants a channel; unless another does so already.
 fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
     Box::pin(async move {
         let mut pause = Duration::from_millis(20);
+        if shared.upgrade().is_none_or(|shared| shared.reconnects.swap(true, AcqRel)) {
+            return;
+        }
         while let Some(shared) = shared.upgrade() {
             let mut link = shared.link.lock().await;
-            if link.as_ref().is_some_and(|link| !link.is_over()) {
-                // A new subscriber was faster; messages were lost all the same.
-                return shared.tell_all();
+            // Unless a new subscriber was faster.
+            if link.as_ref().is_none_or(Link::is_over) {
+                *link = None;
+                if !unpoisoned(&shared.channels).is_empty() {
+                    *link = shared.connect().await.ok();
+                }
             }
-            *link = None;
-            if unpoisoned(&shared.channels).is_empty() {
-                return;
-            }
-            if let Ok(made) = shared.connect().await {
-                *link = Some(made);
+            if link.is_some() || unpoisoned(&shared.channels).is_empty() {
+                shared.reconnects.store(false, Release);
+                // Whoever found it lost before that left it to this one.
+                let lost = link.as_ref().is_some_and(Link::is_over);
                 drop(link);
+                if lost {
+                    shared.handle.spawn(reconnect(Arc::downgrade(&shared)));
+                }
                 // Messages were lost with the connection.
                 return shared.tell_all();
             }
