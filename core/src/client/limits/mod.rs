@@ -6,6 +6,7 @@ mod carrier;
 mod limit;
 mod line;
 mod options;
+mod recent;
 mod refusals;
 mod reservation;
 mod scope;
