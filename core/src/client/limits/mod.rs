@@ -3,6 +3,8 @@
 mod alone;
 mod answer;
 mod carrier;
+#[cfg(test)]
+mod elsewhere;
 mod limit;
 mod line;
 mod options;

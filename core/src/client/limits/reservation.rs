@@ -59,7 +59,13 @@ impl<R: Runtime> Reservation<R> {
     /// in flight than is allowed. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
     /// case.
     pub async fn commit(mut self) -> Result<()> {
-        match self.settle(Act::Commit { id: self.id }).await? {
+        // That it was in flight for too long is known without a store that says so.
+        let is_over = self.flies() && self.remaining_micros() == 0;
+        let settled = match self.settle(Act::Commit { id: self.id }).await {
+            Err(error) if is_over && error.code() == Code::StoreUnavailable => Settlement::Gone,
+            settled => settled?,
+        };
+        match settled {
             Settlement::Gone if self.flies() => Err(Error::new(
                 Code::Lost,
                 "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer",

@@ -1,12 +1,16 @@
 //! What the limits of one scope share in one process.
 
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::alone::Alone;
 use super::answer::{LimitAnswer, Said};
-use super::carrier::Carrier;
+use super::carrier::{AnyLedger, Carrier};
 use super::line::Line;
 use super::refusals::Refusals;
 use super::{Limit, LimitOptions, Outage};
@@ -61,16 +65,7 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
     let name = Name::new(name).map_err(|error| error.within("name"))?;
     let rule = options.rule()?;
     let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
-        let ledger = Box::new(handle.store().ledger(name));
-        Arc::new(Scope {
-            carrier: Carrier::new(ledger, runtime.clone(), timeout),
-            alone: Alone::new(runtime.random_id()),
-            runtime,
-            refusals: Mutex::default(),
-            lines: Mutex::default(),
-            outage: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
-        })
+        Scope::new(Box::new(handle.store().ledger(name)), runtime, timeout)
     })?;
     if options.outage == Outage::Open {
         scope.alone.count();
@@ -79,6 +74,18 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
 }
 
 impl<R: Runtime> Scope<R> {
+    pub(super) fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
+        Arc::new(Scope {
+            carrier: Carrier::new(ledger, runtime.clone(), response_timeout),
+            alone: Alone::new(runtime.random_id()),
+            runtime,
+            refusals: Mutex::default(),
+            lines: Mutex::default(),
+            outage: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })
+    }
+
     pub fn runtime(&self) -> &R {
         &self.runtime
     }

@@ -7,36 +7,20 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 
+use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
 use super::Carrier;
 use crate::client::TokioRuntime;
 use crate::error::Code;
-use crate::id::{Name, PoolName};
+use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Reply, Request, Rule, Settlement};
 use crate::store::ledger::MemoryLedger;
-use crate::store::{Certainty, LimitStore, MemoryStore, StoreError, StoreLedger};
+use crate::store::{Certainty, MemoryStore, StoreError, StoreLedger};
 use crate::{Micros, SECOND};
 
 const HOUR: Micros = 3_600 * SECOND;
 
 /// Far from the edges of a clock.
 const TODAY: Micros = 1_700_000_000 * SECOND;
-
-/// A store that has to be waited for, and does with an envelope what it is told to.
-struct Elsewhere<F>(F);
-
-impl<F, A> StoreLedger for Elsewhere<F>
-where
-    F: Fn(Envelope) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Answer, StoreError>> + Send,
-{
-    fn charge_now(&self, _: &Request) -> Option<Reply> {
-        None
-    }
-
-    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        (self.0)(envelope.clone()).await
-    }
-}
 
 fn carrier<F, A>(response_timeout: Micros, store: F) -> Arc<Carrier<TokioRuntime>>
 where
@@ -45,11 +29,6 @@ where
 {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout)
-}
-
-fn ledger(store: &MemoryStore, pool: &str) -> Arc<MemoryLedger> {
-    let name = |text| Name::new(text).unwrap();
-    store.ledger(&PoolName { namespace: name("test"), pool: name(pool) })
 }
 
 /// Of one limit, 10 for ever.
@@ -84,7 +63,7 @@ async fn until_left(ledger: &Arc<MemoryLedger>, wanted: u64) {
 
 #[tokio::test]
 async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_back() {
-    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let ledger = ledger();
     let store = ledger.clone();
     let carrier = carrier(SECOND, move |envelope| {
         let store = store.clone();
@@ -102,7 +81,7 @@ async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_b
 async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     let (wall, loses) = (Arc::new(AtomicU64::new(TODAY)), Arc::new(AtomicBool::new(false)));
     let clock = wall.clone();
-    let ledger = ledger(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
+    let ledger = ledger_of(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
     let (store, losing) = (ledger.clone(), loses.clone());
     // Its clock jumps as a reply is lost, and what it remembers of envelopes is over.
     let carrier = carrier(SECOND, move |envelope| {
@@ -136,7 +115,7 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
 // Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
 #[tokio::test]
 async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
-    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let ledger = ledger();
     let stuck = Arc::new(AtomicBool::new(true));
     let (store, sticks) = (ledger.clone(), stuck.clone());
     // It performs what it is sent, and answers when it is back.
@@ -172,7 +151,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
     for reserves in [false, true] {
         let wall = Arc::new(AtomicU64::new(TODAY));
         let store = MemoryStore::new(Arc::new(move || wall.fetch_add(1, Relaxed)));
-        let ledgers = [ledger(&store, "before"), ledger(&store, "after")];
+        let ledgers = [ledger_of(&store, "before"), ledger_of(&store, "after")];
         let (forgot, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
         let told = answers.clone();
         // It forgets everything after its first envelope, and keeps that answer back until it is told.
