@@ -46,6 +46,10 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         self.known.insert(name, (self.heard, value));
     }
 
+    pub fn remove(&mut self, name: &K) {
+        self.known.remove(name);
+    }
+
     fn drop_older(&mut self) {
         let Some(over @ 1..) = self.known.len().checked_sub(MOST) else { return };
         let mut heard: Vec<u64> = self.known.values().map(|(heard, _)| *heard).collect();
