@@ -115,6 +115,12 @@ impl<R: Runtime> Carrier<R> {
         self.lock().store_time(now)
     }
 
+    /// How many requests wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.lock().queue.len()
+    }
+
     /// A request with what is known of the limits of money that it charges.
     pub fn informed(&self, request: Request) -> Envelope {
         let mut envelope = Envelope { requests: vec![request], ..Envelope::default() };

@@ -133,6 +133,8 @@ impl<R: Runtime> Scope<R> {
                 self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
                 Ok(self.judge_alone(request))
             }
+            // So many wait that nothing was sent.
+            Err(error) if open && error.code() == Code::Busy => Ok(self.judge_alone(request)),
             Err(error) => Err(error),
         }
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::super::elsewhere::{Elsewhere, ledger};
 use super::*;
 use crate::client::TokioRuntime;
-use crate::limits::{Answer, Envelope, Rule};
+use crate::client::courier::QUEUE;
+use crate::limits::{Act, Amount, Answer, Envelope, Rule};
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;
@@ -80,4 +81,27 @@ async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
             hangs.store(false, SeqCst);
         }
     }
+}
+
+// It was told that the store is busy, of which nobody asked anything.
+#[tokio::test]
+async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
+    let (scope, hangs) = hanging(HOUR);
+    let rule = Rule::Refill { max: 10, period: HOUR };
+    let (open, closed) =
+        (limit(&scope, "open", rule, Outage::Open), limit(&scope, "closed", rule, Outage::Closed));
+    assert!(shortly(open.increment(4u64)).await.unwrap());
+    hangs.store(true, SeqCst);
+    let look = || Request { act: Act::Peek, charges: Vec::new() };
+    for _ in 0..QUEUE + 10_000 {
+        scope.carrier.tell(look());
+        if scope.carrier.waiting() >= QUEUE {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(shortly(closed.take(1u64)).await.unwrap_err().code(), Code::Busy);
+    let answer = shortly(open.take(6u64)).await.unwrap();
+    assert_eq!((answer.allowed, answer.said, answer.remaining), (true, Said::Outage, Amount::ZERO));
+    assert!(!shortly(open.increment(1u64)).await.unwrap());
 }
