@@ -141,7 +141,7 @@ impl<R: Runtime> Carrier<R> {
     /// Asks the store. A failure is told when it has not answered for its time.
     ///
     /// # Errors
-    /// `store_unavailable` with the cause; `busy` if too many requests wait.
+    /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what ends a reservation.
     pub async fn ask(self: &Arc<Self>, request: Request) -> Result<Reply> {
         if let Some(reply) = self.ledger.charge_now(&request) {
             return Ok(reply);
@@ -166,7 +166,7 @@ impl<R: Runtime> Carrier<R> {
     /// Has the store do something that nobody waits for.
     pub fn tell(self: &Arc<Self>, request: Request) {
         if self.ledger.charge_now(&request).is_none() {
-            // The queue can be full; a reservation then ends by itself.
+            // There is room for it, and nobody waits.
             let _ = self.enqueue(request, self.runtime.now() + PURSUIT, PURSUIT);
         }
     }
@@ -181,7 +181,8 @@ impl<R: Runtime> Carrier<R> {
         let now = self.runtime.now();
         let stands = if stands > 0 { now + stands } else { 0 };
         let mut state = self.lock();
-        if state.queue.len() >= QUEUE {
+        // Of what stands there is no more than there are reservations.
+        if stands == 0 && state.queue.len() >= QUEUE {
             return Err(full());
         }
         state.queue.push_back(Parcel { request, patience, stands, caller });

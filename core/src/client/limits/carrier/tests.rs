@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
-use super::Carrier;
+use super::{Carrier, QUEUE};
 use crate::client::TokioRuntime;
 use crate::error::Code;
 use crate::id::Name;
@@ -186,4 +186,38 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
         })
         .await;
     }
+}
+
+// It was dropped where it found the queue full, and stayed charged, or in flight to its deadline.
+#[tokio::test]
+async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
+    let (ledger, stuck) = (ledger(), Arc::new(AtomicBool::new(false)));
+    let (store, sticks, answers) = (ledger.clone(), stuck.clone(), Arc::new(Notify::new()));
+    let told = answers.clone();
+    let carrier = carrier(HOUR, move |envelope| {
+        let (store, sticks, told) = (store.clone(), sticks.clone(), told.clone());
+        async move {
+            if sticks.load(Relaxed) {
+                told.notified().await;
+            }
+            store.charge(&envelope).await
+        }
+    });
+    for id in [1, 2] {
+        carrier.ask(request(Act::Reserve { id, ttl: HOUR }, 3)).await.unwrap();
+    }
+    stuck.store(true, Relaxed);
+    let mut asking = Vec::new();
+    while carrier.waiting() < QUEUE {
+        asking.push(carrier.enqueue(request(Act::Peek, 0), Micros::MAX, 0).unwrap());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(carrier.ask(request(Act::Peek, 0)).await.unwrap_err().code(), Code::Busy);
+    carrier.tell(request(Act::GiveBack { id: 1 }, 3));
+    let mut ends = Box::pin(carrier.ask(request(Act::GiveBack { id: 2 }, 3)));
+    assert_eq!((&mut ends).now_or_never(), None);
+    stuck.store(false, Relaxed);
+    answers.notify_waiters();
+    assert_eq!(shortly(ends).await, Ok(Reply::Settled(Settlement::Done)));
+    until_left(&ledger, 10).await;
 }
