@@ -15,6 +15,7 @@ use futures_channel::oneshot;
 use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
+use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
 use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
@@ -39,6 +40,8 @@ pub(super) struct Carrier<R> {
     runtime: R,
     client: u128,
     response_timeout: Micros,
+    /// Who waits for what is given back.
+    lobby: Arc<Lobby>,
     state: Mutex<State>,
 }
 
@@ -104,9 +107,14 @@ impl<R: Runtime> Drop for Awaited<'_, R> {
 }
 
 impl<R: Runtime> Carrier<R> {
-    pub fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
+    pub fn new(
+        ledger: Box<dyn AnyLedger>,
+        runtime: R,
+        response_timeout: Micros,
+        lobby: Arc<Lobby>,
+    ) -> Arc<Self> {
         let client = runtime.random_id();
-        Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
+        Arc::new(Carrier { ledger, runtime, client, response_timeout, lobby, state: Mutex::default() })
     }
 
     /// The store's time, if it ever answered.
@@ -144,6 +152,7 @@ impl<R: Runtime> Carrier<R> {
     /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what ends a reservation.
     pub async fn ask(self: &Arc<Self>, request: Request) -> Result<Reply> {
         if let Some(reply) = self.ledger.charge_now(&request) {
+            self.announce(&request);
             return Ok(reply);
         }
         let patience = self.runtime.now() + self.response_timeout;
@@ -165,7 +174,9 @@ impl<R: Runtime> Carrier<R> {
 
     /// Has the store do something that nobody waits for.
     pub fn tell(self: &Arc<Self>, request: Request) {
-        if self.ledger.charge_now(&request).is_none() {
+        if self.ledger.charge_now(&request).is_some() {
+            self.announce(&request);
+        } else {
             // There is room for it, and nobody waits.
             let _ = self.enqueue(request, self.runtime.now() + PURSUIT, PURSUIT);
         }
@@ -335,10 +346,18 @@ impl<R: Runtime> Carrier<R> {
             if let Some(act) = back {
                 self.tell(Request { act, charges: parcel.request.charges.clone() });
             }
+            self.announce(&parcel.request);
             let told = correction.unwrap_or(Ok(reply));
             if let Err(Ok(reply)) = parcel.caller.send(told) {
                 self.retract(parcel.request, reply);
             }
+        }
+    }
+
+    /// Those who wait hear of what may have been given back.
+    fn announce(&self, request: &Request) {
+        if !matches!(request.act, Act::Take | Act::Peek | Act::Reserve { .. }) {
+            self.lobby.has_changed(&request.charges);
         }
     }
 

@@ -7,6 +7,7 @@ mod carrier;
 mod elsewhere;
 mod limit;
 mod line;
+mod lobby;
 mod options;
 mod recent;
 mod refusals;

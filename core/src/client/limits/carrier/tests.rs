@@ -28,7 +28,7 @@ where
     A: Future<Output = Result<Answer, StoreError>> + Send + 'static,
 {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout)
+    Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout, Arc::default())
 }
 
 /// Of one limit, 10 for ever.

@@ -1,17 +1,48 @@
 //! Limits over stores that have to be waited for, and that can be out of reach.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger};
 use super::*;
 use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
+use crate::client::limits::WaitOptions;
 use crate::limits::{Act, Amount, Answer, Envelope, Rule};
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;
+
+/// Of which nothing wakes by itself who sleeps.
+#[derive(Clone)]
+struct Sleepless(TokioRuntime);
+
+impl Runtime for Sleepless {
+    fn now(&self) -> Micros {
+        self.0.now()
+    }
+
+    fn wall(&self) -> Micros {
+        self.0.wall()
+    }
+
+    fn sleep(&self, _: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
+        std::future::pending()
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
+        self.0.spawn(task);
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+}
 
 fn runtime() -> TokioRuntime {
     TokioRuntime::new(tokio::runtime::Handle::current())
@@ -54,6 +85,10 @@ fn lifetime() -> Rule {
 
 async fn shortly<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
+}
+
+fn at_any_time() -> WaitOptions {
+    WaitOptions { timeout: HOUR, priority: 0 }
 }
 
 // Its holder was told nothing: at the end of a block an outage is no error.
@@ -104,4 +139,90 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
     let answer = shortly(open.take(6u64)).await.unwrap();
     assert_eq!((answer.allowed, answer.said, answer.remaining), (true, Said::Outage, Amount::ZERO));
     assert!(!shortly(open.increment(1u64)).await.unwrap());
+}
+
+// It slept until its next look, which can be a second later.
+#[tokio::test]
+async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
+    let (ledger, answers) = (ledger(), Arc::new(Notify::new()));
+    let (store, held, asked) = (ledger.clone(), answers.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = asked.clone();
+    // It keeps its first answer back.
+    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+        let (store, held, first) = (store.clone(), held.clone(), counted.fetch_add(1, SeqCst) == 0);
+        async move {
+            let answer = StoreLedger::charge(&store, &envelope).await;
+            if first {
+                held.notified().await;
+            }
+            answer
+        }
+    });
+    let spend =
+        limit(&scope, "spend", Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 }, Outage::Closed);
+    let mut leaves = Box::pin(spend.reserve(10u64, Duration::from_micros(HOUR)));
+    assert!((&mut leaves).now_or_never().is_none());
+    shortly(async {
+        while asked.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let waiting = tokio::spawn({
+        let spend = spend.clone();
+        async move { spend.wait_with(10u64, at_any_time()).await }
+    });
+    // Another envelope sets out only when the first has been under way for some time.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    drop(leaves);
+    answers.notify_one();
+    assert!(shortly(waiting).await.unwrap().unwrap().allowed);
+}
+
+// Whatever ended, all of them asked the store.
+#[tokio::test]
+async fn only_those_are_called_who_wait_for_what_has_changed() {
+    let (ledger, asked) = (ledger(), Arc::new(Mutex::new(BTreeMap::new())));
+    let counts = asked.clone();
+    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+        for request in envelope.requests.iter().filter(|request| matches!(request.act, Act::Reserve { .. })) {
+            let names: Vec<_> = request.charges.iter().map(|charge| charge.limit.as_str()).collect();
+            *counts.lock().unwrap().entry(names.join(" ")).or_insert(0) += 1;
+        }
+        let ledger = ledger.clone();
+        async move { StoreLedger::charge(&ledger, &envelope).await }
+    });
+    let asked = |names: &str| asked.lock().unwrap().get(names).copied().unwrap_or(0);
+    let until_asked = async |names: &str, times: usize| {
+        shortly(async {
+            while asked(names) < times {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    };
+    let flights = |name| limit(&scope, name, Rule::InFlight { max: 1 }, Outage::Closed);
+    let (one, other) = (flights("a"), flights("b"));
+    let both = Limit::group([&one, &other]).unwrap();
+    let reserve = async |limit: &Limit<Sleepless>| {
+        shortly(limit.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap()
+    };
+    let held = [reserve(&one).await, reserve(&other).await];
+    let wait = |limit: &Limit<Sleepless>| {
+        let limit = limit.clone();
+        tokio::spawn(async move {
+            limit.wait_to_reserve_for(1u64, HOUR, at_any_time()).await.map(|reserved| reserved.commit())
+        })
+    };
+    let _waiting = [wait(&one), wait(&other), wait(&both)];
+    for (names, times) in [("a", 2), ("b", 2), ("a b", 1)] {
+        until_asked(names, times).await;
+    }
+    let [first, second] = held;
+    shortly(first.commit()).await.unwrap();
+    until_asked("a", 3).await;
+    until_asked("a b", 2).await;
+    assert_eq!(asked("b"), 2);
+    shortly(second.commit()).await.unwrap();
+    until_asked("b", 3).await;
 }
