@@ -55,6 +55,11 @@ impl Alone {
         self.with(wall(), |ledger, wall| ledger.count(wall, &request));
     }
 
+    /// Whether it has counted anything that counts still.
+    pub fn remembers(&self, wall: impl FnOnce() -> Micros) -> bool {
+        self.counts.load(Relaxed) && self.with(wall(), |ledger, wall| ledger.remembers(wall))
+    }
+
     /// What it says at this time to the one request of an envelope, which has what the process has seen of limits of money.
     pub fn judge(&self, wall: Micros, envelope: &Envelope) -> Option<Verdict> {
         let answer = self.with(wall, |ledger, wall| {

@@ -123,6 +123,12 @@ impl<R: Runtime> Carrier<R> {
         self.lock().store_time(now)
     }
 
+    /// Whether it knows what its store may forget.
+    pub fn remembers(&self) -> bool {
+        let now = self.runtime.now();
+        self.lock().standings.remember(now)
+    }
+
     /// How many requests wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {

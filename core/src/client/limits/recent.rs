@@ -27,6 +27,10 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         self.known.get(name).map(|(_, value)| value)
     }
 
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.known.values().map(|(_, value)| value)
+    }
+
     /// What is known of what is heard of once more.
     pub fn hear(&mut self, name: &K) -> Option<&mut V> {
         let (heard, value) = self.known.get_mut(name)?;

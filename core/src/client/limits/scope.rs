@@ -41,6 +41,10 @@ pub(in crate::client) trait OpenedScope<R>: MaybeSend + MaybeSync {
 
     /// Ends what waits.
     fn close(&self);
+
+    /// Whether it is to be kept though nobody has a limit of it: it remembers what its store may forget, or has something under
+    /// way.
+    fn matters(&self) -> bool;
 }
 
 impl<R: Runtime> OpenedScope<R> for Scope<R> {
@@ -51,6 +55,13 @@ impl<R: Runtime> OpenedScope<R> for Scope<R> {
     fn close(&self) {
         self.closed.store(true, Relaxed);
         self.lobby.nudge();
+    }
+
+    fn matters(&self) -> bool {
+        // Whoever drives an envelope has the carrier.
+        Arc::strong_count(&self.carrier) > 1
+            || self.carrier.remembers()
+            || self.alone.remembers(|| self.wall())
     }
 }
 

@@ -38,6 +38,11 @@ impl Standings {
         envelope.of_money().into_iter().filter_map(seen).collect()
     }
 
+    /// Whether anything is known still.
+    pub fn remember(&self, now: Micros) -> bool {
+        self.known.values().any(|known| known.until > now)
+    }
+
     /// Learns how they stand after an envelope that was sent at `sent`. Counted from then, what is remembered is forgotten
     /// before the store forgets that it is not so any more.
     ///

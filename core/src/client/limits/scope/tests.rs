@@ -226,3 +226,31 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
     shortly(second.commit()).await.unwrap();
     until_asked("b", 3).await;
 }
+
+// What is spent must outlast the server's memory, and what was taken without it, the next outage.
+#[tokio::test]
+async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
+    let matters = async |rule, outage| {
+        let (scope, hangs) = hanging(SECOND);
+        let limit = limit(&scope, "a", rule, outage);
+        assert!(!scope.matters());
+        assert!(shortly(limit.increment(1u64)).await.unwrap());
+        // The one who carried it may not have gone yet.
+        shortly(async {
+            while Arc::strong_count(&scope.carrier) > 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let remembers = scope.matters();
+        hangs.store(true, SeqCst);
+        let mut asking = Box::pin(limit.take(1u64));
+        assert!((&mut asking).now_or_never().is_none());
+        assert!(scope.matters(), "something is under way");
+        remembers
+    };
+    let rate = Rule::Refill { max: 9, period: HOUR };
+    assert!(!matters(rate, Outage::Closed).await);
+    assert!(matters(rate, Outage::Open).await);
+    assert!(matters(lifetime(), Outage::Closed).await);
+}
