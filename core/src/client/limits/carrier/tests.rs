@@ -1,7 +1,7 @@
 //! The carrier over stores that fail as stores do: slow, stuck, forgetful, or with a reply lost.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -12,7 +12,7 @@ use super::{Carrier, QUEUE};
 use crate::client::TokioRuntime;
 use crate::error::Code;
 use crate::id::Name;
-use crate::limits::{Act, Answer, Charge, Envelope, Reply, Request, Rule, Settlement};
+use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
 use crate::store::ledger::MemoryLedger;
 use crate::store::{Certainty, MemoryStore, StoreError, StoreLedger};
 use crate::{Micros, SECOND};
@@ -220,4 +220,35 @@ async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
     answers.notify_waiters();
     assert_eq!(shortly(ends).await, Ok(Reply::Settled(Settlement::Done)));
     until_left(&ledger, 10).await;
+}
+
+// It was told as done: the server had lost its memory, or been restarted, and so cannot know whether it was done before.
+#[tokio::test]
+async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
+    let (ledger, server) = (Arc::new(Mutex::new(Ledger::default())), Arc::new(AtomicU64::new(1)));
+    let wall = Arc::new(AtomicU64::new(TODAY));
+    let [carrier, other] = [(); 2].map(|()| {
+        let (ledger, server, wall) = (ledger.clone(), server.clone(), wall.clone());
+        carrier(HOUR, move |envelope| {
+            let incarnation = format!("{:016}", server.load(Relaxed));
+            let moment = Moment { wall: wall.fetch_add(1, Relaxed), incarnation: &incarnation };
+            let answer = ledger.lock().unwrap().apply(moment, &envelope);
+            async move { Ok(answer) }
+        })
+    });
+    let ask = async |act, cost| carrier.ask(request(act, cost)).await.unwrap();
+    let gives_back = async |id| ask(Act::GiveBack { id }, 3).await;
+    for id in [1, 2, 3] {
+        ask(Act::Reserve { id, ttl: HOUR }, 3).await;
+    }
+    server.store(2, Relaxed);
+    assert_eq!(gives_back(1).await, Reply::Settled(Settlement::Gone));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 1));
+    // Now it has heard of that.
+    assert_eq!(gives_back(2).await, Reply::Settled(Settlement::Done));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 4));
+    // Of what was reset, by another process, there is nothing to be given back.
+    other.ask(request(Act::Reset, 0)).await.unwrap();
+    assert_eq!(gives_back(3).await, Reply::Settled(Settlement::Done));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 10));
 }
