@@ -277,8 +277,8 @@ export class Reservation {
   }
 
   /**
-   * What it charged is given back, as far as it still counts. Rejects with `lost` if it was ended before, or its time has
-   * passed: then it stays charged; and with `store_unavailable`: it is tried on for half a minute.
+   * What it charged is given back, as far as it still counts. Rejects with `lost` if it was ended before, its time has
+   * passed, or the store has lost its memory: then it stays charged; and with `store_unavailable`: it is tried on for half a minute.
    */
   async refund(): Promise<void> {
     await this.#end(true);

@@ -381,8 +381,8 @@ class Reservation:
         `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
 
     def refund(self) -> None:
-        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
-        then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed or the
+        store has lost its memory: then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
 
     def __enter__(self) -> Reservation: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -1,5 +1,7 @@
 //! The entry: a store, a namespace and a runtime.
 
+#[cfg(feature = "limits")]
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -20,13 +22,16 @@ use super::{SharedSource, TokenSource, Tokens, TokensBuilder, TokensOptions};
 use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
-use crate::limits::Amount;
+use crate::limits::{Amount, Hashes};
 #[cfg(feature = "limits")]
 use crate::store::LimitStore;
 use crate::store::Store;
 use crate::value::{Options, Value};
 use crate::{MILLISECOND, Micros, SECOND};
 
+/// How many scopes of limits there are at least before those are forgotten that nobody needs.
+#[cfg(feature = "limits")]
+const SCOPES: usize = 64;
 /// The longest that one reply of the store may take.
 const MOST_RESPONSE_TIMEOUT: Micros = 60 * SECOND;
 
@@ -46,9 +51,9 @@ struct Handle<S: Store, R: Runtime> {
     scopes: Mutex<Scopes<R>>,
 }
 
-/// The limits that a handle opened, by scope.
+/// The limits that a handle opened, by scope: there may be one a customer.
 #[cfg(feature = "limits")]
-type Scopes<R> = Vec<(Name, Arc<dyn OpenedScope<R>>)>;
+type Scopes<R> = HashMap<Name, Arc<dyn OpenedScope<R>>, Hashes>;
 /// The pools that a handle opened; nothing once it is closed.
 type Opened<S, R> = Option<Vec<Weak<PoolCore<S, R>>>>;
 
@@ -249,13 +254,19 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
             return Err(closed());
         }
         let mut scopes = self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, opened)) = scopes.iter().find(|(name, _)| *name == scope) {
+        if let Some(opened) = scopes.get(&scope) {
             return Ok(opened.clone().scope());
+        }
+        // So seldom that it costs next to nothing each time.
+        if scopes.len() == scopes.capacity() {
+            scopes.retain(|_, scope| Arc::strong_count(scope) > 1 || scope.matters());
+            let many = scopes.len().max(SCOPES);
+            scopes.reserve(many);
         }
         let OpenOptions { namespace, response_timeout, .. } = &self.0.options;
         let name = PoolName { namespace: namespace.clone(), pool: scope };
         let opened = make(&name, self.0.runtime.clone(), *response_timeout);
-        scopes.push((name.pool, opened.clone()));
+        scopes.insert(name.pool, opened.clone());
         Ok(opened.scope())
     }
 
@@ -281,7 +292,9 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
         #[cfg(feature = "limits")]
-        for (_, scope) in std::mem::take(&mut *self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for scope in
+            std::mem::take(&mut *self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner)).values()
+        {
             scope.close();
         }
     }
@@ -483,6 +496,32 @@ mod tests {
         // Other handles go on.
         elsewhere.await.unwrap().unwrap();
         handle.close();
+    }
+
+    // A service with a scope for each customer grew with them, and found each the slower.
+    #[cfg(all(feature = "redis", feature = "limits"))]
+    #[tokio::test]
+    async fn scopes_that_nobody_needs_are_forgotten() {
+        let handle = crate::client::native::connect("memory:scopes").namespace("test").open().unwrap();
+        let limit = |name: &str, period| {
+            let scope = Name::new(name).ok();
+            handle.limit_with("a", &LimitOptions { scope, ..LimitOptions::new(1u64, period) }).unwrap()
+        };
+        let held = limit("held", SECOND);
+        assert!(limit("used", 3_600 * SECOND).increment(1u64).await.unwrap());
+        assert!(held.increment_now(1u64).unwrap().unwrap());
+        for customer in 0..10_000 {
+            drop(limit(&format!("customer:{customer}"), SECOND));
+            let scopes = handle.0.scopes.lock().unwrap();
+            assert!(scopes.len() <= 4 * SCOPES, "{}", scopes.len());
+        }
+        // What was used of one is not forgotten with it: the store has it.
+        assert!(!limit("used", 3_600 * SECOND).increment(1u64).await.unwrap());
+        let same = limit("held", SECOND);
+        assert!(Limit::group([&held, &same]).is_ok(), "of one scope still");
+        let crate::store::EitherStore::Memory(store) = handle.store() else { unreachable!() };
+        // The handle has some of them still as it looks.
+        assert!(store.ledgers() <= 16 * SCOPES);
     }
 
     #[test]

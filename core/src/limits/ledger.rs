@@ -129,6 +129,12 @@ impl Ledger {
         (self.records.len(), self.reservations.len())
     }
 
+    /// Whether anything is not as if never done.
+    pub(crate) fn remembers(&mut self, wall: Micros) -> bool {
+        self.sweep(wall);
+        self.size() != (0, 0)
+    }
+
     /// How many cells the record of a rolling limit has.
     #[cfg(test)]
     pub(super) fn cells(&self, limit: &Name) -> usize {

@@ -38,6 +38,7 @@ pub use ledger::Ledger;
 pub use request::{Act, Charge, Charged, Reply, Request, Settlement, Verdict};
 pub use rule::Rule;
 pub use standing::Standing;
+pub(crate) use term::Hashes;
 pub use term::Term;
 
 use crate::{Micros, SECOND};

@@ -264,6 +264,12 @@ impl Standing {
         of_other_births && self.ends == told.ends && self.used > told.used
     }
 
+    /// Whether another is of a birth before this that still counts: to who has seen no more than that nothing is given back.
+    pub(crate) fn is_after(&self, seen: &Standing) -> bool {
+        let counts = self.past.as_ref().is_none_or(|past| past.since <= seen.birth);
+        self.ends == seen.ends && self.birth != seen.birth && counts
+    }
+
     /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.
     pub(crate) fn is_past(&self, told: &Standing) -> bool {
         let past = self.past.as_ref().filter(|past| past.others.len() >= BIRTHS);

@@ -8,11 +8,12 @@ use super::Rule;
 use super::records::Place;
 use crate::id::Name;
 
+/// Of names of strangers.
 #[cfg(not(target_family = "wasm"))]
-type Hashes = std::hash::RandomState;
+pub(crate) type Hashes = std::hash::RandomState;
 /// The library of a wasm module has no randomness: there that key would be the same everywhere, and only cost room.
 #[cfg(target_family = "wasm")]
-type Hashes = rustc_hash::FxBuildHasher;
+pub(crate) type Hashes = rustc_hash::FxBuildHasher;
 
 /// A limit, and the rule by which it is judged: [`Rule::effective`].
 #[derive(Clone, Debug, PartialEq, Eq)]

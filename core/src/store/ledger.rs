@@ -47,6 +47,11 @@ impl MemoryLedger {
         MemoryLedger { machine: Mutex::default(), clock }
     }
 
+    /// Whether anything is not as if never done.
+    pub(super) fn remembers(&self) -> bool {
+        self.with(|machine, wall| machine.remembers(wall))
+    }
+
     /// The time is read under the lock, so that it is in the order of the requests. A panic under the lock leaves
     /// something charged at worst that was not answered.
     fn with<T>(&self, work: impl FnOnce(&mut Ledger, crate::Micros) -> T) -> T {

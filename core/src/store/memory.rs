@@ -1,6 +1,8 @@
 //! Pools in this process's memory, shared by name: every handle, thread and binding of the process that
 //! opens the same name shares the same pools.
 
+#[cfg(feature = "limits")]
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,6 +12,8 @@ use super::ledger::MemoryLedger;
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
 use crate::id::PoolName;
+#[cfg(feature = "limits")]
+use crate::limits::Hashes;
 use crate::nonce::Outcome;
 use crate::slots::{Answer, Calls, Envelope, LeaseRef, Moment, Pool, Reply, Request};
 
@@ -26,7 +30,7 @@ pub struct MemoryStore {
 }
 
 #[cfg(feature = "limits")]
-type Ledgers = Vec<(PoolName, Arc<MemoryLedger>)>;
+type Ledgers = HashMap<PoolName, Arc<MemoryLedger>, Hashes>;
 type Pools = Vec<(PoolName, Arc<MemoryPool>)>;
 
 /// One pool in memory.
@@ -65,12 +69,24 @@ impl MemoryStore {
     #[cfg(feature = "limits")]
     pub(super) fn ledger_of(&self, scope: &PoolName) -> Arc<MemoryLedger> {
         let mut ledgers = unpoisoned(&self.ledgers);
-        if let Some((_, ledger)) = ledgers.iter().find(|(known, _)| known == scope) {
+        if let Some(ledger) = ledgers.get(scope) {
             return ledger.clone();
         }
+        // So seldom that it costs next to nothing each time.
+        if ledgers.len() == ledgers.capacity() {
+            ledgers.retain(|_, ledger| Arc::strong_count(ledger) > 1 || ledger.remembers());
+            let many = ledgers.len();
+            ledgers.reserve(many.max(1));
+        }
         let ledger = Arc::new(MemoryLedger::new(self.clock.clone()));
-        ledgers.push((scope.clone(), ledger.clone()));
+        ledgers.insert(scope.clone(), ledger.clone());
         ledger
+    }
+
+    /// How many scopes of limits it has.
+    #[cfg(all(test, feature = "limits"))]
+    pub(crate) fn ledgers(&self) -> usize {
+        unpoisoned(&self.ledgers).len()
     }
 }
 

@@ -125,6 +125,6 @@ class Reservation(Held[_leasehold.Reservation]):
         await call(self._core.commit)
 
     async def refund(self) -> None:
-        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already or its time has passed:
-        then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed or the
+        store has lost its memory: then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
         await call(self._core.refund)

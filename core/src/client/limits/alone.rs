@@ -21,7 +21,8 @@ pub(super) struct Alone {
 #[derive(Default)]
 struct State {
     ledger: Ledger,
-    /// The latest time that it was told.
+    /// The latest time that it was told. One for all limits: what is known of the store's time trembles, and a limit's own
+    /// clock that is set back goes on from where it was, so that each tremor would be time that passes.
     wall: Micros,
 }
 
@@ -54,6 +55,11 @@ impl Alone {
         self.with(wall(), |ledger, wall| ledger.count(wall, &request));
     }
 
+    /// Whether it has counted anything that counts still.
+    pub fn remembers(&self, wall: impl FnOnce() -> Micros) -> bool {
+        self.counts.load(Relaxed) && self.with(wall(), |ledger, wall| ledger.remembers(wall))
+    }
+
     /// What it says at this time to the one request of an envelope, which has what the process has seen of limits of money.
     pub fn judge(&self, wall: Micros, envelope: &Envelope) -> Option<Verdict> {
         let answer = self.with(wall, |ledger, wall| {
@@ -77,8 +83,8 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SECOND;
     use crate::id::Name;
+    use crate::{MILLISECOND, SECOND};
 
     const NOW: Micros = 1_700_000_000 * SECOND;
     const MINUTE: Micros = 60 * SECOND;
@@ -90,7 +96,11 @@ mod tests {
     }
 
     fn take(rule: Rule, cost: u64) -> Request {
-        let charge = Charge { limit: Name::new("a").unwrap(), rule, cost: cost.into() };
+        take_of("a", rule, cost)
+    }
+
+    fn take_of(limit: &str, rule: Rule, cost: u64) -> Request {
+        let charge = Charge { limit: Name::new(limit).unwrap(), rule, cost: cost.into() };
         Request { act: Act::Take, charges: vec![charge] }
     }
 
@@ -118,5 +128,37 @@ mod tests {
             alone.hear(|| NOW + 10 * SECOND, &take(rule, 100));
             assert!(!allows(&alone, NOW + MINUTE + SECOND, take(rule, 20)), "{rule:?}");
         }
+    }
+
+    // What the store allowed of one, and would have been refused here, moved the time of all: others were as if refilled in
+    // no time, or not at all.
+    #[test]
+    fn one_limit_says_nothing_of_the_time_of_others() {
+        let refill = |max, period| Rule::Refill { max, period };
+        let rolling = Rule::Rolling { max: 100, period: MINUTE };
+        for busy in [refill(100, MINUTE), rolling] {
+            for idle in [refill(100, MINUTE), rolling] {
+                let alone = counting();
+                alone.hear(|| NOW, &take_of("idle", idle, 100));
+                alone.hear(|| NOW, &take_of("busy", busy, 100));
+                alone.hear(|| NOW, &take_of("brief", refill(10, SECOND), 10));
+                for _ in 0..100 {
+                    alone.hear(|| NOW + MILLISECOND, &take_of("busy", busy, 1));
+                }
+                assert!(!allows(&alone, NOW + SECOND / 2, take_of("idle", idle, 1)), "{busy:?} {idle:?}");
+                assert!(allows(&alone, NOW + SECOND, take_of("brief", refill(10, SECOND), 10)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_that_trembles_does_not_run_ahead() {
+        let alone = counting();
+        let rule = Rule::Refill { max: 100, period: MINUTE };
+        alone.hear(|| NOW, &take(rule, 100));
+        for tremor in 0..10_000 {
+            alone.hear(|| NOW + tremor % 2 * MILLISECOND, &take(rule, 0));
+        }
+        assert!(!allows(&alone, NOW + SECOND / 2, take(rule, 1)));
     }
 }

@@ -15,8 +15,10 @@ use futures_channel::oneshot;
 use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
+use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
+use crate::id::Name;
 use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
@@ -39,6 +41,8 @@ pub(super) struct Carrier<R> {
     runtime: R,
     client: u128,
     response_timeout: Micros,
+    /// Who waits for what is given back.
+    lobby: Arc<Lobby>,
     state: Mutex<State>,
 }
 
@@ -104,15 +108,32 @@ impl<R: Runtime> Drop for Awaited<'_, R> {
 }
 
 impl<R: Runtime> Carrier<R> {
-    pub fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
+    pub fn new(
+        ledger: Box<dyn AnyLedger>,
+        runtime: R,
+        response_timeout: Micros,
+        lobby: Arc<Lobby>,
+    ) -> Arc<Self> {
         let client = runtime.random_id();
-        Arc::new(Carrier { ledger, runtime, client, response_timeout, state: Mutex::default() })
+        Arc::new(Carrier { ledger, runtime, client, response_timeout, lobby, state: Mutex::default() })
     }
 
     /// The store's time, if it ever answered.
     pub fn store_time(&self) -> Option<Micros> {
         let now = self.runtime.now();
         self.lock().store_time(now)
+    }
+
+    /// Whether it knows what its store may forget.
+    pub fn remembers(&self) -> bool {
+        let now = self.runtime.now();
+        self.lock().standings.remember(now)
+    }
+
+    /// How many requests wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.lock().queue.len()
     }
 
     /// A request with what is known of the limits of money that it charges.
@@ -135,9 +156,10 @@ impl<R: Runtime> Carrier<R> {
     /// Asks the store. A failure is told when it has not answered for its time.
     ///
     /// # Errors
-    /// `store_unavailable` with the cause; `busy` if too many requests wait.
+    /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what ends a reservation.
     pub async fn ask(self: &Arc<Self>, request: Request) -> Result<Reply> {
         if let Some(reply) = self.ledger.charge_now(&request) {
+            self.announce(&request);
             return Ok(reply);
         }
         let patience = self.runtime.now() + self.response_timeout;
@@ -159,8 +181,10 @@ impl<R: Runtime> Carrier<R> {
 
     /// Has the store do something that nobody waits for.
     pub fn tell(self: &Arc<Self>, request: Request) {
-        if self.ledger.charge_now(&request).is_none() {
-            // The queue can be full; a reservation then ends by itself.
+        if self.ledger.charge_now(&request).is_some() {
+            self.announce(&request);
+        } else {
+            // There is room for it, and nobody waits.
             let _ = self.enqueue(request, self.runtime.now() + PURSUIT, PURSUIT);
         }
     }
@@ -175,7 +199,8 @@ impl<R: Runtime> Carrier<R> {
         let now = self.runtime.now();
         let stands = if stands > 0 { now + stands } else { 0 };
         let mut state = self.lock();
-        if state.queue.len() >= QUEUE {
+        // Of what stands there is no more than there are reservations.
+        if stands == 0 && state.queue.len() >= QUEUE {
             return Err(full());
         }
         state.queue.push_back(Parcel { request, patience, stands, caller });
@@ -225,7 +250,8 @@ impl<R: Runtime> Carrier<R> {
                         true => Vec::new(),
                         false => self.lock().standings.learn(&envelope, &performed, first),
                     };
-                    return self.hand_out(lane, parcels, performed, &more);
+                    let elsewhere = standings::elsewhere(&envelope, &performed);
+                    return self.hand_out(lane, parcels, performed, &more, &elsewhere);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
                 // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
@@ -314,7 +340,14 @@ impl<R: Runtime> Carrier<R> {
 
     /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
     /// may have been allowed too much: then it is given back.
-    fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
+    fn hand_out(
+        self: &Arc<Self>,
+        lane: u16,
+        parcels: Vec<Parcel>,
+        performed: Performed,
+        more: &[Unheard],
+        elsewhere: &[(char, &Name)],
+    ) {
         self.lock().lanes.load(lane, self.runtime.now());
         let Performed { now, replies, .. } = performed;
         for (parcel, reply) in parcels.into_iter().zip(replies) {
@@ -328,10 +361,18 @@ impl<R: Runtime> Carrier<R> {
             if let Some(act) = back {
                 self.tell(Request { act, charges: parcel.request.charges.clone() });
             }
-            let told = correction.unwrap_or(Ok(reply));
+            self.announce(&parcel.request);
+            let told = correction.unwrap_or_else(|| Ok(standings::ended(&parcel.request, reply, elsewhere)));
             if let Err(Ok(reply)) = parcel.caller.send(told) {
                 self.retract(parcel.request, reply);
             }
+        }
+    }
+
+    /// Those who wait hear of what may have been given back.
+    fn announce(&self, request: &Request) {
+        if !matches!(request.act, Act::Take | Act::Peek | Act::Reserve { .. }) {
+            self.lobby.has_changed(&request.charges);
         }
     }
 

@@ -3,9 +3,13 @@
 mod alone;
 mod answer;
 mod carrier;
+#[cfg(test)]
+mod elsewhere;
 mod limit;
 mod line;
+mod lobby;
 mod options;
+mod recent;
 mod refusals;
 mod reservation;
 mod scope;

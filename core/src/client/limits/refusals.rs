@@ -1,8 +1,7 @@
 //! Refusals that the store told a moment ago, so that those who ask again at once do not ask the store.
 
-use rustc_hash::FxHashMap;
-
 use super::answer::{LimitAnswer, Said};
+use super::recent::Recent;
 use crate::id::Name;
 use crate::limits::{Amount, Charge, Rule};
 use crate::{Micros, SECOND};
@@ -10,13 +9,11 @@ use crate::{Micros, SECOND};
 /// How long a refusal is believed at most. Another process may give back meanwhile, or an administrator reset the limit;
 /// and who asks once a second costs the store nothing.
 const BELIEVED: Micros = SECOND;
-/// How many are kept before those whose time has passed are dropped.
-const CROWD: usize = 10_000;
 
 /// What was refused, by limit.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    known: FxHashMap<Name, Refusal>,
+    known: Recent<Name, Refusal>,
     /// How often something was given back or reset here.
     changes: u64,
 }
@@ -26,26 +23,31 @@ struct Refusal {
     rule: Rule,
     cost: Amount,
     until: Micros,
-    /// When it would be allowed, and as if never used, on the local clock.
-    retry: Micros,
+    /// When it would be allowed, and as if never used, on the local clock; nothing if never.
+    retry: Option<Micros>,
     reset: Option<Micros>,
     remaining: Amount,
 }
 
 impl Refusals {
-    /// A refusal of one of these charges, by the same rule. One of less would be as sure, but its time would be too soon.
+    /// A refusal of these charges, by the same rules: of what is known the longest, as the store tells it. One of less would be as
+    /// sure, but its time would be too soon.
     pub fn recall(&self, charges: &[Charge], now: Micros) -> Option<LimitAnswer> {
-        charges.iter().find_map(|charge| {
+        let covering = |charge: &Charge| {
             let refusal = self.known.get(&charge.limit)?;
             let covers = refusal.rule == charge.rule && charge.cost == refusal.cost && now < refusal.until;
-            covers.then(|| LimitAnswer {
-                allowed: false,
-                limit: Some(charge.limit.clone()),
-                remaining: refusal.remaining,
-                retry_after_micros: Some(refusal.retry.saturating_sub(now)),
-                reset_after_micros: refusal.reset.map(|reset| reset.saturating_sub(now)),
-                said: Said::Memory,
-            })
+            covers.then_some((charge.limit.clone(), refusal))
+        };
+        // The last of the longest from behind is the first.
+        let known = charges.iter().rev().filter_map(covering);
+        let (limit, refusal) = known.max_by_key(|(_, refusal)| refusal.retry.unwrap_or(Micros::MAX))?;
+        Some(LimitAnswer {
+            allowed: false,
+            limit: Some(limit),
+            remaining: refusal.remaining,
+            retry_after_micros: refusal.retry.map(|retry| retry.saturating_sub(now)),
+            reset_after_micros: refusal.reset.map(|reset| reset.saturating_sub(now)),
+            said: Said::Memory,
         })
     }
 
@@ -56,27 +58,21 @@ impl Refusals {
 
     /// Keeps a refusal of a request that was sent at `sent`, unless something has changed since `changes` was told.
     pub fn keep(&mut self, charge: &Charge, answer: &LimitAnswer, sent: Micros, changes: u64) {
-        let Some(retry @ 1..) = answer.retry_after_micros else { return };
         // What is in flight may be given back at any time.
         if changes != self.changes || matches!(charge.rule, Rule::InFlight { .. }) {
             return;
         }
-        if self.known.len() >= CROWD {
-            self.known.retain(|_, refusal| refusal.until > sent);
-            if self.known.len() >= CROWD {
-                return;
-            }
-        }
+        let retry = answer.retry_after_micros;
         // Counted from before it was asked: the store's answer holds for longer than that.
         let refusal = Refusal {
             rule: charge.rule,
             cost: charge.cost,
-            until: sent + retry.min(BELIEVED),
-            retry: sent + retry,
+            until: sent + retry.map_or(BELIEVED, |retry| retry.min(BELIEVED)),
+            retry: retry.map(|retry| sent + retry),
             reset: answer.reset_after_micros.map(|time| sent + time),
             remaining: answer.remaining,
         };
-        self.known.insert(charge.limit.clone(), refusal);
+        self.known.insert(charge.limit.clone(), refusal, |refusal| refusal.until <= sent);
     }
 
     /// Something is given back to these limits, or they are reset.
@@ -85,5 +81,71 @@ impl Refusals {
         for charge in charges {
             self.known.remove(&charge.limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recent::MOST;
+    use super::*;
+
+    fn charge(limit: &str) -> Charge {
+        Charge {
+            limit: Name::new(limit).unwrap(),
+            rule: Rule::Refill { max: 10, period: SECOND },
+            cost: 1u64.into(),
+        }
+    }
+
+    fn refused(retry: Option<Micros>) -> LimitAnswer {
+        LimitAnswer {
+            allowed: false,
+            limit: None,
+            remaining: Amount::ZERO,
+            retry_after_micros: retry,
+            reset_after_micros: retry,
+            said: Said::Store,
+        }
+    }
+
+    fn recalled(refusals: &Refusals, limits: &[&str], now: Micros) -> Option<(String, Option<Micros>)> {
+        let charges: Vec<_> = limits.iter().map(|limit| charge(limit)).collect();
+        let answer = refusals.recall(&charges, now)?;
+        Some((answer.limit?.as_str().to_owned(), answer.retry_after_micros))
+    }
+
+    // The first of them was told, so that who waited asked again too soon.
+    #[test]
+    fn of_several_the_one_is_told_that_refuses_longest() {
+        let mut refusals = Refusals::default();
+        for (limit, retry) in [("a", 3 * SECOND), ("b", 7 * SECOND), ("c", 7 * SECOND)] {
+            refusals.keep(&charge(limit), &refused(Some(retry)), 5, 0);
+        }
+        let told = |limits: &[&str]| recalled(&refusals, limits, 10);
+        assert_eq!(told(&["a", "z"]), Some(("a".to_owned(), Some(3 * SECOND - 5))));
+        assert_eq!(told(&["a", "b", "c"]), Some(("b".to_owned(), Some(7 * SECOND - 5))));
+        refusals.keep(&charge("d"), &refused(None), 5, 0);
+        assert_eq!(recalled(&refusals, &["a", "b", "d", "c"], 10), Some(("d".to_owned(), None)));
+    }
+
+    // Whoever asked at once what is never allowed asked the store each time.
+    #[test]
+    fn what_is_refused_for_ever_is_believed_for_a_second_too() {
+        let mut refusals = Refusals::default();
+        refusals.keep(&charge("a"), &refused(None), 5, 0);
+        assert_eq!(recalled(&refusals, &["a"], 4 + SECOND), Some(("a".to_owned(), None)));
+        assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
+        refusals.forget(&[charge("a")]);
+        assert_eq!(recalled(&refusals, &["a"], 5), None);
+    }
+
+    // Nothing more was, and each further one looked at all that was there.
+    #[test]
+    fn in_a_crowd_the_last_are_remembered() {
+        let mut refusals = Refusals::default();
+        for at in 0..3 * MOST {
+            refusals.keep(&charge(&format!("limit:{at}")), &refused(Some(SECOND)), 5, 0);
+        }
+        assert!((2 * MOST..3 * MOST).all(|at| recalled(&refusals, &[&format!("limit:{at}")], 10).is_some()));
     }
 }

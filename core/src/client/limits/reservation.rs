@@ -59,7 +59,13 @@ impl<R: Runtime> Reservation<R> {
     /// in flight than is allowed. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
     /// case.
     pub async fn commit(mut self) -> Result<()> {
-        match self.settle(Act::Commit { id: self.id }).await? {
+        // That it was in flight for too long is known without a store that says so.
+        let is_over = self.flies() && self.remaining_micros() == 0;
+        let settled = match self.settle(Act::Commit { id: self.id }).await {
+            Err(error) if is_over && error.code() == Code::StoreUnavailable => Settlement::Gone,
+            settled => settled?,
+        };
+        match settled {
             Settlement::Gone if self.flies() => Err(Error::new(
                 Code::Lost,
                 "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer",
@@ -71,13 +77,22 @@ impl<R: Runtime> Reservation<R> {
     /// Ends it: what it charged is given back, as far as it still counts.
     ///
     /// # Errors
-    /// `lost` if its time has passed: then it stays charged. `store_unavailable`: it is tried on for half a minute.
+    /// `lost` if its time has passed, or the store lost its memory meanwhile: then what it charged stays charged, of money in any
+    /// case. `store_unavailable`: it is tried on for half a minute.
     pub async fn refund(mut self) -> Result<()> {
+        let is_over = self.remaining_micros() == 0;
         match self.settle(Act::GiveBack { id: self.id }).await? {
             Settlement::Done | Settlement::Before { given_back: true } => Ok(()),
             Settlement::Before { given_back: false } | Settlement::Gone => Err(Error::new(
                 Code::Lost,
-                "the reservation's time has passed, and what it charged stays charged; reserve for longer",
+                match is_over {
+                    true => {
+                        "the reservation's time has passed, and what it charged stays charged; reserve for longer"
+                    }
+                    false => {
+                        "the store has lost its memory since this was reserved, and what it charged of budgets and lifetimes stays charged"
+                    }
+                },
             )),
         }
     }

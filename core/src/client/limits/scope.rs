@@ -1,14 +1,17 @@
 //! What the limits of one scope share in one process.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod tests;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::alone::Alone;
 use super::answer::{LimitAnswer, Said};
-use super::carrier::Carrier;
+use super::carrier::{AnyLedger, Carrier};
 use super::line::Line;
-use super::refusals::Refusals;
+use super::lobby::Lobby;
 use super::{Limit, LimitOptions, Outage};
 use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
 use crate::error::{Code, Error, Result};
@@ -21,8 +24,7 @@ use crate::{Micros, SECOND};
 pub(in crate::client) struct Scope<R> {
     carrier: Arc<Carrier<R>>,
     runtime: R,
-    refusals: Mutex<Refusals>,
-    lines: Mutex<BTreeMap<String, Weak<Line>>>,
+    lobby: Arc<Lobby>,
     alone: Alone,
     /// When open limits ask the store again that did not answer, on the local clock; 0 if it did.
     outage: AtomicU64,
@@ -39,6 +41,10 @@ pub(in crate::client) trait OpenedScope<R>: MaybeSend + MaybeSync {
 
     /// Ends what waits.
     fn close(&self);
+
+    /// Whether it is to be kept though nobody has a limit of it: it remembers what its store may forget, or has something under
+    /// way.
+    fn matters(&self) -> bool;
 }
 
 impl<R: Runtime> OpenedScope<R> for Scope<R> {
@@ -48,7 +54,14 @@ impl<R: Runtime> OpenedScope<R> for Scope<R> {
 
     fn close(&self) {
         self.closed.store(true, Relaxed);
-        self.nudge();
+        self.lobby.nudge();
+    }
+
+    fn matters(&self) -> bool {
+        // Whoever drives an envelope has the carrier.
+        Arc::strong_count(&self.carrier) > 1
+            || self.carrier.remembers()
+            || self.alone.remembers(|| self.wall())
     }
 }
 
@@ -61,16 +74,7 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
     let name = Name::new(name).map_err(|error| error.within("name"))?;
     let rule = options.rule()?;
     let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
-        let ledger = Box::new(handle.store().ledger(name));
-        Arc::new(Scope {
-            carrier: Carrier::new(ledger, runtime.clone(), timeout),
-            alone: Alone::new(runtime.random_id()),
-            runtime,
-            refusals: Mutex::default(),
-            lines: Mutex::default(),
-            outage: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
-        })
+        Scope::new(Box::new(handle.store().ledger(name)), runtime, timeout)
     })?;
     if options.outage == Outage::Open {
         scope.alone.count();
@@ -79,6 +83,18 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
 }
 
 impl<R: Runtime> Scope<R> {
+    pub(super) fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
+        let lobby = Arc::<Lobby>::default();
+        Arc::new(Scope {
+            carrier: Carrier::new(ledger, runtime.clone(), response_timeout, lobby.clone()),
+            alone: Alone::new(runtime.random_id()),
+            runtime,
+            lobby,
+            outage: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })
+    }
+
     pub fn runtime(&self) -> &R {
         &self.runtime
     }
@@ -102,7 +118,7 @@ impl<R: Runtime> Scope<R> {
             return Ok(self.judge_alone(request));
         }
         let changes = {
-            let refusals = self.refusals();
+            let refusals = self.lobby.refusals();
             if matches!(act, Act::Take | Act::Peek)
                 && let Some(answer) = refusals.recall(&request.charges, sent)
             {
@@ -117,7 +133,7 @@ impl<R: Runtime> Scope<R> {
                 if let Some(charge) = request.charges.get(verdict.binding)
                     && !verdict.allowed
                 {
-                    self.refusals().keep(charge, &answer, sent, changes);
+                    self.lobby.refusals().keep(charge, &answer, sent, changes);
                 }
                 Ok(answer)
             }
@@ -126,26 +142,23 @@ impl<R: Runtime> Scope<R> {
                 self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
                 Ok(self.judge_alone(request))
             }
+            // So many wait that nothing was sent.
+            Err(error) if open && error.code() == Code::Busy => Ok(self.judge_alone(request)),
             Err(error) => Err(error),
         }
     }
 
     /// Gives back or resets; those who wait look again.
     pub async fn restore(&self, act: Act, charges: Vec<Charge>) -> Result<LimitAnswer> {
-        self.refusals().forget(&charges);
+        self.lobby.refusals().forget(&charges);
         let request = Request { act, charges };
-        let reply = self.ask(&request).await;
-        self.has_changed(&request.charges);
-        judged(reply?, &request.charges)
+        judged(self.ask(&request).await?, &request.charges)
     }
 
     /// Ends a reservation; those who wait look again.
     pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
-        self.refusals().forget(&charges);
-        let request = Request { act, charges };
-        let reply = self.ask(&request).await;
-        self.has_changed(&request.charges);
-        match reply? {
+        self.lobby.refusals().forget(&charges);
+        match self.ask(&Request { act, charges }).await? {
             Reply::Settled(settlement) => Ok(settlement),
             Reply::Judged(_) => Err(senseless()),
         }
@@ -153,25 +166,15 @@ impl<R: Runtime> Scope<R> {
 
     /// Ends a reservation whose holder has gone.
     pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
-        self.has_changed(&charges);
+        self.lobby.refusals().forget(&charges);
         let request = Request { act, charges };
         self.alone.hear(|| self.wall(), &request);
         self.carrier.tell(request);
-        self.nudge();
     }
 
     /// The line of those who wait for the same limits.
     pub(super) fn line(&self, charges: &[Charge]) -> Arc<Line> {
-        let names: Vec<&str> = charges.iter().map(|charge| charge.limit.as_str()).collect();
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = names.join(" ");
-        if let Some(line) = lines.get(&names).and_then(Weak::upgrade) {
-            return line;
-        }
-        lines.retain(|_, line| line.strong_count() > 0);
-        let line = Arc::new(Line::default());
-        lines.insert(names, Arc::downgrade(&line));
-        line
+        self.lobby.line(charges)
     }
 
     /// # Errors
@@ -189,19 +192,6 @@ impl<R: Runtime> Scope<R> {
         let again = self.outage.load(Relaxed);
         let is_next = || self.outage.compare_exchange(again, now + OUTAGE, Relaxed, Relaxed).is_ok();
         again == 0 || now >= again && is_next()
-    }
-
-    fn has_changed(&self, charges: &[Charge]) {
-        self.refusals().forget(charges);
-        self.nudge();
-    }
-
-    fn nudge(&self) {
-        let lines: Vec<_> = {
-            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.values().filter_map(Weak::upgrade).collect()
-        };
-        lines.iter().for_each(|line| line.nudge());
     }
 
     /// Asks the store; what it does is counted here too.
@@ -226,10 +216,6 @@ impl<R: Runtime> Scope<R> {
     /// The store's time, as far as it is known.
     fn wall(&self) -> Micros {
         self.carrier.store_time().unwrap_or_else(|| self.runtime.wall())
-    }
-
-    fn refusals(&self) -> MutexGuard<'_, Refusals> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

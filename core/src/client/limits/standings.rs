@@ -1,11 +1,12 @@
 //! How limits of money stood when this process last heard of them: what it has seen, a store that forgot is told.
 
-use rustc_hash::FxHashMap;
-
 use super::super::courier::unsure;
+use super::recent::Recent;
 use crate::error::Result;
 use crate::id::Name;
-use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
+use crate::limits::{
+    Act, Amount, Charge, Envelope, MEMORY, Performed, Reply, Request, Seen, Settlement, Standing, Verdict,
+};
 use crate::{Micros, SECOND};
 
 /// What the store did not know as it performed an envelope: it forgot something while that was under way.
@@ -16,34 +17,32 @@ pub(super) struct Unheard {
     past: bool,
 }
 
-/// How many are remembered.
-const MOST: usize = 10_000;
-
 /// How limits of money stood, by the letter of their kind and their name.
 #[derive(Debug, Default)]
 pub(super) struct Standings {
-    known: FxHashMap<(char, Name), Known>,
+    known: Recent<(char, Name), Known>,
 }
 
 #[derive(Debug)]
 struct Known {
     standing: Standing,
-    /// When it was heard of last, and until when it is remembered, on the local clock.
-    heard: Micros,
+    /// Until when it is remembered, on the local clock.
     until: Micros,
 }
 
 impl Standings {
     /// What is known of the limits that an envelope charges.
     pub fn seen(&self, envelope: &Envelope, now: Micros) -> Vec<Seen> {
-        if self.known.is_empty() {
-            return Vec::new();
-        }
         let seen = |(kind, limit): (char, &Name)| {
             let known = self.known.get(&(kind, limit.clone())).filter(|known| known.until > now)?;
             Some(Seen { kind, limit: limit.clone(), standing: known.standing.clone() })
         };
         envelope.of_money().into_iter().filter_map(seen).collect()
+    }
+
+    /// Whether anything is known still.
+    pub fn remember(&self, now: Micros) -> bool {
+        self.known.values().any(|known| known.until > now)
     }
 
     /// Learns how they stand after an envelope that was sent at `sent`. Counted from then, what is remembered is forgotten
@@ -57,10 +56,9 @@ impl Standings {
             let ends = told.ends();
             let left = if ends > 0 { lasting(ends.saturating_sub(performed.now)) } else { MEMORY };
             let until = sent + left.min(MEMORY);
-            let Some(known) = self.known.get_mut(&(kind, limit.clone())) else {
-                self.make_room(sent);
-                let standing = told.clone();
-                self.known.insert((kind, limit.clone()), Known { standing, heard: sent, until });
+            let Some(known) = self.known.hear(&(kind, limit.clone())) else {
+                let known = Known { standing: told.clone(), until };
+                self.known.insert((kind, limit.clone()), known, |known| known.until <= sent);
                 continue;
             };
             let mut past = false;
@@ -70,7 +68,7 @@ impl Standings {
                 past = known.standing.is_past(told);
                 known.standing.update(told);
             }
-            (known.heard, known.until) = (known.heard.max(sent), known.until.max(until));
+            known.until = known.until.max(until);
             if past || known.standing.counts_more_than(told) {
                 let seen = Seen { kind, limit: limit.clone(), standing: known.standing.clone() };
                 more.push(Unheard { seen, past });
@@ -78,18 +76,29 @@ impl Standings {
         }
         more
     }
+}
 
-    /// Forgets what is over; if that is too little, about half: what was not heard of for longer than the mean.
-    fn make_room(&mut self, now: Micros) {
-        if self.known.len() < MOST {
-            return;
+/// The limits of money to which nothing was given back by this envelope: the store had forgotten them, or become another, since
+/// they were seen.
+pub(super) fn elsewhere<'a>(envelope: &'a Envelope, performed: &Performed) -> Vec<(char, &'a Name)> {
+    let told = envelope.of_money_as_seen().zip(&performed.standings);
+    let is_elsewhere =
+        |seen: Option<&Standing>, told: &Option<Standing>| Some(told.as_ref()?.is_after(seen?));
+    told.filter(|((_, seen), told)| is_elsewhere(*seen, told) == Some(true))
+        .map(|((limit, _), _)| limit)
+        .collect()
+}
+
+/// What is told of a reservation that ended, of which not all was given back: that it was gone.
+pub(super) fn ended(request: &Request, reply: Reply, elsewhere: &[(char, &Name)]) -> Reply {
+    let stays = |charge: &Charge| {
+        charge.cost != Amount::ZERO && elsewhere.contains(&(charge.rule.letter(), &charge.limit))
+    };
+    match (request.act, reply) {
+        (Act::GiveBack { .. }, Reply::Settled(Settlement::Done)) if request.charges.iter().any(stays) => {
+            Reply::Settled(Settlement::Gone)
         }
-        self.known.retain(|_, known| known.until > now);
-        if self.known.len() >= MOST {
-            let count = self.known.len() as u64;
-            let mean = self.known.values().map(|known| known.heard / count).sum::<Micros>() + 1;
-            self.known.retain(|_, known| known.heard > mean);
-        }
+        _ => reply,
     }
 }
 
@@ -137,8 +146,9 @@ fn lasting(left: Micros) -> Micros {
 
 #[cfg(test)]
 mod tests {
+    use super::super::recent::MOST;
     use super::*;
-    use crate::limits::{Charge, Rule};
+    use crate::limits::Rule;
 
     const START: Micros = 1_700_000_000 * SECOND;
 
@@ -200,16 +210,26 @@ mod tests {
         }
     }
 
+    fn lifetime(at: usize) -> Envelope {
+        envelope(&format!("limit:{at}"), Rule::Lifetime { max: 9u64.into() })
+    }
+
+    fn remembered(standings: &Standings, limits: std::ops::Range<usize>, now: Micros) -> usize {
+        limits.map(|at| standings.seen(&lifetime(at), now).len()).sum()
+    }
+
+    // After a burst all of it was forgotten but for what came last: what had been spent was allowed again after a loss.
     #[test]
-    fn those_not_heard_of_for_longest_are_forgotten() {
-        let mut standings = Standings::default();
-        let of = |at: usize| envelope(&format!("limit:{at}"), Rule::Lifetime { max: 9u64.into() });
-        for at in 0..3 * MOST {
-            standings.learn(&of(at), &told(0), at as Micros);
-            assert!(standings.known.len() <= MOST);
+    fn the_last_of_them_are_remembered_however_they_came() {
+        for together in [0, 1] {
+            let mut standings = Standings::default();
+            for at in 0..MOST - 1_000 {
+                standings.learn(&lifetime(at), &told(0), together * at as Micros);
+            }
+            for at in MOST - 1_000..MOST + 1 {
+                standings.learn(&lifetime(at), &told(0), 6 * SECOND);
+            }
+            assert!(remembered(&standings, 0..MOST + 1, 7 * SECOND) >= MOST);
         }
-        let now = 3 * MOST as Micros;
-        assert_eq!(standings.seen(&of(3 * MOST - MOST / 2), now).len(), 1);
-        assert_eq!(standings.seen(&of(MOST), now), []);
     }
 }

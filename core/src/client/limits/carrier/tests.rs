@@ -1,19 +1,20 @@
 //! The carrier over stores that fail as stores do: slow, stuck, forgetful, or with a reply lost.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 
-use super::Carrier;
+use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
+use super::{Carrier, QUEUE};
 use crate::client::TokioRuntime;
 use crate::error::Code;
-use crate::id::{Name, PoolName};
-use crate::limits::{Act, Answer, Charge, Envelope, Reply, Request, Rule, Settlement};
+use crate::id::Name;
+use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
 use crate::store::ledger::MemoryLedger;
-use crate::store::{Certainty, LimitStore, MemoryStore, StoreError, StoreLedger};
+use crate::store::{Certainty, MemoryStore, StoreError, StoreLedger};
 use crate::{Micros, SECOND};
 
 const HOUR: Micros = 3_600 * SECOND;
@@ -21,35 +22,13 @@ const HOUR: Micros = 3_600 * SECOND;
 /// Far from the edges of a clock.
 const TODAY: Micros = 1_700_000_000 * SECOND;
 
-/// A store that has to be waited for, and does with an envelope what it is told to.
-struct Elsewhere<F>(F);
-
-impl<F, A> StoreLedger for Elsewhere<F>
-where
-    F: Fn(Envelope) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Answer, StoreError>> + Send,
-{
-    fn charge_now(&self, _: &Request) -> Option<Reply> {
-        None
-    }
-
-    async fn charge(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        (self.0)(envelope.clone()).await
-    }
-}
-
 fn carrier<F, A>(response_timeout: Micros, store: F) -> Arc<Carrier<TokioRuntime>>
 where
     F: Fn(Envelope) -> A + Send + Sync + 'static,
     A: Future<Output = Result<Answer, StoreError>> + Send + 'static,
 {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout)
-}
-
-fn ledger(store: &MemoryStore, pool: &str) -> Arc<MemoryLedger> {
-    let name = |text| Name::new(text).unwrap();
-    store.ledger(&PoolName { namespace: name("test"), pool: name(pool) })
+    Carrier::new(Box::new(Elsewhere(store)), runtime, response_timeout, Arc::default())
 }
 
 /// Of one limit, 10 for ever.
@@ -84,7 +63,7 @@ async fn until_left(ledger: &Arc<MemoryLedger>, wanted: u64) {
 
 #[tokio::test]
 async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_back() {
-    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let ledger = ledger();
     let store = ledger.clone();
     let carrier = carrier(SECOND, move |envelope| {
         let store = store.clone();
@@ -102,7 +81,7 @@ async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_b
 async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     let (wall, loses) = (Arc::new(AtomicU64::new(TODAY)), Arc::new(AtomicBool::new(false)));
     let clock = wall.clone();
-    let ledger = ledger(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
+    let ledger = ledger_of(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
     let (store, losing) = (ledger.clone(), loses.clone());
     // Its clock jumps as a reply is lost, and what it remembers of envelopes is over.
     let carrier = carrier(SECOND, move |envelope| {
@@ -136,7 +115,7 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
 // Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
 #[tokio::test]
 async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
-    let ledger = ledger(&MemoryStore::new(TokioRuntime::store_clock()), "limits");
+    let ledger = ledger();
     let stuck = Arc::new(AtomicBool::new(true));
     let (store, sticks) = (ledger.clone(), stuck.clone());
     // It performs what it is sent, and answers when it is back.
@@ -172,7 +151,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
     for reserves in [false, true] {
         let wall = Arc::new(AtomicU64::new(TODAY));
         let store = MemoryStore::new(Arc::new(move || wall.fetch_add(1, Relaxed)));
-        let ledgers = [ledger(&store, "before"), ledger(&store, "after")];
+        let ledgers = [ledger_of(&store, "before"), ledger_of(&store, "after")];
         let (forgot, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
         let told = answers.clone();
         // It forgets everything after its first envelope, and keeps that answer back until it is told.
@@ -207,4 +186,69 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
         })
         .await;
     }
+}
+
+// It was dropped where it found the queue full, and stayed charged, or in flight to its deadline.
+#[tokio::test]
+async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
+    let (ledger, stuck) = (ledger(), Arc::new(AtomicBool::new(false)));
+    let (store, sticks, answers) = (ledger.clone(), stuck.clone(), Arc::new(Notify::new()));
+    let told = answers.clone();
+    let carrier = carrier(HOUR, move |envelope| {
+        let (store, sticks, told) = (store.clone(), sticks.clone(), told.clone());
+        async move {
+            if sticks.load(Relaxed) {
+                told.notified().await;
+            }
+            store.charge(&envelope).await
+        }
+    });
+    for id in [1, 2] {
+        carrier.ask(request(Act::Reserve { id, ttl: HOUR }, 3)).await.unwrap();
+    }
+    stuck.store(true, Relaxed);
+    let mut asking = Vec::new();
+    while carrier.waiting() < QUEUE {
+        asking.push(carrier.enqueue(request(Act::Peek, 0), Micros::MAX, 0).unwrap());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(carrier.ask(request(Act::Peek, 0)).await.unwrap_err().code(), Code::Busy);
+    carrier.tell(request(Act::GiveBack { id: 1 }, 3));
+    let mut ends = Box::pin(carrier.ask(request(Act::GiveBack { id: 2 }, 3)));
+    assert_eq!((&mut ends).now_or_never(), None);
+    stuck.store(false, Relaxed);
+    answers.notify_waiters();
+    assert_eq!(shortly(ends).await, Ok(Reply::Settled(Settlement::Done)));
+    until_left(&ledger, 10).await;
+}
+
+// It was told as done: the server had lost its memory, or been restarted, and so cannot know whether it was done before.
+#[tokio::test]
+async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
+    let (ledger, server) = (Arc::new(Mutex::new(Ledger::default())), Arc::new(AtomicU64::new(1)));
+    let wall = Arc::new(AtomicU64::new(TODAY));
+    let [carrier, other] = [(); 2].map(|()| {
+        let (ledger, server, wall) = (ledger.clone(), server.clone(), wall.clone());
+        carrier(HOUR, move |envelope| {
+            let incarnation = format!("{:016}", server.load(Relaxed));
+            let moment = Moment { wall: wall.fetch_add(1, Relaxed), incarnation: &incarnation };
+            let answer = ledger.lock().unwrap().apply(moment, &envelope);
+            async move { Ok(answer) }
+        })
+    });
+    let ask = async |act, cost| carrier.ask(request(act, cost)).await.unwrap();
+    let gives_back = async |id| ask(Act::GiveBack { id }, 3).await;
+    for id in [1, 2, 3] {
+        ask(Act::Reserve { id, ttl: HOUR }, 3).await;
+    }
+    server.store(2, Relaxed);
+    assert_eq!(gives_back(1).await, Reply::Settled(Settlement::Gone));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 1));
+    // Now it has heard of that.
+    assert_eq!(gives_back(2).await, Reply::Settled(Settlement::Done));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 4));
+    // Of what was reset, by another process, there is nothing to be given back.
+    other.ask(request(Act::Reset, 0)).await.unwrap();
+    assert_eq!(gives_back(3).await, Reply::Settled(Settlement::Done));
+    assert_eq!(judged(ask(Act::Peek, 0).await), (true, 10));
 }

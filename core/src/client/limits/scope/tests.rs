@@ -1,0 +1,256 @@
+//! Limits over stores that have to be waited for, and that can be out of reach.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+
+use super::super::elsewhere::{Elsewhere, ledger};
+use super::*;
+use crate::client::TokioRuntime;
+use crate::client::courier::QUEUE;
+use crate::client::limits::WaitOptions;
+use crate::limits::{Act, Amount, Answer, Envelope, Rule};
+use crate::store::{StoreError, StoreLedger};
+
+const HOUR: Micros = 3_600 * SECOND;
+
+/// Of which nothing wakes by itself who sleeps.
+#[derive(Clone)]
+struct Sleepless(TokioRuntime);
+
+impl Runtime for Sleepless {
+    fn now(&self) -> Micros {
+        self.0.now()
+    }
+
+    fn wall(&self) -> Micros {
+        self.0.wall()
+    }
+
+    fn sleep(&self, _: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
+        std::future::pending()
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
+        self.0.spawn(task);
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+}
+
+fn runtime() -> TokioRuntime {
+    TokioRuntime::new(tokio::runtime::Handle::current())
+}
+
+fn scope<R: Runtime, F, A>(runtime: R, response_timeout: Micros, store: F) -> Arc<Scope<R>>
+where
+    F: Fn(Envelope) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Answer, StoreError>> + Send + 'static,
+{
+    Scope::new(Box::new(Elsewhere(store)), runtime, response_timeout)
+}
+
+/// A scope whose store does not answer while that is so.
+fn hanging(response_timeout: Micros) -> (Arc<Scope<TokioRuntime>>, Arc<AtomicBool>) {
+    let (hangs, ledger) = (Arc::new(AtomicBool::new(false)), ledger());
+    let sticks = hangs.clone();
+    let scope = scope(runtime(), response_timeout, move |envelope| {
+        let (ledger, sticks) = (ledger.clone(), sticks.clone());
+        async move {
+            if sticks.load(SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            StoreLedger::charge(&ledger, &envelope).await
+        }
+    });
+    (scope, hangs)
+}
+
+fn limit<R: Runtime>(scope: &Arc<Scope<R>>, name: &str, rule: Rule, outage: Outage) -> Limit<R> {
+    if outage == Outage::Open {
+        scope.alone.count();
+    }
+    Limit::new(scope.clone(), Name::new(name).unwrap(), rule, outage)
+}
+
+fn lifetime() -> Rule {
+    Rule::Lifetime { max: 10u64.into() }
+}
+
+async fn shortly<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
+}
+
+fn at_any_time() -> WaitOptions {
+    WaitOptions { timeout: HOUR, priority: 0 }
+}
+
+// Its holder was told nothing: at the end of a block an outage is no error.
+#[tokio::test]
+async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
+    let (scope, hangs) = hanging(SECOND / 20);
+    let flights = limit(&scope, "flights", Rule::InFlight { max: 10 }, Outage::Closed);
+    let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
+    let both = Limit::group([&flights, &spend]).unwrap();
+    for (limit, ttl, code) in [
+        (&flights, 1, Code::Lost),
+        (&both, 1, Code::Lost),
+        (&flights, HOUR, Code::StoreUnavailable),
+        (&spend, 1, Code::StoreUnavailable),
+    ] {
+        for gives_back in [false, true] {
+            let ttl = Duration::from_micros(ttl);
+            let reserved = shortly(limit.reserve(1u64, ttl)).await.unwrap().unwrap();
+            hangs.store(true, SeqCst);
+            let end = async { if gives_back { reserved.refund().await } else { reserved.commit().await } };
+            let error = shortly(end).await.unwrap_err();
+            // Whether it was given back is not known: it may have been, to the last.
+            let code = if gives_back { Code::StoreUnavailable } else { code };
+            assert_eq!(error.code(), code, "{limit:?} {gives_back}");
+            hangs.store(false, SeqCst);
+        }
+    }
+}
+
+// It was told that the store is busy, of which nobody asked anything.
+#[tokio::test]
+async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
+    let (scope, hangs) = hanging(HOUR);
+    let rule = Rule::Refill { max: 10, period: HOUR };
+    let (open, closed) =
+        (limit(&scope, "open", rule, Outage::Open), limit(&scope, "closed", rule, Outage::Closed));
+    assert!(shortly(open.increment(4u64)).await.unwrap());
+    hangs.store(true, SeqCst);
+    let look = || Request { act: Act::Peek, charges: Vec::new() };
+    for _ in 0..QUEUE + 10_000 {
+        scope.carrier.tell(look());
+        if scope.carrier.waiting() >= QUEUE {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(shortly(closed.take(1u64)).await.unwrap_err().code(), Code::Busy);
+    let answer = shortly(open.take(6u64)).await.unwrap();
+    assert_eq!((answer.allowed, answer.said, answer.remaining), (true, Said::Outage, Amount::ZERO));
+    assert!(!shortly(open.increment(1u64)).await.unwrap());
+}
+
+// It slept until its next look, which can be a second later.
+#[tokio::test]
+async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
+    let (ledger, answers) = (ledger(), Arc::new(Notify::new()));
+    let (store, held, asked) = (ledger.clone(), answers.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = asked.clone();
+    // It keeps its first answer back.
+    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+        let (store, held, first) = (store.clone(), held.clone(), counted.fetch_add(1, SeqCst) == 0);
+        async move {
+            let answer = StoreLedger::charge(&store, &envelope).await;
+            if first {
+                held.notified().await;
+            }
+            answer
+        }
+    });
+    let spend =
+        limit(&scope, "spend", Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 }, Outage::Closed);
+    let mut leaves = Box::pin(spend.reserve(10u64, Duration::from_micros(HOUR)));
+    assert!((&mut leaves).now_or_never().is_none());
+    shortly(async {
+        while asked.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let waiting = tokio::spawn({
+        let spend = spend.clone();
+        async move { spend.wait_with(10u64, at_any_time()).await }
+    });
+    // Another envelope sets out only when the first has been under way for some time.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    drop(leaves);
+    answers.notify_one();
+    assert!(shortly(waiting).await.unwrap().unwrap().allowed);
+}
+
+// Whatever ended, all of them asked the store.
+#[tokio::test]
+async fn only_those_are_called_who_wait_for_what_has_changed() {
+    let (ledger, asked) = (ledger(), Arc::new(Mutex::new(BTreeMap::new())));
+    let counts = asked.clone();
+    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+        for request in envelope.requests.iter().filter(|request| matches!(request.act, Act::Reserve { .. })) {
+            let names: Vec<_> = request.charges.iter().map(|charge| charge.limit.as_str()).collect();
+            *counts.lock().unwrap().entry(names.join(" ")).or_insert(0) += 1;
+        }
+        let ledger = ledger.clone();
+        async move { StoreLedger::charge(&ledger, &envelope).await }
+    });
+    let asked = |names: &str| asked.lock().unwrap().get(names).copied().unwrap_or(0);
+    let until_asked = async |names: &str, times: usize| {
+        shortly(async {
+            while asked(names) < times {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    };
+    let flights = |name| limit(&scope, name, Rule::InFlight { max: 1 }, Outage::Closed);
+    let (one, other) = (flights("a"), flights("b"));
+    let both = Limit::group([&one, &other]).unwrap();
+    let reserve = async |limit: &Limit<Sleepless>| {
+        shortly(limit.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap()
+    };
+    let held = [reserve(&one).await, reserve(&other).await];
+    let wait = |limit: &Limit<Sleepless>| {
+        let limit = limit.clone();
+        tokio::spawn(async move {
+            limit.wait_to_reserve_for(1u64, HOUR, at_any_time()).await.map(|reserved| reserved.commit())
+        })
+    };
+    let _waiting = [wait(&one), wait(&other), wait(&both)];
+    for (names, times) in [("a", 2), ("b", 2), ("a b", 1)] {
+        until_asked(names, times).await;
+    }
+    let [first, second] = held;
+    shortly(first.commit()).await.unwrap();
+    until_asked("a", 3).await;
+    until_asked("a b", 2).await;
+    assert_eq!(asked("b"), 2);
+    shortly(second.commit()).await.unwrap();
+    until_asked("b", 3).await;
+}
+
+// What is spent must outlast the server's memory, and what was taken without it, the next outage.
+#[tokio::test]
+async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
+    let matters = async |rule, outage| {
+        let (scope, hangs) = hanging(SECOND);
+        let limit = limit(&scope, "a", rule, outage);
+        assert!(!scope.matters());
+        assert!(shortly(limit.increment(1u64)).await.unwrap());
+        // The one who carried it may not have gone yet.
+        shortly(async {
+            while Arc::strong_count(&scope.carrier) > 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let remembers = scope.matters();
+        hangs.store(true, SeqCst);
+        let mut asking = Box::pin(limit.take(1u64));
+        assert!((&mut asking).now_or_never().is_none());
+        assert!(scope.matters(), "something is under way");
+        remembers
+    };
+    let rate = Rule::Refill { max: 9, period: HOUR };
+    assert!(!matters(rate, Outage::Closed).await);
+    assert!(matters(rate, Outage::Open).await);
+    assert!(matters(lifetime(), Outage::Closed).await);
+}
