@@ -3,7 +3,7 @@
 use leasehold::Code;
 use leasehold::client::Begun;
 use pyo3::prelude::*;
-use pyo3::{IntoPyObjectExt, intern};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit, intern};
 
 use crate::bridge::Bridge;
 use crate::errors::Failure;
@@ -76,6 +76,12 @@ impl Pending {
             }
             Ok(())
         })
+    }
+
+    /// The future has what its caller waits for, and an error with that the frames of the caller, which may have this.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.bridge)?;
+        visit.call(&self.future)
     }
 }
 

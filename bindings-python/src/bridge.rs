@@ -95,7 +95,9 @@ impl Bridge {
         if self.calls.give_up(number) {
             self.engine.end_calls(1);
         }
-        lock(&self.futures).remove(&number);
+        let future = lock(&self.futures).remove(&number);
+        // Not under the lock, at which the collector looks.
+        drop(future);
     }
 
     /// Gives the future of a call its outcome. If its caller was cancelled, what the outcome holds is let go of right here.
@@ -133,10 +135,11 @@ impl Bridge {
         })
     }
 
-    /// A loop that is never closed has this, which it calls.
+    /// A loop that is never closed has this, which it calls, and each future has the task that waits for it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.event_loop)?;
-        visit.call(&self.create_future)
+        visit.call(&self.create_future)?;
+        lock(&self.futures).values().try_for_each(|future| visit.call(future))
     }
 }
 

@@ -26,6 +26,9 @@ async def settle(started: Any) -> Any:
     except BaseException:
         started.abort()
         raise
+    finally:
+        # An error that comes of it has this frame.
+        del started
 
 
 async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -37,7 +40,9 @@ async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs
 async def granted(started: Any) -> list[Any]:
     """What was granted: leases, a lock or a selection; nothing, to a body that runs without a lock. It is taken by a caller that is
     still there: a task may be cancelled after the grant and before it runs again, and what nobody took is given back unused."""
-    grant = await settle(started)
+    settling = settle(started)
+    del started
+    grant = await settling
     return [] if grant is None else list(grant.take())
 
 
