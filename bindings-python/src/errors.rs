@@ -6,9 +6,10 @@ use leasehold::client::loss_only;
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error, SECOND};
 use pyo3::exceptions::PyException;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 /// Why something did not succeed, before it is a Python exception.
 #[derive(Debug)]
@@ -111,9 +112,20 @@ impl<'py> IntoPyObject<'py> for Told {
     }
 }
 
+/// The classes of the codes, which are fetched before any error: one at the exit finds no module any more.
+pub fn classes(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    CLASSES.import(py, "leasehold.errors", "_CLASSES")
+}
+
+/// Runs no code of Python's: at the interpreter's exit a daemon thread may be ended there, which no frame of Rust below survives.
 fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
-    static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let retry_after = error.retry_after_micros().map(|time| time as f64 / SECOND as f64);
-    let of = OF.import(py, "leasehold.errors", "_of")?;
-    Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field(), retry_after))?))
+    let raised = classes(py)?.as_any().get_item(error.code().as_str())?.call1((error.message(),))?;
+    if let Some(field) = error.field() {
+        raised.setattr(intern!(py, "field"), field)?;
+    }
+    if let Some(time) = error.retry_after_micros() {
+        raised.setattr(intern!(py, "retry_after"), time as f64 / SECOND as f64)?;
+    }
+    Ok(PyErr::from_value(raised))
 }

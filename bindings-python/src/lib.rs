@@ -65,6 +65,7 @@ mod _leasehold {
     #[pymodule_init]
     fn init(py: Python<'_>) -> PyResult<()> {
         super::guard::guard(|| {
+            super::errors::classes(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)
         })

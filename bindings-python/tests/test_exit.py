@@ -8,13 +8,33 @@ import pytest
 
 # On Pythons before 3.14 a thread that wants the interpreter meanwhile is ended where it stands, by unwinding its stack, which
 # no frame of Rust survives.
-BUSY = """
-    import asyncio, leasehold, threading, time
+BUSY = '''
+    import asyncio, leasehold, sys, threading, time
 
     def busy(*_):
         for _ in range(1000):
             time.sleep(0.001)
-"""
+
+    def on_threads(call):
+        """For a while, and to the exit."""
+        def run():
+            while True:
+                try:
+                    call()
+                except (KeyError, leasehold.LeaseholdError):
+                    pass
+
+        for _ in range(4):
+            threading.Thread(target=run, daemon=True).start()
+        spin()
+
+    def spin():
+        """So that the others are stopped wherever they are, and not just where they wait."""
+        sys.setswitchinterval(0.0001)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+'''
 SCRIPTS = {
     "a function for nonces": """
         pool = leasehold.open().pool("p", slots=["a"], read_nonce=busy)
@@ -66,6 +86,23 @@ SCRIPTS = {
         threading.Thread(target=pool.acquire, daemon=True).start()
         while not pool.statistics()["waiting"]:
             time.sleep(0.001)
+        print("over")
+    """,
+    "threads that are refused": """
+        pool = leasehold.open().pool("p", slots=["a"])
+        held = pool.acquire()
+        on_threads(lambda: pool.acquire(timeout=0))
+        print("over")
+    """,
+    "threads that wait in vain": """
+        pool = leasehold.open().pool("p", slots=["a"])
+        held = pool.acquire()
+        on_threads(lambda: pool.acquire(timeout=0.0001))
+        print("over")
+    """,
+    "bodies that are run again and again": """
+        lh = leasehold.open()
+        on_threads(lambda: lh.lock(str(threading.get_ident())).run(lambda _: None))
         print("over")
     """,
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from ._bodies import given_now
+from ._bodies import check, given_now
 from ._leasehold import Lock, Locked, Pending
 from .errors import LeaseholdError, Lost
 
@@ -50,6 +50,7 @@ def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
     """Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
     is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
     such as Ctrl-C, comes through with a note of that."""
+    check(body, False)
     locked = self._enter(body, **options)
     if locked is None:
         return given_now(body(None))
