@@ -39,6 +39,8 @@ mod _leasehold {
     #[pymodule_export]
     use super::asyncio::Pending;
     #[pymodule_export]
+    use super::bridge::Bridge;
+    #[pymodule_export]
     use super::checks::{fence_admit, fence_texts, recommended_ttl};
     #[pymodule_export]
     use super::granted::Granted;

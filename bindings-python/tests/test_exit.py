@@ -105,6 +105,23 @@ SCRIPTS = {
         on_threads(lambda: lh.lock(str(threading.get_ident())).run(lambda _: None))
         print("over")
     """,
+    "a loop on a thread": """
+        async def call(lock):
+            while True:
+                try:
+                    await lock.acquire(timeout=0.0001)
+                except leasehold.TimedOut:
+                    pass
+
+        async def main():
+            lock = leasehold.aio.open().lock("a")
+            async with lock.acquire():
+                await asyncio.gather(*[call(lock) for _ in range(20)])
+
+        threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
+        spin()
+        print("over")
+    """,
 }
 
 

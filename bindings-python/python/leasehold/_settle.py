@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
-from ._leasehold import Lock, Locked, Pending
+from ._leasehold import Bridge, Lock, Locked, Pending
 from .errors import LeaseholdError, Lost
 
-__all__ = ["call", "granted", "note", "outlived", "run", "settle"]
+__all__ = ["answer", "call", "granted", "note", "outlived", "run", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,14 +22,46 @@ async def settle(started: Any) -> Any:
     """The result of a started call. Whatever ends the wait early also drops the call, and what it was granted."""
     if type(started) is not Pending:
         return started
+    future = promise(started)
     try:
-        return await started.future
+        return await future
     except BaseException:
-        started.abort()
+        started.abort(future)
         raise
     finally:
         # An error that comes of it has this frame.
-        del started
+        del started, future
+
+
+def promise(started: Pending) -> Future[Any]:
+    """The future that gets the result of a started call. What is called within one turn of the loop sets out together, at its end."""
+    loop = get_running_loop()
+    future = loop.create_future()
+    bridge = started.expect(future)
+    if bridge is not None:
+        loop.call_soon(answer, bridge)
+        bridge.comes()
+    return future
+
+
+def answer(bridge: Bridge) -> None:
+    """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
+    deliver(iter(bridge.turn()))
+
+
+def deliver(settled: Iterator[tuple[Future[Any], Any, BaseException | None]]) -> None:
+    try:
+        for future, result, error in settled:
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+    except BaseException:
+        # Ctrl-C, it may be, in between: the others get theirs.
+        deliver(settled)
+        raise
 
 
 async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
