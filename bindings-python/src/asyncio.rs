@@ -24,7 +24,7 @@ where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
 {
     let bridge = Bridge::running(py)?;
-    let begun = bridge.get().calls.begin(guarded(async {
+    let begun = bridge.get().calls()?.begin(guarded(async {
         let value = future.await?;
         // The loop's thread, which polls this, has the interpreter.
         Ok(Python::attach(|py| value.into_py_any(py))?)

@@ -10,28 +10,30 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use leasehold::Code;
 use leasehold::client::{Calls, Engine};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bell::Bell;
 use crate::errors::Failure;
 use crate::guard::{guard, lock};
+use crate::process::Homebound;
 use crate::runtime;
 
 /// What a call gives.
 pub type Outcome = Result<Py<PyAny>, Failure>;
 
 /// One event loop, as Rust sees it.
-#[pyclass(frozen, module = "leasehold._leasehold")]
+#[pyclass(frozen, weakref, module = "leasehold._leasehold")]
 pub struct Bridge {
     event_loop: Py<PyAny>,
     bell: Arc<Bell>,
     engine: &'static Engine,
-    /// Those that are under way.
-    pub calls: Calls<Outcome>,
+    /// Those that are under way. A fork must not drop them.
+    calls: Homebound<Calls<Outcome>>,
     /// What waits for them: futures of asyncio, by the numbers of the calls. None where that was not said yet.
     futures: Mutex<HashMap<u64, Option<Py<PyAny>>>>,
     /// Those that ended before it was said.
@@ -45,18 +47,19 @@ impl Bridge {
     pub fn running(py: Python<'_>) -> PyResult<Bound<'_, Self>> {
         static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
-        let bridges = runtime::local(py)?.bridges.bind(py);
-        if let Some(bridge) = bridges.get_item(&event_loop)? {
-            return Ok(bridge.cast_into()?);
-        }
-        // A new loop is the moment to let go of those that have closed.
-        for known in bridges.keys() {
-            if known.call_method0(intern!(py, "is_closed"))?.is_truthy()? {
-                bridges.del_item(known)?;
-            }
+        let bridges = &runtime::local(py)?.bridges;
+        let address = event_loop.as_ptr().addr();
+        let known = lock(bridges).get(&address).map(|known| known.clone_ref(py));
+        // A bridge that is there has its loop, so that no other loop has the address.
+        if let Some(known) = known.and_then(|known| known.bind(py).upgrade()) {
+            return Ok(known.cast_into()?);
         }
         let bridge = Self::build(&event_loop)?;
-        bridges.set_item(event_loop, &bridge)?;
+        let known = PyWeakrefReference::new(&bridge)?.unbind();
+        let mut bridges = lock(bridges);
+        // A new loop is the moment to forget those that are gone.
+        bridges.retain(|_, known| known.bind(py).upgrade().is_some());
+        bridges.insert(address, known);
         Ok(bridge)
     }
 
@@ -66,11 +69,12 @@ impl Bridge {
         let engine = runtime::local(py)?.engine;
         let bell = Arc::new(Bell::new()?);
         let ringer = bell.clone();
+        let calls = Calls::new(engine.handle().clone(), move || ringer.ring());
         let bridge = Self {
             event_loop: event_loop.clone().unbind(),
             bell: bell.clone(),
             engine,
-            calls: Calls::new(engine.handle().clone(), move || ringer.ring()),
+            calls: Homebound::new(calls, Code::Lost, "event loop"),
             futures: Mutex::default(),
             early: Mutex::default(),
             comes: AtomicBool::new(false),
@@ -79,6 +83,11 @@ impl Bridge {
         let answer = ANSWER.import(py, "leasehold._settle", "answer")?;
         event_loop.call_method1("add_reader", (bell.ear(), answer, &bridge))?;
         Ok(bridge)
+    }
+
+    /// Those that are under way.
+    pub fn calls(&self) -> Result<&Calls<Outcome>, Failure> {
+        self.calls.get()
     }
 
     /// A call is under way.
@@ -97,7 +106,7 @@ impl Bridge {
 
     /// Drops a call. Without effect once it has ended.
     pub fn give_up(&self, number: u64) {
-        if self.calls.give_up(number) {
+        if self.calls.here().is_some_and(|calls| calls.give_up(number)) {
             self.engine.end_calls(1);
         }
         let future = lock(&self.futures).remove(&number);
@@ -139,11 +148,13 @@ impl Bridge {
     /// when the bell has rung, and at the end of a turn in which there were calls.
     fn turn(&self, py: Python<'_>) -> PyResult<Vec<Settled>> {
         guard(|| {
+            // The bell is the parent's too, and it has to hear it.
+            let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
             // Silence before anything is taken: what comes after that rings again.
             if !self.comes.swap(false, Ordering::Relaxed) {
                 self.bell.silence();
             }
-            let ended = self.calls.turn();
+            let ended = calls.turn();
             self.engine.end_calls(ended.len());
             let early = mem::take(&mut *lock(&self.early));
             let settled = |(number, outcome)| self.settled(py, number, outcome);
@@ -161,6 +172,8 @@ impl Bridge {
 impl Drop for Bridge {
     fn drop(&mut self) {
         // Calls of a loop that has closed end with it.
-        self.engine.end_calls(self.calls.len());
+        if let Some(calls) = self.calls.here() {
+            self.engine.end_calls(calls.len());
+        }
     }
 }

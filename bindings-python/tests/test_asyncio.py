@@ -1,7 +1,10 @@
 import asyncio
 import gc
+import sys
 import threading
 import time
+import warnings
+import weakref
 
 import pytest
 
@@ -177,6 +180,50 @@ def test_closed_loops_leave_no_sockets_behind():
         asyncio.run(settle_soon())
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) < 60
+
+
+def test_loops_that_nobody_closes_are_collected():
+    loops = []
+
+    def work():
+        loop = asyncio.new_event_loop()
+        loops.append(weakref.ref(loop))
+        loop.run_until_complete(settle_soon())
+
+    with warnings.catch_warnings():
+        # Each says that it was not closed.
+        warnings.simplefilter("ignore")
+        for _ in range(100):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        gc.collect()
+        assert [loop for loop in loops if loop() is not None] == []
+
+
+def test_short_loops_in_several_threads():
+    """A new loop is the moment to look for those that are gone, and so may others do."""
+    failed = []
+    end = time.monotonic() + 3
+
+    def work():
+        try:
+            while time.monotonic() < end:
+                assert asyncio.run(settle_soon()) == 0.001
+        except BaseException as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert failed == []
 
 
 def test_without_a_loop():
