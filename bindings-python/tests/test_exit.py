@@ -3,8 +3,11 @@
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
+
+import leasehold
 
 # On Pythons before 3.14 a thread that wants the interpreter meanwhile is ended where it stands, by unwinding its stack, which
 # no frame of Rust survives.
@@ -131,3 +134,26 @@ def test_the_exit_is_clean(script):
     for _ in range(4):
         ended = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, text=True)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")
+
+
+def test_what_is_garbage_at_the_exit_gives_back_what_it_has(redis_place):
+    lock = leasehold.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=6).lock("a")
+    lock.acquire(timeout=12).release()
+    script = f"""
+        import leasehold
+
+        class Relayer:
+            def __init__(self):
+                self.lh = leasehold.open({redis_place.url!r}, namespace={redis_place.namespace!r}, lock_ttl=6)
+                self.lock = self.lh.lock("a").acquire(timeout=12)
+
+            def __del__(self):
+                self.lock.release()
+
+        relayer = Relayer()
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=30, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    begun = time.monotonic()
+    lock.acquire(timeout=12).release()
+    assert time.monotonic() - begun < 2
