@@ -1,9 +1,12 @@
 //! Calls of asyncio: a future of Rust is polled on the thread of the event loop, a future of asyncio gets its outcome.
+//!
+//! What the loop itself does is Python's, see `_settle.py`: at the interpreter's exit a daemon thread may be ended there, which no
+//! frame of Rust below survives.
 
 use leasehold::Code;
 use leasehold::client::Begun;
 use pyo3::prelude::*;
-use pyo3::{IntoPyObjectExt, intern};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit, intern};
 
 use crate::bridge::Bridge;
 use crate::errors::Failure;
@@ -11,7 +14,8 @@ use crate::granted::Granted;
 use crate::guard::{guard, guarded};
 use crate::process::{self, Homebound};
 
-/// Starts a call on the running event loop. Gives its result if it is there at once, else a [`Pending`] to be awaited.
+/// Starts a call on the running event loop. Gives its result if it is there at once, else a [`Pending`], whose caller says at once
+/// which future is to get it.
 pub fn start<T>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, Failure>> + Send + 'static,
@@ -20,7 +24,7 @@ where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
 {
     let bridge = Bridge::running(py)?;
-    let begun = bridge.get().calls.begin(guarded(async {
+    let begun = bridge.get().calls()?.begin(guarded(async {
         let value = future.await?;
         // The loop's thread, which polls this, has the interpreter.
         Ok(Python::attach(|py| value.into_py_any(py))?)
@@ -30,9 +34,9 @@ where
         Begun::UnderWay(number) => number,
     };
     process::confirm()?;
-    let future = Bridge::promise(&bridge, number)?;
+    bridge.get().begun(number);
     let number = Homebound::new(number, Code::Lost, "call");
-    Ok(Pending { bridge: bridge.unbind(), number, future }.into_py_any(py)?)
+    Ok(Pending { bridge: bridge.unbind(), number }.into_py_any(py)?)
 }
 
 /// A call that is under way, and is dropped with this.
@@ -41,7 +45,6 @@ pub struct Pending {
     bridge: Py<Bridge>,
     // A fork has the call too, and must not drop it: that would act on behalf of the parent.
     number: Homebound<u64>,
-    future: Py<PyAny>,
 }
 
 impl Pending {
@@ -52,18 +55,20 @@ impl Pending {
 
 #[pymethods]
 impl Pending {
-    /// The future of asyncio that gets the result.
-    #[getter]
-    fn future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| Ok(self.future.clone_ref(py)))
+    /// This future of asyncio gets the result. Gives the bridge if the loop is to be told that it has calls.
+    fn expect(&self, py: Python<'_>, future: Py<PyAny>) -> PyResult<Option<Py<Bridge>>> {
+        guard(|| {
+            let tells = self.bridge.get().expect(*self.number.get()?, future);
+            Ok(tells.then(|| self.bridge.clone_ref(py)))
+        })
     }
 
-    /// Drops the call; if it has ended, what it was granted goes back at once: whoever keeps the exception of the caller, or its
-    /// task, keeps the future too.
-    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+    /// Drops the call; if it has ended, what its future was granted goes back at once: whoever keeps the task of the caller keeps
+    /// the future too.
+    fn abort(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
         guard(|| {
             self.give_up()?;
-            let future = self.future.bind(py);
+            let py = future.py();
             let has = |what| future.call_method0(what)?.is_truthy();
             if has(intern!(py, "done"))?
                 && !has(intern!(py, "cancelled"))?
@@ -76,6 +81,11 @@ impl Pending {
             }
             Ok(())
         })
+    }
+
+    /// The bridge has the future, and that the task that waits for it, which has this.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.bridge)
     }
 }
 

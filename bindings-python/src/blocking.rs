@@ -5,7 +5,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use leasehold::client::{holding, let_go};
-use pyo3::intern;
 use pyo3::prelude::*;
 use tokio::time::timeout;
 
@@ -36,7 +35,7 @@ pub fn wait<T: Send>(
         return outcome;
     }
     process::confirm()?;
-    let hears_signals = is_main_thread(py)?;
+    let hears_signals = process::is_main_thread(py)?;
     loop {
         let step = async {
             // What it has to send sets out from within the engine, which need not be woken for it.
@@ -67,10 +66,3 @@ pub enum Effort {
 
 /// The longest that Ctrl-C goes unheard.
 const ATTENTION: Duration = Duration::from_millis(50);
-
-/// Whether Python runs signal handlers on this thread.
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import(intern!(py, "threading"))?;
-    let here = threading.call_method0(intern!(py, "current_thread"))?;
-    Ok(here.is(&threading.call_method0(intern!(py, "main_thread"))?))
-}

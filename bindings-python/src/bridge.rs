@@ -5,35 +5,40 @@
 //! watches, so that no thread of Tokio waits for the interpreter.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use leasehold::Code;
 use leasehold::client::{Calls, Engine};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bell::Bell;
 use crate::errors::Failure;
 use crate::guard::{guard, lock};
+use crate::process::Homebound;
 use crate::runtime;
 
 /// What a call gives.
 pub type Outcome = Result<Py<PyAny>, Failure>;
 
 /// One event loop, as Rust sees it.
-#[pyclass(frozen, module = "leasehold._leasehold")]
+#[pyclass(frozen, weakref, module = "leasehold._leasehold")]
 pub struct Bridge {
     event_loop: Py<PyAny>,
-    create_future: Py<PyAny>,
     bell: Arc<Bell>,
     engine: &'static Engine,
-    /// Those that are under way.
-    pub calls: Calls<Outcome>,
-    /// What waits for them: futures of asyncio, by the numbers of the calls.
-    futures: Mutex<HashMap<u64, Py<PyAny>>>,
-    /// Whether the loop will come to [`Self::answer`] without the bell.
+    /// Those that are under way. A fork must not drop them.
+    calls: Homebound<Calls<Outcome>>,
+    /// What waits for them: futures of asyncio, by the numbers of the calls. None where that was not said yet.
+    futures: Mutex<HashMap<u64, Option<Py<PyAny>>>>,
+    /// Those that ended before it was said.
+    early: Mutex<Vec<(u64, Outcome)>>,
+    /// Whether the loop will come to [`Self::turn`] without the bell.
     comes: AtomicBool,
 }
 
@@ -42,107 +47,133 @@ impl Bridge {
     pub fn running(py: Python<'_>) -> PyResult<Bound<'_, Self>> {
         static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
-        let bridges = runtime::local(py)?.bridges.bind(py);
-        if let Some(bridge) = bridges.get_item(&event_loop)? {
-            return Ok(bridge.cast_into()?);
-        }
-        // A new loop is the moment to let go of those that have closed.
-        for known in bridges.keys() {
-            if known.call_method0(intern!(py, "is_closed"))?.is_truthy()? {
-                bridges.del_item(known)?;
-            }
+        let bridges = &runtime::local(py)?.bridges;
+        let address = event_loop.as_ptr().addr();
+        let known = lock(bridges).get(&address).map(|known| known.clone_ref(py));
+        // A bridge that is there has its loop, so that no other loop has the address.
+        if let Some(known) = known.and_then(|known| known.bind(py).upgrade()) {
+            return Ok(known.cast_into()?);
         }
         let bridge = Self::build(&event_loop)?;
-        bridges.set_item(event_loop, &bridge)?;
+        let known = PyWeakrefReference::new(&bridge)?.unbind();
+        let mut bridges = lock(bridges);
+        // A new loop is the moment to forget those that are gone.
+        bridges.retain(|_, known| known.bind(py).upgrade().is_some());
+        bridges.insert(address, known);
         Ok(bridge)
     }
 
     fn build<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = event_loop.py();
+        static ANSWER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let engine = runtime::local(py)?.engine;
         let bell = Arc::new(Bell::new()?);
         let ringer = bell.clone();
+        let calls = Calls::new(engine.handle().clone(), move || ringer.ring());
         let bridge = Self {
             event_loop: event_loop.clone().unbind(),
-            create_future: event_loop.getattr("create_future")?.unbind(),
             bell: bell.clone(),
             engine,
-            calls: Calls::new(engine.handle().clone(), move || ringer.ring()),
+            calls: Homebound::new(calls, Code::Lost, "event loop"),
             futures: Mutex::default(),
+            early: Mutex::default(),
             comes: AtomicBool::new(false),
         };
         let bridge = Bound::new(py, bridge)?;
-        event_loop.call_method1("add_reader", (bell.ear(), bridge.getattr("answer")?))?;
+        let answer = ANSWER.import(py, "leasehold._settle", "answer")?;
+        event_loop.call_method1("add_reader", (bell.ear(), answer, &bridge))?;
         Ok(bridge)
     }
 
-    /// A future of asyncio that gets the outcome of a call that is under way. What is called within one turn of the loop sets out
-    /// together, at its end.
-    pub fn promise(bridge: &Bound<'_, Self>, number: u64) -> PyResult<Py<PyAny>> {
-        let (py, this) = (bridge.py(), bridge.get());
-        this.engine.begin_call();
-        let future = this.create_future.call0(py)?;
-        lock(&this.futures).insert(number, future.clone_ref(py));
-        if !this.comes.swap(true, Ordering::Relaxed) {
-            let answer = bridge.getattr(intern!(py, "answer"))?;
-            this.event_loop.call_method1(py, intern!(py, "call_soon"), (answer,))?;
+    /// Those that are under way.
+    pub fn calls(&self) -> Result<&Calls<Outcome>, Failure> {
+        self.calls.get()
+    }
+
+    /// A call is under way.
+    pub fn begun(&self, number: u64) {
+        self.engine.begin_call();
+        lock(&self.futures).insert(number, None);
+    }
+
+    /// This future gets the outcome of a call. Says whether the loop does not know yet that it is to come.
+    pub fn expect(&self, number: u64, future: Py<PyAny>) -> bool {
+        if let Some(expected) = lock(&self.futures).get_mut(&number) {
+            *expected = Some(future);
         }
-        Ok(future)
+        !self.comes.load(Ordering::Relaxed)
     }
 
     /// Drops a call. Without effect once it has ended.
     pub fn give_up(&self, number: u64) {
-        if self.calls.give_up(number) {
+        if self.calls.here().is_some_and(|calls| calls.give_up(number)) {
             self.engine.end_calls(1);
         }
-        lock(&self.futures).remove(&number);
+        let future = lock(&self.futures).remove(&number);
+        // Not under the lock, at which the collector looks.
+        drop(future);
     }
 
-    /// Gives the future of a call its outcome. If its caller was cancelled, what the outcome holds is let go of right here.
-    fn settle(&self, py: Python<'_>, number: u64, outcome: Outcome) -> PyResult<()> {
-        let Some(future) = lock(&self.futures).remove(&number) else { return Ok(()) };
-        let future = future.bind(py);
-        if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
-            match outcome.map_err(PyErr::from) {
-                Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
-                Err(error) => future.call_method1(intern!(py, "set_exception"), (error,))?,
-            };
-        }
-        Ok(())
+    /// The future of a call that has ended, and what it gets. Nothing if the call was dropped, or if the future is not known yet.
+    fn settled(&self, py: Python<'_>, number: u64, outcome: Outcome) -> Option<Settled> {
+        let future = match lock(&self.futures).entry(number) {
+            Entry::Occupied(expected) if expected.get().is_some() => expected.remove(),
+            Entry::Occupied(_) => {
+                lock(&self.early).push((number, outcome));
+                return None;
+            }
+            Entry::Vacant(_) => None,
+        };
+        future.map(|future| match outcome {
+            Ok(value) => (future, value, py.None()),
+            Err(failure) => (future, py.None(), PyErr::from(failure).into_value(py).into_any()),
+        })
     }
 }
 
+/// A future, and its result or its error.
+type Settled = (Py<PyAny>, Py<PyAny>, Py<PyAny>);
+
 #[pymethods]
 impl Bridge {
-    /// Polls the calls that can go on, and tells of those that have ended. The loop calls it when the bell has rung, and at the
-    /// end of a turn in which there were calls.
-    fn answer(&self, py: Python<'_>) -> PyResult<()> {
+    /// The loop has been told to come.
+    fn comes(&self) -> PyResult<()> {
         guard(|| {
-            // Silence before anything is taken: what comes after that rings again.
-            if !self.comes.swap(false, Ordering::Relaxed) {
-                self.bell.silence();
-            }
-            let ended = self.calls.turn();
-            self.engine.end_calls(ended.len());
-            for (number, outcome) in ended {
-                if let Err(defect) = self.settle(py, number, outcome) {
-                    defect.write_unraisable(py, None);
-                }
-            }
+            self.comes.store(true, Ordering::Relaxed);
             Ok(())
         })
     }
 
-    /// A loop that is never closed has this, which it calls.
+    /// Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error. The loop asks
+    /// when the bell has rung, and at the end of a turn in which there were calls.
+    fn turn(&self, py: Python<'_>) -> PyResult<Vec<Settled>> {
+        guard(|| {
+            // The bell is the parent's too, and it has to hear it.
+            let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
+            // Silence before anything is taken: what comes after that rings again.
+            if !self.comes.swap(false, Ordering::Relaxed) {
+                self.bell.silence();
+            }
+            let ended = calls.turn();
+            self.engine.end_calls(ended.len());
+            let early = mem::take(&mut *lock(&self.early));
+            let settled = |(number, outcome)| self.settled(py, number, outcome);
+            Ok(early.into_iter().chain(ended).filter_map(settled).collect())
+        })
+    }
+
+    /// A loop that is never closed has this, which it calls, and each future has the task that waits for it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.event_loop)?;
-        visit.call(&self.create_future)
+        lock(&self.futures).values().flatten().try_for_each(|future| visit.call(future))
     }
 }
 
 impl Drop for Bridge {
     fn drop(&mut self) {
         // Calls of a loop that has closed end with it.
-        self.engine.end_calls(self.calls.len());
+        if let Some(calls) = self.calls.here() {
+            self.engine.end_calls(calls.len());
+        }
     }
 }

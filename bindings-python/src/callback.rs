@@ -32,20 +32,24 @@ pub fn nonce_source(
         return Err(Error::invalid("read_nonce", "must be a function that takes a slot's id").into());
     }
     let callback = functions.callback(function, face, "read_nonce")?;
-    Ok(Arc::new(move |slot: String| callback.clone().ask((slot,), read_answer)))
+    Ok(Arc::new(move |slot: String| callback.clone().ask(format!("{slot}: "), (slot,), read_answer)))
 }
 
-/// A call of the core. Its failure gets the exception of a function that was called meanwhile.
+/// A call of the core. Its failure gets the exception that it names, of a function that was called meanwhile.
 pub async fn with_cause<T>(call: impl Future<Output = leasehold::error::Result<T>>) -> Result<T, Failure> {
     let call = async {
         call.await.map_err(|error| match error.code() {
             Code::NonceUnavailable | Code::SourceUnavailable => {
-                Failure::Ours(error, CAUSE.with(RefCell::take))
+                let mut causes = CAUSES.with(RefCell::take);
+                causes.retain(|(text, _)| error.message().contains(text.as_str()));
+                // What another one said may be a part of it.
+                let named = causes.into_iter().max_by_key(|(text, _)| text.len());
+                Failure::Ours(error, named.map(|(_, cause)| cause))
             }
             _ => error.into(),
         })
     };
-    CAUSE.scope(RefCell::default(), call).await
+    CAUSES.scope(RefCell::default(), call).await
 }
 
 /// The functions of a pool or wallet, which owns them where Python's collector sees it: they may know it in turn, as the methods of
@@ -115,16 +119,18 @@ pub struct Callback {
 }
 
 impl Callback {
-    /// Calls it and waits for the answer; or says in words why there is none. If this future is dropped, a coroutine is
-    /// cancelled; a plain function runs to its end, for there is no way to stop it.
-    pub async fn ask<A, T>(self, arguments: A, read: Read<T>) -> Result<T, String>
+    /// Calls it and waits for the answer; or says in words why there is none, before which the core's error has `of`. If this
+    /// future is dropped, a coroutine is cancelled; a plain function runs to its end, for there is no way to stop it.
+    pub async fn ask<A, T>(self, of: String, arguments: A, read: Read<T>) -> Result<T, String>
     where
         A: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         T: Send + 'static,
     {
         self.answer(arguments, read).await.map_err(|refusal| {
             // Nobody listens for the exception outside of `with_cause`.
-            let _ = CAUSE.try_with(|cause| cause.replace(Some(refusal.error.into())));
+            let _ = CAUSES.try_with(|causes| {
+                causes.borrow_mut().push((of + &refusal.text, refusal.error.into()));
+            });
             refusal.text
         })
     }
@@ -182,8 +188,8 @@ impl Callback {
 }
 
 tokio::task_local! {
-    // The core carries the text of an exception; the exception itself takes this way round.
-    static CAUSE: RefCell<Option<Box<PyErr>>>;
+    // The core carries the text of an exception; the exception itself takes this way round, with its text.
+    static CAUSES: RefCell<Vec<(String, Box<PyErr>)>>;
 }
 
 fn read_answer(answer: &Bound<'_, PyAny>) -> Result<Nonce, Failure> {

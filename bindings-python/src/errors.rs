@@ -6,9 +6,10 @@ use leasehold::client::loss_only;
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error, SECOND};
 use pyo3::exceptions::PyException;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 /// Why something did not succeed, before it is a Python exception.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ pub fn still_held(held: bool, noun: &str) -> Result<(), Failure> {
 }
 
 /// What of the end of a block is to be told: everything to a block that raised, as a note, and else a loss only.
-pub fn at_end(exception: &Bound<'_, PyTuple>) -> PyResult<fn(CoreResult<()>) -> CoreResult<()>> {
-    Ok(if exception.get_item(1)?.is_none() { loss_only } else { identity })
+pub fn at_end(exception: &Bound<'_, PyTuple>) -> fn(CoreResult<()>) -> CoreResult<()> {
+    if raised(exception).is_none() { loss_only } else { identity }
 }
 
 /// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it.
@@ -71,13 +72,12 @@ pub fn unless_raised(
     outcome: Result<Py<PyAny>, Failure>,
 ) -> Result<Py<PyAny>, Failure> {
     let py = exception.py();
-    match outcome {
-        Err(Failure::Ours(error, _)) if !exception.get_item(1)?.is_none() => {
-            let noted = (exception.get_item(1)?, Told(error));
-            py.import("leasehold._settle")?.call_method1("note", noted)?;
+    match (outcome, raised(exception)) {
+        (Err(Failure::Ours(error, _)), Some(raised)) => {
+            py.import("leasehold._settle")?.call_method1("note", (raised, Told(error)))?;
             Ok(py.None())
         }
-        outcome => outcome,
+        (outcome, _) => outcome,
     }
 }
 
@@ -87,8 +87,8 @@ pub fn unless_called_off(
     exception: &Bound<'_, PyTuple>,
     outcome: Result<Py<PyAny>, Failure>,
 ) -> Result<Py<PyAny>, Failure> {
-    match exception.get_item(1) {
-        Ok(raised) if raised.is_instance_of::<PyException>() => outcome.map_err(|failure| {
+    match raised(exception) {
+        Some(raised) if raised.is_instance_of::<PyException>() => outcome.map_err(|failure| {
             let error = PyErr::from(failure);
             // What Python itself does only for errors of its own functions.
             let _ = error.value(raised.py()).setattr("__context__", &raised);
@@ -96,6 +96,11 @@ pub fn unless_called_off(
         }),
         _ => unless_raised(exception, outcome),
     }
+}
+
+/// What the block raised, if it did: who ends it by hand may say nothing.
+fn raised<'py>(exception: &Bound<'py, PyTuple>) -> Option<Bound<'py, PyAny>> {
+    exception.get_item(1).ok().filter(|it| !it.is_none())
 }
 
 /// An error that is given and not raised.
@@ -111,9 +116,20 @@ impl<'py> IntoPyObject<'py> for Told {
     }
 }
 
+/// The classes of the codes, which are fetched before any error: one at the exit finds no module any more.
+pub fn classes(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    CLASSES.import(py, "leasehold.errors", "_CLASSES")
+}
+
+/// Runs no code of Python's: at the interpreter's exit a daemon thread may be ended there, which no frame of Rust below survives.
 fn made(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
-    static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let retry_after = error.retry_after_micros().map(|time| time as f64 / SECOND as f64);
-    let of = OF.import(py, "leasehold.errors", "_of")?;
-    Ok(PyErr::from_value(of.call1((error.code().as_str(), error.message(), error.field(), retry_after))?))
+    let raised = classes(py)?.as_any().get_item(error.code().as_str())?.call1((error.message(),))?;
+    if let Some(field) = error.field() {
+        raised.setattr(intern!(py, "field"), field)?;
+    }
+    if let Some(time) = error.retry_after_micros() {
+        raised.setattr(intern!(py, "retry_after"), time as f64 / SECOND as f64)?;
+    }
+    Ok(PyErr::from_value(raised))
 }

@@ -175,7 +175,7 @@ impl Lease {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let outcome = self.give_back(py, ReleaseOptions::default(), at_end(exception)?);
+            let outcome = self.give_back(py, ReleaseOptions::default(), at_end(exception));
             unless_raised(exception, outcome)
         })
     }

@@ -39,6 +39,8 @@ mod _leasehold {
     #[pymodule_export]
     use super::asyncio::Pending;
     #[pymodule_export]
+    use super::bridge::Bridge;
+    #[pymodule_export]
     use super::checks::{fence_admit, fence_texts, recommended_ttl};
     #[pymodule_export]
     use super::granted::Granted;
@@ -65,6 +67,7 @@ mod _leasehold {
     #[pymodule_init]
     fn init(py: Python<'_>) -> PyResult<()> {
         super::guard::guard(|| {
+            super::errors::classes(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)
         })

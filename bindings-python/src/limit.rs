@@ -274,7 +274,7 @@ impl Reservation {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let Some(core) = lock(self.core.get()?).take() else { return Ok(py.None()) };
-            let told = at_end(exception)?;
+            let told = at_end(exception);
             unless_raised(exception, self.face.value(py, async move { told(core.commit().await) }))
         })
     }

@@ -53,7 +53,7 @@ impl Lock {
         })
     }
 
-    /// Locks for a body, for `run`, which Python's half adds; gives None if it is to run without the lock.
+    /// Locks for a body, for `run`, which Python's half adds and which looks at the body; gives None if it is to run without the lock.
     #[pyo3(signature = (body, **options))]
     fn _enter(
         &self,
@@ -66,7 +66,6 @@ impl Lock {
                 return Err(Error::invalid("body", "must be a function that takes the lock").into());
             }
             let (core, face) = (self.core.get()?.clone(), self.face);
-            py.import("leasehold._bodies")?.call_method1("check", (body, face == Face::Asyncio))?;
             let (options, unfit) = options.unwrap_or_default().parts();
             let call = Box::pin(async move { unfit.outweigh(core.enter(&options, Unit::Seconds).await) });
             let call = async move { Ok(call.await?.map(|locked| Granted::locked(locked, face))) };

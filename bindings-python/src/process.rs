@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use leasehold::Code;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyCFunction};
 
 use crate::errors::Failure;
@@ -28,10 +29,26 @@ pub fn confirm() -> Result<(), Failure> {
     ))
 }
 
+/// Whether Python runs signal handlers on this thread. Asks no code of Python's, which a daemon thread could not be ended in.
+pub fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    Ok(this_thread(py)? == MAIN.load(Ordering::Relaxed))
+}
+
+fn this_thread(py: Python<'_>) -> PyResult<u64> {
+    static GET_IDENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GET_IDENT.import(py, "_thread", "get_ident")?.call0()?.extract()
+}
+
 /// Has Python tell of its forks, so that the frequent checks need no system call.
 pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
     renew();
-    let hook = PyCFunction::new_closure(py, None, None, |_, _| renew())?;
+    let main = py.import("threading")?.call_method0("main_thread")?.getattr("ident")?.extract()?;
+    MAIN.store(main, Ordering::Relaxed);
+    let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
+        renew();
+        // The thread that forks is the only one of the child.
+        this_thread(arguments.py()).map(|main| MAIN.store(main, Ordering::Relaxed))
+    })?;
     let arguments = [("after_in_child", hook)].into_py_dict(py)?;
     py.import("os")?.getattr("register_at_fork")?.call((), Some(&arguments))?;
     Ok(())
@@ -96,6 +113,7 @@ impl<T> Drop for Homebound<T> {
 }
 
 static KNOWN: AtomicU32 = AtomicU32::new(0);
+static MAIN: AtomicU64 = AtomicU64::new(0);
 
 fn renew() {
     KNOWN.store(std::process::id(), Ordering::Relaxed);

@@ -1,12 +1,13 @@
 //! What there is once in a process.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use leasehold::Code;
 use leasehold::client::Engine;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict};
+use pyo3::types::{PyCFunction, PyWeakrefReference};
 use tokio::sync::Semaphore;
 
 use crate::errors::Failure;
@@ -18,8 +19,8 @@ pub struct Local {
     pid: u32,
     /// Runs the library's tasks.
     pub engine: &'static Engine,
-    /// The bridge of each event loop.
-    pub bridges: Py<PyDict>,
+    /// The bridge of each event loop, by the loop's address. The loop has it; who has neither, lets go of both.
+    pub bridges: Mutex<HashMap<usize, Py<PyWeakrefReference>>>,
     /// How many of the user's functions may have a thread at a time: as with Tokio's own, the others wait.
     pub turns: Semaphore,
 }
@@ -28,7 +29,7 @@ pub struct Local {
 ///
 /// The token is what makes the lock safe across `os.fork`: whoever forks holds the interpreter, so nobody holds the lock.
 /// What a parent had is left as it is: its threads do not exist here.
-pub fn local(py: Python<'_>) -> Result<&'static Local, Failure> {
+pub fn local(_: Python<'_>) -> Result<&'static Local, Failure> {
     let pid = process::known();
     let mut slot = lock(&LOCAL);
     if let Some(local) = slot.filter(|local| local.pid == pid) {
@@ -37,21 +38,13 @@ pub fn local(py: Python<'_>) -> Result<&'static Local, Failure> {
     let engine = Engine::start().map_err(|error| {
         Failure::new(Code::Internal, format!("no thread for leasehold could be started: {error}"))
     })?;
-    let (bridges, turns) = (PyDict::new(py).unbind(), Semaphore::new(THREADS));
-    Ok(slot.insert(Box::leak(Box::new(Local { pid, engine, bridges, turns }))))
+    let local = Local { pid, engine, bridges: Mutex::default(), turns: Semaphore::new(THREADS) };
+    Ok(slot.insert(Box::leak(Box::new(local))))
 }
 
-/// Lets go of the event loops as the interpreter ends. What they know, by a handler of exceptions for example, is garbage then like
-/// anything else, and the leases among it are given back.
+/// Has Python tell of the interpreter's end.
 pub fn watch_exit(py: Python<'_>) -> PyResult<()> {
-    let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
-        ENDS.store(true, Ordering::Relaxed);
-        // The calls of a parent must not be dropped here.
-        let local = lock(&LOCAL).filter(|local| local.pid == process::known());
-        if let Some(local) = local {
-            local.bridges.bind(arguments.py()).clear();
-        }
-    })?;
+    let hook = PyCFunction::new_closure(py, None, None, |_, _| ENDS.store(true, Ordering::Relaxed))?;
     py.import("atexit")?.call_method1("register", (hook,))?;
     Ok(())
 }

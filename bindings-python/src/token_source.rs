@@ -53,7 +53,9 @@ struct HostTokens {
 
 impl TokenSource for HostTokens {
     fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
-        Box::pin(self.page.clone().ask((Plain(ask.to_value()),), |answer| read(answer, Page::read)))
+        Box::pin(
+            self.page.clone().ask(String::new(), (Plain(ask.to_value()),), |answer| read(answer, Page::read)),
+        )
     }
 
     fn verifies(&self) -> bool {
@@ -63,7 +65,7 @@ impl TokenSource for HostTokens {
     fn spent(&self, wallet: Arc<str>, ids: Vec<Arc<str>>) -> BoxedFuture<'_, Result<Vec<Arc<str>>, String>> {
         let Some(spent) = &self.spent else { return Box::pin(std::future::ready(Ok(Vec::new()))) };
         let arguments = (Plain((&*wallet).into()), Plain(write_ids(&ids)));
-        Box::pin(spent.clone().ask(arguments, |answer| read(&listed(answer)?, read_ids)))
+        Box::pin(spent.clone().ask(String::new(), arguments, |answer| read(&listed(answer)?, read_ids)))
     }
 }
 

@@ -231,7 +231,7 @@ impl Selection {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let told = at_end(exception)?;
+            let told = at_end(exception);
             let outcome = self.face.ask(py, &self.core, |core| async move { told(core.release().await) });
             unless_raised(exception, outcome)
         })

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use leasehold::Error;
 use leasehold::nonce::Nonce;
 use leasehold::value::Value;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -62,8 +63,17 @@ impl<'py> FromPyObject<'_, 'py> for Arg {
 /// The digits of an amount of more than 128 bits. Python refuses to write down what is absurdly long, and then the number is
 /// refused as it is.
 pub fn digits(object: &Bound<'_, PyAny>) -> Option<Value> {
-    let large = object.cast::<PyInt>().ok().filter(|it| it.extract::<i128>().is_err())?;
+    let large = own(object.cast::<PyInt>().ok()?).ok().filter(|it| it.extract::<i128>().is_err())?;
     text(&large.str().ok()?).ok().map(Value::Text)
+}
+
+/// The number that it is, whatever a class that is derived from `int` says and reckons.
+fn own<'py>(number: &Bound<'py, PyInt>) -> PyResult<Bound<'py, PyInt>> {
+    if number.is_exact_instance_of::<PyInt>() {
+        return Ok(number.clone());
+    }
+    let py = number.py();
+    Ok(py.get_type::<PyInt>().call_method1(intern!(py, "__int__"), (number,))?.cast_into()?)
 }
 
 /// A value as Python has it.
@@ -113,7 +123,8 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
         // Before `int`, of which `bool` is a kind.
         Ok(Value::Bool(it.is_true()))
     } else if let Ok(it) = object.cast::<PyInt>() {
-        it.extract().map(Value::Integer).map_err(|_| wrong("an integer of more than 128 bits"))
+        let number = own(it).and_then(|it| it.extract());
+        number.map(Value::Integer).map_err(|_| wrong("an integer of more than 128 bits"))
     } else if let Ok(it) = object.cast::<PyFloat>() {
         Ok(Value::Number(it.value()))
     } else if let Ok(it) = object.cast::<PyString>() {

@@ -1,13 +1,16 @@
 import asyncio
 import gc
+import sys
 import threading
 import time
+import warnings
+import weakref
 
 import pytest
 
 from conftest import until
 from leasehold._leasehold import trial
-from leasehold._settle import settle
+from leasehold._settle import promise, settle
 
 
 def test_many_calls_at_once():
@@ -78,12 +81,13 @@ def test_one_wake_delivers_many():
 def test_a_loop_closed_meanwhile():
     async def main():
         trial.sleep_aio(0.05)
-        return trial.sleep_aio(0.05)
+        pending = trial.sleep_aio(0.05)
+        return pending, promise(pending)
 
-    pending = asyncio.run(main())
+    pending, future = asyncio.run(main())
     time.sleep(0.1)
-    assert not pending.future.done()
-    pending.abort()
+    assert not future.done()
+    pending.abort(future)
     assert asyncio.run(settle_soon()) == 0.001
 
 
@@ -104,6 +108,38 @@ async def settle_soon_after(loop):
     waiting = settle(trial.sleep_aio(30))
     waiting.send(None)
     waiting.close()
+
+
+def test_a_call_that_ends_before_its_future_is_known():
+    async def main():
+        early, late = trial.sleep_aio(0.001), trial.sleep_aio(0.1)
+        await settle(late)
+        return await settle(early)
+
+    assert asyncio.run(main()) == 0.001
+
+
+def test_a_future_that_cannot_be_settled_does_not_keep_the_others_waiting():
+    class Broken(asyncio.Future):
+        def set_result(self, result):
+            raise KeyboardInterrupt
+
+    async def main():
+        broken, whole = trial.sleep_aio(0.01), trial.sleep_aio(0.01)
+        broken.expect(Broken())
+        return asyncio.ensure_future(settle(whole)), broken
+
+    async def wait(task):
+        return await asyncio.wait_for(task, 5)
+
+    loop = asyncio.new_event_loop()
+    task, broken = loop.run_until_complete(main())
+    time.sleep(0.05)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(asyncio.sleep(1))
+    assert loop.run_until_complete(wait(task)) == 0.01
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
 
 
 def test_several_loops_in_several_threads():
@@ -144,6 +180,50 @@ def test_closed_loops_leave_no_sockets_behind():
         asyncio.run(settle_soon())
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) < 60
+
+
+def test_loops_that_nobody_closes_are_collected():
+    loops = []
+
+    def work():
+        loop = asyncio.new_event_loop()
+        loops.append(weakref.ref(loop))
+        loop.run_until_complete(settle_soon())
+
+    with warnings.catch_warnings():
+        # Each says that it was not closed.
+        warnings.simplefilter("ignore")
+        for _ in range(100):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        gc.collect()
+        assert [loop for loop in loops if loop() is not None] == []
+
+
+def test_short_loops_in_several_threads():
+    """A new loop is the moment to look for those that are gone, and so may others do."""
+    failed = []
+    end = time.monotonic() + 3
+
+    def work():
+        try:
+            while time.monotonic() < end:
+                assert asyncio.run(settle_soon()) == 0.001
+        except BaseException as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert failed == []
 
 
 def test_without_a_loop():

@@ -51,6 +51,15 @@ def lose(kind, lh, pool, held):
     return held.lost()
 
 
+@pytest.mark.parametrize("kind", ["lease", "lock", "selection", "reservation"])
+def test_the_end_of_a_block_is_called_without_an_error(memory, kind):
+    with opened(memory, leasehold) as lh:
+        held = acquired(kind, lh, lh.pool("p", slots=["a"], ttl=TTL))
+        held.__exit__()
+        with pytest.raises(errors.Lost), held:
+            raise AssertionError("began")
+
+
 @pytest.mark.parametrize(("kind", "end"), ENDS)
 def test_a_block_does_not_begin_without_what_it_is_for(place, kind, end):
     with opened(place, leasehold) as lh:

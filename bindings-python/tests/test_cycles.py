@@ -218,6 +218,105 @@ def test_threads_read_while_the_collector_runs(memory):
         thread.join()
 
 
+class Local:
+    """What a caller has in a variable."""
+
+
+async def fails(reason):
+    raise ValueError(reason)
+
+
+@pytest.mark.parametrize("kind", ["in vain", "cancelled", "without a nonce"])
+def test_a_call_that_fails_keeps_nothing_of_its_callers(place, kind):
+    """Not even until the collector comes: a lease among that would be renewed meanwhile."""
+    alive = weakref.WeakSet()
+
+    async def main():
+        lh = aio.open(place.url, namespace=place.namespace, lock_ttl=TTL, response_timeout=0.5)
+        lock, pool = lh.lock("a"), await lh.pool("p", slots=["a"], ttl=TTL, read_nonce=fails)
+        calls = {
+            "in vain": lambda: lock.acquire(timeout=0.001),
+            "cancelled": lambda: asyncio.wait_for(lock.acquire(timeout=50), 0.001),
+            "without a nonce": lambda: pool.acquire(timeout=6),
+        }
+
+        async def call():
+            local = Local()
+            alive.add(local)
+            await calls[kind]()
+
+        async with lock.acquire(timeout=6):
+            for _ in range(5):
+                try:
+                    await call()
+                except (leasehold.LeaseholdError, asyncio.TimeoutError):
+                    continue
+                raise AssertionError("was granted")
+            # This turn of the loop still has the last one.
+            await asyncio.sleep(0)
+            assert not alive
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()
+
+
+def test_a_lock_of_a_caller_whose_next_call_fails_is_forgotten(memory):
+    async def pay(lh):
+        held = await lh.lock("account").acquire()
+        await lh.lock("busy").acquire(timeout=0.001)
+        return held
+
+    async def main():
+        lh = aio.open(memory.url, lock_ttl=1)
+        async with lh.lock("busy").acquire():
+            try:
+                await pay(lh)
+            except leasehold.TimedOut:
+                pass
+            # Renewed no more, it ends at its deadline.
+            await (await lh.lock("account").acquire(timeout=30)).release()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_waits_as_its_loop_is_closed_is_collected(memory):
+    lh = aio.open(memory.url, lock_ttl=1)
+    alive = weakref.WeakSet()
+
+    async def work():
+        local = Local(), await lh.lock("first").acquire()
+        alive.add(local[0])
+        await lh.lock("second").acquire(timeout=300)
+        return local
+
+    async def main():
+        task = asyncio.ensure_future(work())
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        # A loop has its tasks weakly.
+        tasks.append(weakref.ref(task))
+
+    async def another():
+        await (await lh.lock("second").acquire()).release()
+
+    tasks = []
+    with leasehold.open(memory.url, lock_ttl=1).lock("second").acquire():
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda loop, context: None)
+        loop.run_until_complete(main())
+        loop.close()
+        del loop
+    # The first call on a new loop lets go of those that have closed.
+    asyncio.run(another())
+    assert nobody_is_left(tasks)
+    assert not alive
+    leasehold.open(memory.url, lock_ttl=1).lock("first").acquire(timeout=30).release()
+
+
 SCRIPTS = {
     "a function for nonces": """
         lh = leasehold.open(URL, namespace=NAMESPACE, lock_ttl=6)

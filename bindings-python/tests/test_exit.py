@@ -3,18 +3,41 @@
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
+import leasehold
+
 # On Pythons before 3.14 a thread that wants the interpreter meanwhile is ended where it stands, by unwinding its stack, which
 # no frame of Rust survives.
-BUSY = """
-    import asyncio, leasehold, threading, time
+BUSY = '''
+    import asyncio, leasehold, sys, threading, time
 
     def busy(*_):
         for _ in range(1000):
             time.sleep(0.001)
-"""
+
+    def on_threads(call):
+        """For a while, and to the exit."""
+        def run():
+            while True:
+                try:
+                    call()
+                except (KeyError, leasehold.LeaseholdError):
+                    pass
+
+        for _ in range(4):
+            threading.Thread(target=run, daemon=True).start()
+        spin()
+
+    def spin():
+        """So that the others are stopped wherever they are, and not just where they wait."""
+        sys.setswitchinterval(0.0001)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+'''
 SCRIPTS = {
     "a function for nonces": """
         pool = leasehold.open().pool("p", slots=["a"], read_nonce=busy)
@@ -68,6 +91,40 @@ SCRIPTS = {
             time.sleep(0.001)
         print("over")
     """,
+    "threads that are refused": """
+        pool = leasehold.open().pool("p", slots=["a"])
+        held = pool.acquire()
+        on_threads(lambda: pool.acquire(timeout=0))
+        print("over")
+    """,
+    "threads that wait in vain": """
+        pool = leasehold.open().pool("p", slots=["a"])
+        held = pool.acquire()
+        on_threads(lambda: pool.acquire(timeout=0.0001))
+        print("over")
+    """,
+    "bodies that are run again and again": """
+        lh = leasehold.open()
+        on_threads(lambda: lh.lock(str(threading.get_ident())).run(lambda _: None))
+        print("over")
+    """,
+    "a loop on a thread": """
+        async def call(lock):
+            while True:
+                try:
+                    await lock.acquire(timeout=0.0001)
+                except leasehold.TimedOut:
+                    pass
+
+        async def main():
+            lock = leasehold.aio.open().lock("a")
+            async with lock.acquire():
+                await asyncio.gather(*[call(lock) for _ in range(20)])
+
+        threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
+        spin()
+        print("over")
+    """,
 }
 
 
@@ -77,3 +134,26 @@ def test_the_exit_is_clean(script):
     for _ in range(4):
         ended = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, text=True)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")
+
+
+def test_what_is_garbage_at_the_exit_gives_back_what_it_has(redis_place):
+    lock = leasehold.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=6).lock("a")
+    lock.acquire(timeout=12).release()
+    script = f"""
+        import leasehold
+
+        class Relayer:
+            def __init__(self):
+                self.lh = leasehold.open({redis_place.url!r}, namespace={redis_place.namespace!r}, lock_ttl=6)
+                self.lock = self.lh.lock("a").acquire(timeout=12)
+
+            def __del__(self):
+                self.lock.release()
+
+        relayer = Relayer()
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=30, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    begun = time.monotonic()
+    lock.acquire(timeout=12).release()
+    assert time.monotonic() - begun < 2

@@ -156,7 +156,7 @@ def test_a_call_of_the_parent_is_not_aborted_by_a_child():
 
         def child():
             with pytest.raises(errors.Lost):
-                calls[0].abort()
+                calls[0].abort(None)
             calls.clear()
 
         in_child(child)

@@ -159,6 +159,26 @@ def test_each_caller_gets_its_own_cause(memory):
     assert all(asked == told for asked, told in causes)
 
 
+@pytest.mark.parametrize("last", ["a", "aa"])
+def test_the_cause_is_that_of_the_slot_that_is_named(memory, last):
+    """Of slots that are acquired together each may have an exception of its own."""
+    raising = threading.Event()
+
+    def read_nonce(slot):
+        if slot == last:
+            assert raising.wait(20)
+            time.sleep(0.01)
+        raising.set()
+        error = ValueError("no answer")
+        error.slot = slot
+        raise error
+
+    pool = leasehold.open(memory.url).pool("p", slots=["a", "aa"], read_nonce=read_nonce)
+    with pytest.raises(errors.NonceUnavailable) as caught:
+        pool.acquire_many(count=2, timeout=40)
+    assert f" for {caught.value.__cause__.slot}: ValueError: no answer" in str(caught.value)
+
+
 @FACES
 @pytest.mark.parametrize("answer", [-1, 2**64, 2**128, 5.0, float("nan"), "5", True, None, [5], object()])
 def test_an_answer_that_is_no_nonce(memory, take, answer):

@@ -10,7 +10,7 @@ import leasehold
 import leasehold._leasehold as native
 from leasehold import errors
 from leasehold._leasehold import trial
-from leasehold._settle import settle
+from leasehold._settle import promise, settle
 
 SOURCES = Path(__file__).parent.parent / "src"
 
@@ -195,7 +195,7 @@ def refusal(kind):
 
 
 def test_the_table_is_complete():
-    assert set(CALLS) | {"Pending.abort", "Pending.future"} == set(exports(native))
+    assert set(CALLS) | {"Bridge.comes", "Bridge.turn", "Pending.abort", "Pending.expect"} == set(exports(native))
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -232,12 +232,13 @@ def test_a_panic_in_the_listener_of_a_coroutine():
 
 
 async def touch_a_pending_call():
-    pending = trial.sleep_aio(10)
-    for touch in (lambda: pending.future, pending.abort):
+    pending, future = trial.sleep_aio(10), asyncio.Future()
+    bridge = pending.expect(future)
+    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), bridge.comes, bridge.turn):
         trial.panic_next()
         with pytest.raises(errors.Internal):
             touch()
-    pending.abort()
+    pending.abort(future)
 
 
 def test_a_panic_in_a_pending_call():
@@ -264,11 +265,12 @@ def test_a_panic_in_the_answer_of_the_bridge_loses_nothing(capsys):
 
     async def main():
         asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context["exception"]))
-        first = trial.sleep_aio(0.02)
+        pending = trial.sleep_aio(0.02)
+        first = promise(pending)
         trial.panic_next()
         await asyncio.sleep(0.05)
         await settle(trial.sleep_aio(0.001))
-        return await first.future
+        return await first
 
     assert asyncio.run(asyncio.wait_for(main(), 5)) == 0.02
     assert [type(it) for it in heard] == [errors.Internal]

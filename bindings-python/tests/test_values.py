@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+import leasehold
 from leasehold import errors
 from leasehold._leasehold import trial
 
@@ -21,6 +22,29 @@ def test_kinds_that_come_back_simpler():
     assert trial.echo((1, "a")) == [1, "a"]
     assert math.isnan(trial.echo(math.nan))
     assert list(trial.echo({"b": 1, "a": 2})) == ["b", "a"]
+
+
+class Wei(int):
+    """Shows itself as ether, and reckons in it."""
+
+    def ether(self, *_):
+        return int.__floordiv__(self, 10**18)
+
+    __index__ = __int__ = __rshift__ = __and__ = ether
+
+    def __str__(self):
+        return str(self.ether())
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("amount", [0, 10**18, 2**64 + 7, 2**127 - 1, 2**127, 2**200 + 1])
+def test_a_number_of_a_class_that_is_derived_from_int_is_what_it_is(memory, amount):
+    if amount < BIG:
+        assert trial.echo(Wei(amount)) == amount
+    limit = leasehold.open(memory.url).limit("a", max=2**201, kind="lifetime")
+    assert limit.increment(Wei(amount))
+    assert limit.used() == amount
 
 
 CYCLE: list = []

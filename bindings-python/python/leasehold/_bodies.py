@@ -32,7 +32,7 @@ def kind(body: Any) -> str | None:
 
 
 def check(body: Any, awaited: bool) -> None:
-    """For the compiled half: refuses what would not do its work under the lock."""
+    """Refuses what would not do its work under the lock."""
     found = kind(body)
     if found is not None and not (awaited and found == COROUTINE):
         remedy = "use leasehold.aio" if found == COROUTINE else "do the work in a function"

@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final, overload
 
@@ -34,6 +35,7 @@ else:
 _T = TypeVar("_T")
 
 __all__ = [
+    "Bridge",
     "Granted",
     "Lease",
     "Leasehold",
@@ -388,6 +390,16 @@ class Reservation:
     def __exit__(self, *exception: object) -> None: ...
 
 @final
+class Bridge:
+    """One event loop, as Rust sees it."""
+
+    def comes(self) -> None:
+        """The loop has been told to come."""
+
+    def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
+        """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""
+
+@final
 class Granted:
     """What is on its way to its caller. If that went away meanwhile, nobody has seen it: it is given back, and nonces were not used."""
 
@@ -398,12 +410,11 @@ class Granted:
 class Pending:
     """A call that is under way."""
 
-    @property
-    def future(self) -> Any:
-        """The future of asyncio that gets the result."""
+    def expect(self, future: Future[Any]) -> Bridge | None:
+        """This future gets the result. Gives the bridge if the loop is to be told that it has calls."""
 
-    def abort(self) -> None:
-        """Drops the call. Without effect once it has ended."""
+    def abort(self, future: Future[Any]) -> None:
+        """Drops the call; if it has ended, what its future was granted goes back at once."""
 
 @final
 class Tokens:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from ._bodies import given_now
-from ._leasehold import Lock, Locked, Pending
+from ._bodies import check, given_now
+from ._leasehold import Bridge, Lock, Locked, Pending
 from .errors import LeaseholdError, Lost
 
-__all__ = ["call", "granted", "note", "outlived", "run", "settle"]
+__all__ = ["answer", "call", "granted", "note", "outlived", "run", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,10 +22,45 @@ async def settle(started: Any) -> Any:
     """The result of a started call. Whatever ends the wait early also drops the call, and what it was granted."""
     if type(started) is not Pending:
         return started
+    future = promise(started)
     try:
-        return await started.future
+        return await future
     except BaseException:
-        started.abort()
+        started.abort(future)
+        raise
+    finally:
+        # An error that comes of it has this frame.
+        del started, future
+
+
+def promise(started: Pending) -> Future[Any]:
+    """The future that gets the result of a started call. What is called within one turn of the loop sets out together, at its end."""
+    loop = get_running_loop()
+    future = loop.create_future()
+    bridge = started.expect(future)
+    if bridge is not None:
+        loop.call_soon(answer, bridge)
+        bridge.comes()
+    return future
+
+
+def answer(bridge: Bridge) -> None:
+    """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
+    deliver(iter(bridge.turn()))
+
+
+def deliver(settled: Iterator[tuple[Future[Any], Any, BaseException | None]]) -> None:
+    try:
+        for future, result, error in settled:
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+    except BaseException:
+        # Ctrl-C, it may be, in between: the others get theirs.
+        deliver(settled)
         raise
 
 
@@ -37,7 +73,9 @@ async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs
 async def granted(started: Any) -> list[Any]:
     """What was granted: leases, a lock or a selection; nothing, to a body that runs without a lock. It is taken by a caller that is
     still there: a task may be cancelled after the grant and before it runs again, and what nobody took is given back unused."""
-    grant = await settle(started)
+    settling = settle(started)
+    del started
+    grant = await settling
     return [] if grant is None else list(grant.take())
 
 
@@ -45,6 +83,7 @@ def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
     """Runs the body under the lock, and gives what it gives. If the lock did not last as long, others may have run beside it: that
     is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
     such as Ctrl-C, comes through with a note of that."""
+    check(body, False)
     locked = self._enter(body, **options)
     if locked is None:
         return given_now(body(None))

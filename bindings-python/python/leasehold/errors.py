@@ -142,16 +142,10 @@ class Internal(LeaseholdError):
 
 def _invalid(field: str, why: str) -> LeaseholdError:
     """For this half: an argument that is refused."""
-    return _of(InvalidArgument.code, f"{field}: {why}", field, None)
-
-
-_CLASSES = {it.code: it for it in LeaseholdError.__subclasses__()}
-
-
-def _of(code: str, message: str, field: str | None, retry_after: float | None) -> LeaseholdError:
-    """For the compiled half: the error of a code."""
-    error = _CLASSES[code](message)
-    if field is not None:
-        error.field = field
-    error.retry_after = retry_after
+    error = InvalidArgument(f"{field}: {why}")
+    error.field = field
     return error
+
+
+# For the compiled half, which makes errors where no code of Python may run: none of these has an `__init__` of its own.
+_CLASSES = {it.code: it for it in LeaseholdError.__subclasses__()}

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import _leasehold
+from .._bodies import check
 from .._settle import call, granted, outlived
 from ..errors import Claimed, Lost
 from ..options import LockOptions, RunOptions
@@ -58,6 +59,7 @@ class Lock(Face[_leasehold.Lock]):
         """Runs the body, a coroutine function or a plain one, under the lock, and gives what it gives. If the lock did not last as
         long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
         context; but what is no `Exception`, such as a cancellation, comes through with a note of that."""
+        check(body, True)
         held = await granted(self._core._enter(body, **options))
         if not held:
             return await _ended(body(None))
