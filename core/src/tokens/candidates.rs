@@ -214,6 +214,24 @@ impl Candidates {
         self.entries.iter().filter(had).count() > besides
     }
 
+    /// Whether some of the unspent tokens, at most `most`, are worth as much, whoever has them. Looks at one after the other
+    /// until those do: at every token for the verdict that none do.
+    pub fn has_within(&self, enough: Amount, most: usize) -> bool {
+        let unspent = |entry: &&Entry| !matches!(entry.state, State::Leaving | State::Spent | State::Gone);
+        let (mut largest, mut sum) = (BinaryHeap::new(), Total::default());
+        self.entries.iter().filter(unspent).any(|entry| {
+            let amount = entry.token.amount;
+            largest.push(Reverse(amount));
+            sum.add(amount);
+            if largest.len() > most
+                && let Some(Reverse(least)) = largest.pop()
+            {
+                sum.take(least);
+            }
+            sum.covers(enough)
+        })
+    }
+
     /// When the first of what this process's selections have ends, as far as is known. Looks at every token: for
     /// verdicts only.
     pub fn first_end(&self, now: Micros) -> Option<Micros> {

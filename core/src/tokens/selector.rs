@@ -110,7 +110,8 @@ pub enum Verdict {
     Contended,
     /// Its time was over before it could be known whether there is enough.
     TimedOut,
-    /// Enough is there, but no choice of it keeps to the bounds: the most tokens, the most attempts, no change.
+    /// Enough is there, but no choice of it keeps to the bounds, whoever has it: the most tokens, the most attempts, no
+    /// change.
     NoFit,
 }
 
@@ -147,6 +148,8 @@ pub struct Selector {
     yields: bool,
     /// Whether it has found once that others have what it wants.
     waits: bool,
+    /// What all tokens were worth when so few of them as it may have sufficed.
+    fitting: Option<Total>,
     end: Option<Verdict>,
 }
 
@@ -182,6 +185,7 @@ impl Selector {
             round: 0,
             yields: false,
             waits: false,
+            fitting: None,
             end: None,
         }
     }
@@ -408,11 +412,14 @@ impl Selector {
         let mut mine = pool.free(now);
         self.held.iter().for_each(|&place| mine.add(pool.amount(place)));
         let others = !self.lost.is_empty() || mine < held;
-        let enough = mine.covers(self.target) && self.lost.is_empty();
-        if enough && (!others || !self.strategy.is_strict()) {
+        if !others && self.held.is_empty() || !self.fits(pool) {
             return self.done(Verdict::NoFit);
         }
         if !self.is_patient() {
+            // With what it has nothing else fits; without it something may.
+            if !others {
+                return Step::GiveBack(self.held.clone());
+            }
             // What others had a moment ago has not been asked for by this one, which will not come again.
             if !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
                 return self.poll(pool, now);
@@ -425,6 +432,15 @@ impl Selector {
         }
         (self.waits, self.yields) = (true, true);
         self.give_way(now)
+    }
+
+    /// Whether so few tokens as it may have suffice, whoever has them; looked at anew where the sum of all is another.
+    fn fits(&mut self, pool: &Candidates) -> bool {
+        let total = Some(pool.total());
+        if self.fitting != total && pool.has_within(self.target, self.bounds.inputs) {
+            self.fitting = total;
+        }
+        self.fitting == total
     }
 
     /// Everything is given up before the pause: of two that stand in each other's way one goes on.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
 use crate::slots::MAX_PER_REQUEST;
-use crate::tokens::{Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Step, Verdict, named};
+use crate::tokens::{
+    Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, STRATEGIES, Step, Verdict, named,
+};
 use crate::{MILLISECOND, SECOND};
 
 fn selected(sum: u64, change: u64) -> Option<Verdict> {
@@ -272,6 +274,71 @@ fn limits_of_a_call_are_told_from_an_empty_wallet() {
     assert_eq!(ask(&mut scene, 7, "exact", 9, 99), selected(7, 0));
     assert_eq!(ask(&mut scene, 1, "fewest_inputs", 9, 0), Some(Verdict::NoFit), "no attempt is left");
     assert_eq!(scene.locked(), 0);
+}
+
+// Enough was free by sum, and so it was told at once, by every strategy, that no choice kept to the bounds.
+#[test]
+fn who_only_has_to_wait_for_what_fits_is_not_told_that_nothing_does() {
+    let wallet = || {
+        let mut scene = of_one(200);
+        scene.source.insert("big".to_owned(), 100u64.into());
+        scene
+    };
+    let few = Bounds { inputs: 10, ..Bounds::default() };
+    for name in STRATEGIES.into_iter().filter(|name| *name != "exact") {
+        for same in [false, true] {
+            for (timeout, ttl, until) in [(5 * SECOND, SECOND / 2, None), (0, TTL, Some(START + TTL))] {
+                let mut scene = wallet();
+                let mut process = Process::new(1);
+                let mut held = None;
+                if same {
+                    let big =
+                        process.attempt_by(100u64.into(), named("fewest_inputs").unwrap(), few, 0, START);
+                    held = Some(scene.select(&mut process, big));
+                } else {
+                    scene.lock(&["big"], ttl);
+                }
+                let strategy = named(name).unwrap();
+                let mut waits = process.attempt_by(90u64.into(), strategy, few, timeout, START);
+                while waits.verdict.is_none() {
+                    scene.now = scene.now.max(waits.until);
+                    if scene.now >= START + SECOND / 2
+                        && let Some(mut held) = held.take()
+                    {
+                        held.abandon(&mut scene, &mut process);
+                    }
+                    waits.step(&mut scene, &mut process);
+                }
+                match waits.verdict {
+                    // Nothing but the one of 100 brings so much in so few.
+                    Some(Verdict::Selected { sum, .. }) => assert!(until.is_none() && sum >= 100u64.into()),
+                    told => {
+                        assert_eq!(told, Some(Verdict::Locked { until }), "{name}, of one process: {same}")
+                    }
+                }
+            }
+        }
+    }
+    // What is too much for the bounds, whoever has it, no waiting mends.
+    let mut scene = wallet();
+    scene.lock(&["big"], TTL);
+    let mut process = Process::new(1);
+    let more = process.attempt_by(110u64.into(), Arc::new(FirstFitRandom), few, TTL, START);
+    assert_eq!((scene.select(&mut process, more).verdict, scene.now), (Some(Verdict::NoFit), START));
+}
+
+// It held on to the small one, and was told that none fits.
+#[test]
+fn who_has_what_does_not_fit_the_rest_chooses_anew() {
+    let two = Bounds { inputs: 2, verify: true, ..Bounds::default() };
+    for timeout in [0, SECOND] {
+        let mut scene = Scene::of(&[("a", 3), ("b", 5), ("c", 4)]);
+        let mut process = Process::new(1);
+        process.pool.added(START, crate::tokens::Token::new("gone", 6u64)).unwrap();
+        let attempt = process.attempt_by(9u64.into(), Arc::new(Exact::default()), two, timeout, START);
+        let attempt = scene.select(&mut process, attempt);
+        assert_eq!(attempt.verdict, selected(9, 0), "{timeout}");
+    }
 }
 
 #[test]
