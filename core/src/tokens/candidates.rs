@@ -92,11 +92,14 @@ impl Candidates {
     /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
     ///
     /// # Errors
-    /// `invalid_argument` if the id of a token is too long, or the next page is this one again; nothing of the page is
-    /// taken in then.
+    /// `invalid_argument` if the id of a token is too long, or the next page is one that was there before; nothing of the
+    /// page is taken in then.
     pub fn absorb(&mut self, now: Micros, after: Option<&str>, page: Page) -> Result<()> {
-        if page.next.is_some() && page.next.as_deref() == after {
-            return Err(Error::invalid("next", "is where this page began; a walk must come to an end"));
+        if self.walk.leads_back(after, page.next.as_deref()) {
+            return Err(Error::invalid(
+                "next",
+                "is where this page began, or one before it; a walk must come to an end",
+            ));
         }
         let slot = |(token, at): (&Token, usize)| {
             slot_of(&token.id).map_err(|error| error.within("id").within(&format!("tokens[{at}]")))

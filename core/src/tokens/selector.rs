@@ -18,6 +18,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How old a walk through all pages may be when those that wait look again.
 const REFRESH: Micros = SECOND;
 
+/// How long one that does not wait for others looks through pages.
+const LONGEST: Micros = 60 * SECOND;
+
 /// What a selection may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -155,7 +158,7 @@ pub struct Selector {
 
 impl Selector {
     /// A selection of tokens that are worth at least `target`. It ends by `deadline`; one whose deadline is not after
-    /// `now` does not wait for others.
+    /// `now` does not wait for others, and looks through pages for a minute at most.
     pub fn new(
         target: Amount,
         strategy: Arc<dyn Strategy>,
@@ -225,6 +228,9 @@ impl Selector {
                 pool.has_walked_since(self.paused) || pool.knows_all(refresh)
             }
         };
+        if !knows && !self.is_patient() && now >= self.began.saturating_add(LONGEST) {
+            return self.done(Verdict::TimedOut);
+        }
         if !knows {
             return Step::Fetch;
         }

@@ -199,6 +199,8 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             None => return Err(source_failed("it gave no answer in time")),
         }
         self.tell(Event::Fetched);
+        // A source may be ready at once for ever.
+        runtime::others_first().await;
         Ok(())
     }
 

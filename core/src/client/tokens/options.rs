@@ -18,7 +18,7 @@ use crate::{Micros, SECOND};
 /// | `keepalive` | at a third of `ttl` | or so often, or not |
 /// | `settle` | 60 s | how long tokens stay locked after they were spent; at least `max_age` |
 /// | `max_age` | 30 s | how long after a source listed it a token is offered; 1 s at least |
-/// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt |
+/// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt, and a minute of pages at most |
 /// | `strategy` | `first_fit_random` | how tokens are chosen |
 /// | `max_inputs` | 1,000 | the most tokens of a selection |
 /// | `max_attempts` | 50,000 | the most tokens that one selection asks the store for |

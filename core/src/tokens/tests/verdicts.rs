@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
 use crate::slots::MAX_PER_REQUEST;
 use crate::tokens::{
-    Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, STRATEGIES, Step, Verdict, named,
+    Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
 };
 use crate::{MILLISECOND, SECOND};
 
@@ -667,5 +667,27 @@ fn nobody_has_what_a_slow_source_listed_too_long_ago() {
         let mut process = Process::new(1);
         let attempt = process.attempt(5, timeout, scene.now);
         assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::TimedOut));
+    }
+}
+
+#[test]
+fn who_does_not_wait_does_not_look_through_pages_for_ever() {
+    for timeout in [0, 3 * SECOND] {
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(5, timeout, START);
+        let mut now = START;
+        let pages = (0..1_000).find(|number| {
+            if let Step::Done(verdict) = attempt.selector.poll(&mut process.pool, now) {
+                assert_eq!(verdict, Verdict::TimedOut);
+                return true;
+            }
+            let after = process.pool.next_page(now);
+            let page = Page { next: Some(number.to_string()), ..Page::default() };
+            process.pool.absorb(now, after.as_deref(), page).unwrap();
+            attempt.selector.handle(&mut process.pool, now, Event::Fetched);
+            now += SECOND;
+            false
+        });
+        assert_eq!(pages, Some(if timeout == 0 { 60 } else { 3 }));
     }
 }

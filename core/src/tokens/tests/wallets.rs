@@ -500,3 +500,31 @@ fn a_walk_whose_next_page_is_lost_begins_anew() {
     pool.absorb(START, None, page(0..3, |_| 1)).unwrap();
     assert!(pool.knows_all(START));
 }
+
+// Without a deadline it went round for ever.
+#[test]
+fn a_walk_that_goes_in_a_circle_is_refused_however_long_it_is_and_one_that_ends_is_not() {
+    let cursor = |at: usize| Some(format!("c{at}"));
+    for (lead, circle) in [(0, 1), (0, 2), (1, 2), (5, 3), (40, 17), (3, 100)] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        let mut at = 0;
+        let refused = (1..10_000).find_map(|pages| {
+            let after = pool.next_page(START);
+            let next = if at == lead + circle { lead + 1 } else { at + 1 };
+            at = next;
+            let page = Page { next: cursor(next), ..page(0..2, |_| 1) };
+            pool.absorb(START, after.as_deref(), page).err().map(|error| (pages, error))
+        });
+        let (pages, error) = refused.expect("refused");
+        assert!(pages <= 4 * (lead + circle + 1), "{lead}, {circle}: {pages}");
+        assert!(error.field() == Some("next") && error.message().contains("must come to an end"), "{error}");
+        // The next walk is none the worse for it.
+        pool.lose_page();
+        for at in 0..200 {
+            let after = pool.next_page(START);
+            let next = cursor(at).filter(|_| at < 199);
+            pool.absorb(START, after.as_deref(), Page { next, ..page(0..2, |_| 1) }).unwrap();
+        }
+        assert!(pool.knows_all(START));
+    }
+}
