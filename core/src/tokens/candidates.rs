@@ -270,8 +270,13 @@ impl Candidates {
                 self.enqueue_first(place);
             }
         } else {
+            let oldest = self.oldest(now);
             self.shelves.fill(&self.entries, order);
-            taken = self.shelves.pick(&self.entries, order, enough, (least, most), without, draw);
+            let span = (least, most);
+            let (places, stale) =
+                self.shelves.pick(&self.entries, order, enough, span, (without, oldest), draw);
+            stale.into_iter().for_each(|place| self.leave(place, State::Stale));
+            taken = places;
         }
         for &place in &taken {
             self.leave(place, State::Taken);

@@ -220,14 +220,7 @@ impl Selector {
             self.asked.clone_from(&chosen);
             return Step::Claim(chosen);
         }
-        // Whoever waits looks again from time to time.
-        let knows = match self.round {
-            0 => pool.has_walked_since(walks),
-            _ => {
-                let refresh = now.saturating_sub(REFRESH).max(self.began);
-                pool.has_walked_since(self.paused) || pool.knows_all(refresh)
-            }
-        };
+        let knows = self.knows(pool, now, walks);
         if !knows && !self.is_patient() && now >= self.began.saturating_add(LONGEST) {
             return self.done(Verdict::TimedOut);
         }
@@ -325,11 +318,20 @@ impl Selector {
         }
     }
 
+    /// Whether it has looked at all pages. Whoever waits looks again from time to time.
+    fn knows(&self, pool: &Candidates, now: Micros, walks: u32) -> bool {
+        if self.round == 0 {
+            return pool.has_walked_since(walks);
+        }
+        let refresh = now.saturating_sub(REFRESH).max(self.began);
+        pool.has_walked_since(self.paused) || pool.knows_all(refresh)
+    }
+
     /// What is to be asked for, if what is known suffices.
     fn choose(&mut self, pool: &mut Candidates, now: Micros, walks: u32) -> Option<Vec<u32>> {
         let strategy = self.strategy.clone();
-        // By amount or age the best is known when everything is.
-        if strategy.order() != Order::Spread && !pool.is_recent(now) {
+        // By amount or age the best is known when everything is; a walk may take longer than what it found is offered.
+        if strategy.order() != Order::Spread && !pool.is_recent(now) && !self.knows(pool, now, walks) {
             return None;
         }
         let most = self.bounds.inputs.saturating_sub(self.held.len());

@@ -61,6 +61,10 @@ impl Priced for Entry {
         self.token.since
     }
 
+    fn seen(&self) -> Micros {
+        self.seen
+    }
+
     fn is_free(&self) -> bool {
         self.state == State::Free
     }

@@ -691,3 +691,22 @@ fn who_does_not_wait_does_not_look_through_pages_for_ever() {
         assert_eq!(pages, Some(if timeout == 0 { 60 } else { 3 }));
     }
 }
+
+// By amount or age it found nothing, and the bounds were blamed.
+#[test]
+fn what_a_slow_walk_listed_last_is_chosen_among_by_every_strategy() {
+    for name in STRATEGIES {
+        // What was listed first was listed too long ago when the last was: nobody has it, and no bound forbids it.
+        for (target, told) in [(5u64, selected(5, 0)), (10, Some(Verdict::TimedOut))] {
+            for timeout in [0, 10 * MAX_AGE] {
+                let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+                (scene.limit, scene.page_time) = (1, 7 * MAX_AGE / 10);
+                let mut process = Process::new(1);
+                let strategy = named(name).unwrap();
+                let attempt =
+                    process.attempt_by(target.into(), strategy, Bounds::default(), timeout, scene.now);
+                assert_eq!(scene.select(&mut process, attempt).verdict, told, "{name}, {target}, {timeout}");
+            }
+        }
+    }
+}
