@@ -53,9 +53,9 @@ export interface TokensOptions {
   settle?: number | undefined;
   /** The most tokens of a selection: 1,000 if not given. */
   maxInputs?: number | undefined;
-  /** The most tokens that one selection asks the store for: 50,000 if not given. */
+  /** The most tokens that a selection asks the store for before it begins anew: 50,000 if not given. */
   maxAttempts?: number | undefined;
-  /** How often a selection gives up what it has and begins anew: 10,000 times if not given. */
+  /** How often it gives up what it has, pauses and begins anew: 10,000 times if not given. A pause that is cut short does not count. */
   maxRounds?: number | undefined;
   /** How many tokens the source is asked for at a time: 10,000 if not given. */
   page?: number | undefined;

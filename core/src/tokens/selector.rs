@@ -26,11 +26,12 @@ const LONGEST: Micros = 60 * SECOND;
 pub struct Bounds {
     /// The most tokens of a selection.
     pub inputs: usize,
-    /// The most tokens that are asked of the store in all.
+    /// The most tokens that are asked of the store before it gives up what it has and begins anew.
     pub attempts: usize,
-    /// How often it may give up what it has and begin anew.
+    /// How often it may do so after a pause; where something of this process came free, that is cut short, and does not
+    /// count.
     pub rounds: u32,
-    /// The longest pause before that: at first, and at most. It doubles from one to the next.
+    /// The longest pause before it begins anew: at first, and at most. It doubles from one to the next.
     pub pause: (Micros, Micros),
     /// Whether the source is asked of every token that was had whether it is unspent.
     pub verify: bool,
@@ -60,7 +61,7 @@ pub enum Step {
     Verify(Vec<u32>),
     /// These are to be given back.
     GiveBack(Vec<u32>),
-    /// A pause, which may be cut short when something of this process comes free.
+    /// A pause, which may be cut short ([`Event::Called`]) when something of this process comes free.
     Pause(Micros),
     /// It has ended.
     Done(Verdict),
@@ -87,6 +88,8 @@ pub enum Event {
     GivenBack,
     /// The pause is over.
     Paused,
+    /// It was cut short.
+    Called,
 }
 
 /// How a selection ended.
@@ -145,8 +148,11 @@ pub struct Selector {
     /// When the first of that comes free, and what was known of that in the round before.
     earliest: Option<Micros>,
     before: Option<Micros>,
+    /// What it asked for in this round.
     attempts: usize,
     round: u32,
+    /// How many of the pauses before were not cut short.
+    pauses: u32,
     /// Whether it begins another round, and so is done with what it has.
     yields: bool,
     /// Whether it has found once that others have what it wants.
@@ -186,6 +192,7 @@ impl Selector {
             before: None,
             attempts: 0,
             round: 0,
+            pauses: 0,
             yields: false,
             waits: false,
             fitting: None,
@@ -212,9 +219,10 @@ impl Selector {
             return self.give_way(now);
         }
         if let Some(chosen) = self.choose(pool, now, walks) {
-            if self.attempts >= self.bounds.attempts {
+            if self.attempts + chosen.len() > self.bounds.attempts {
                 pool.put_back(now, &chosen);
-                return self.done(Verdict::NoFit);
+                // Others have some of what it asked for: in another round they may not.
+                return if self.lost.is_empty() { self.done(Verdict::NoFit) } else { self.wait(pool, now) };
             }
             self.attempts += chosen.len();
             self.asked.clone_from(&chosen);
@@ -269,7 +277,9 @@ impl Selector {
                 pool.put_back(now, &std::mem::take(&mut self.held));
                 self.sum = Total::default();
             }
-            Event::Paused => {
+            Event::Paused | Event::Called => {
+                self.pauses += u32::from(event == Event::Paused);
+                self.attempts = 0;
                 self.lost.clear();
                 self.paused = pool.walks();
                 self.before = self.earliest.take().or(self.before);
@@ -293,7 +303,7 @@ impl Selector {
         for places in [&mut self.held, &mut self.asked, &mut self.doubtful] {
             pool.put_back(now, &std::mem::take(places));
         }
-        self.sum = Total::default();
+        (self.sum, self.attempts) = (Total::default(), 0);
     }
 
     fn is_patient(&self) -> bool {
@@ -432,12 +442,19 @@ impl Selector {
             if !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
                 return self.poll(pool, now);
             }
+        }
+        self.wait(pool, now)
+    }
+
+    /// Others have what it wants: it begins another round, if it may.
+    fn wait(&mut self, pool: &Candidates, now: Micros) -> Step {
+        if !self.is_patient() {
             return self.locked(pool, now);
         }
-        self.round += 1;
-        if self.round > self.bounds.rounds {
+        if self.pauses >= self.bounds.rounds {
             return self.done(Verdict::Contended);
         }
+        self.round = self.round.saturating_add(1);
         (self.waits, self.yields) = (true, true);
         self.give_way(now)
     }

@@ -251,6 +251,51 @@ fn the_rounds_are_bounded() {
     assert_eq!(scene.locked(), 1);
 }
 
+// Each round counted anew what it asked for again, and the sum of all was too much.
+#[test]
+fn the_attempts_of_a_round_are_bounded_and_not_the_rounds_by_them() {
+    let bounds = |attempts| Bounds { attempts, ..Bounds::default() };
+    for (attempts, timeout, told) in [
+        (60, 20 * SECOND, selected(50, 0)),
+        (60, 2 * SECOND, Some(Verdict::Locked { until: Some(START + 5 * SECOND) })),
+        (60, 0, Some(Verdict::Locked { until: Some(START + 5 * SECOND) })),
+        // However few others have, it may not ask for as many.
+        (49, 20 * SECOND, Some(Verdict::NoFit)),
+    ] {
+        let mut scene = of_one(50);
+        scene.lock(&["t7"], 5 * SECOND);
+        let mut process = Process::new(1);
+        let all =
+            process.attempt_by(50u64.into(), Arc::new(FirstFitRandom), bounds(attempts), timeout, START);
+        assert_eq!(scene.select(&mut process, all).verdict, told, "{attempts}, {timeout}");
+    }
+    // What others have is more than it may ask for at once: there is something to wait for.
+    for (timeout, told) in [(0, false), (10 * SECOND, true)] {
+        let mut scene = of_one(50);
+        let ids: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+        scene.lock(&ids.iter().map(String::as_str).collect::<Vec<_>>(), 5 * SECOND);
+        let mut process = Process::new(1);
+        let some = process.attempt_by(12u64.into(), Arc::new(FirstFitRandom), bounds(20), timeout, START);
+        let until = Some(START + 5 * SECOND);
+        let told = if told { selected(12, 0) } else { Some(Verdict::Locked { until }) };
+        assert_eq!(scene.select(&mut process, some).verdict, told);
+    }
+}
+
+// Whoever gives back and takes again beside it used them up.
+#[test]
+fn a_round_whose_pause_was_cut_short_does_not_count() {
+    let mut scene = Scene::of(&[("a", 2), ("b", 3)]);
+    scene.lock(&["b"], TTL);
+    let mut process = Process::new(1);
+    let bounds = Bounds { rounds: 2, ..Bounds::default() };
+    let exact = Arc::new(Exact::default());
+    let mut attempt = process.attempt_by(3u64.into(), exact, bounds, TTL, START);
+    attempt.calls = 50;
+    let attempt = scene.select(&mut process, attempt);
+    assert_eq!((attempt.verdict, attempt.calls), (Some(Verdict::Contended), 0));
+}
+
 #[test]
 fn limits_of_a_call_are_told_from_an_empty_wallet() {
     let mut scene = Scene::of(&[("a", 5), ("b", 4), ("c", 3)]);
