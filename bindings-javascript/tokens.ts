@@ -13,7 +13,7 @@ import { changeToCore, type ReadPage, type TokenChange, type TokensInMemory, typ
  * - `fewest_inputs`: the largest first.
  * - `exact`: no change, or nothing.
  * - `smallest_sufficient`: the smallest single token that covers the target.
- * - `best_fit`: the fewest tokens, and of those the least change.
+ * - `best_fit`: the fewest tokens, and none of them where a smaller one would do.
  * - `random_improve`: at random until it is covered, then nearer to twice the target, so that change is as large as payments.
  * - `boltzmann`: at random, the larger the likelier.
  * - `consolidate`: the largest first, and some of the smallest besides.

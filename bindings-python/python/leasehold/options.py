@@ -189,9 +189,9 @@ class _Selecting(TypedDict, total=False):
     currency: str | None
     # "first_fit_random", the default: the first that cover the target, in an order of this process's own. "fewest_inputs": the largest
     # first. "exact": no change, or nothing. "smallest_sufficient": the smallest single token that covers the target. "best_fit": the
-    # fewest tokens, and of those the least change. "random_improve": at random until it is covered, then nearer to twice the target,
-    # so that change is as large as payments. "boltzmann": at random, the larger the likelier. "consolidate": the largest first, and
-    # some of the smallest besides. "oldest_first": by `since`.
+    # fewest tokens, and none of them where a smaller one would do. "random_improve": at random until it is covered, then nearer to
+    # twice the target, so that change is as large as payments. "boltzmann": at random, the larger the likelier. "consolidate": the
+    # largest first, and some of the smallest besides. "oldest_first": by `since`.
     strategy: (
         Literal[
             "first_fit_random",

@@ -242,8 +242,9 @@ impl Candidates {
         taken.map(|entry| entry.until).filter(|&until| until > now).min()
     }
 
-    /// Takes tokens in this order until they cover `enough` and are at least `least`, but at most `most`, and none of
-    /// `without`. What is not asked for must be put back.
+    /// Takes tokens in this order until they cover `enough` and are at least `least`, but at most `most` (around the target:
+    /// of the largest, and as many smaller ones and some more besides), and none of `without`. What is not asked for must be
+    /// put back.
     pub fn take(
         &mut self,
         now: Micros,

@@ -17,7 +17,7 @@ pub enum Order {
     /// The largest as far as they are needed, then the smallest.
     Ends,
     /// Those that fit the target: the one, or the two, that are exactly it; the smallest that suffice; then the largest of
-    /// the others.
+    /// the others, and the smallest with which, in the place of each of them, they still suffice.
     Around,
     /// The oldest first.
     Oldest,
@@ -189,14 +189,55 @@ impl Shelf<Amount> {
                 break;
             }
         }
-        picked.most = most.min(picked.places.len() + SUFFICIENT);
+        picked.most = picked.places.len() + SUFFICIENT;
         let above = self.boards.range(target..).filter(|(amount, _)| **amount > target);
         above.into_iter().try_for_each(|(_, board)| picked.board(board, draw));
-        picked.most = most;
+        let largest = picked.places.len();
+        picked.most = largest + most;
         picked.before = picked.places.iter().copied().collect();
-        (picked.enough, picked.least, picked.sum) = (target, picked.places.len() + least, Amount::ZERO);
+        (picked.enough, picked.least, picked.sum) = (target, largest + least, Amount::ZERO);
         let below = self.boards.range(..target).rev();
         below.into_iter().try_for_each(|(_, board)| picked.board(board, draw));
+        self.smaller(picked, largest, target, draw);
+    }
+
+    /// In the place of each of those that were picked from `first` on, and that the target needs, the smallest with which the
+    /// others still suffice: from the last on, with what took the places of those behind it.
+    fn smaller<E: Priced>(&self, picked: &mut Picked<'_, E>, first: usize, target: Amount, draw: &mut Draw) {
+        let (mut needed, mut missing) = (Vec::new(), target);
+        let change = picked.places.get(first..).unwrap_or_default().iter().find_map(|&place| {
+            let amount = picked.entries.get(place as usize).map_or(Amount::ZERO, Priced::amount);
+            needed.push(amount);
+            let change = amount.checked_sub(missing);
+            missing = missing.saturating_sub(amount);
+            change
+        });
+        let Some(mut change) = change else { return };
+        (picked.enough, picked.least) = (Amount::MAX, usize::MAX);
+        picked.before = picked.places.iter().copied().collect();
+        // Those in whose places others came, the smallest first.
+        let mut replaced: Vec<Amount> = Vec::new();
+        for amount in needed.into_iter().rev() {
+            if change.is_zero() {
+                break;
+            }
+            let least = amount.saturating_sub(change);
+            let at = replaced.partition_point(|other| *other < least);
+            let again = replaced.get(at).copied().filter(|other| *other < amount);
+            let count = picked.places.len();
+            picked.most = count + 1;
+            let found = self.boards.range(least..again.unwrap_or(amount)).find_map(|(other, board)| {
+                picked.board(board, draw);
+                (picked.places.len() > count).then_some(*other)
+            });
+            if found.is_none() && again.is_some() {
+                replaced.remove(at);
+            }
+            let Some(other) = found.or(again) else { continue };
+            picked.before.extend(picked.places.last());
+            change = change.saturating_sub(amount.saturating_sub(other));
+            replaced.push(amount);
+        }
     }
 }
 

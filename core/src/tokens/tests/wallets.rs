@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::scene::{MAX_AGE, Process, START, Scene, TTL};
 use crate::SECOND;
-use crate::tokens::{Amount, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
+use crate::tokens::{Amount, Bounds, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
 
 fn page(ids: std::ops::Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
     Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
@@ -27,7 +27,11 @@ fn orders_are_what_they_say() {
     assert_eq!(take(&mut pool, Order::Largest, 99, (0, 4)), [9, 8, 7, 6]);
     assert_eq!(take(&mut pool, Order::Ends, 16, (3, 99)), [9, 8, 0, 1, 2]);
     assert_eq!(take(&mut pool, Order::Around, 6, (0, 99))[..3], [6, 5, 1], "the one, then the two");
-    assert_eq!(take(&mut pool, Order::Around, 11, (0, 2)), [9, 2]);
+    assert_eq!(
+        take(&mut pool, Order::Around, 11, (0, 2)),
+        [9, 2, 8, 7, 3],
+        "the two, the largest, and 3 for 7"
+    );
     let mut spread = take(&mut pool, Order::Spread, 99, (0, 99));
     spread.sort_unstable();
     assert_eq!(spread, (0..10).collect::<Vec<_>>());
@@ -133,6 +137,37 @@ fn odd_ids_and_another_worth_under_the_same_id() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever the wallet holds besides, and however few tokens it may take.
+    #[test]
+    fn best_fit_takes_the_fewest_and_none_that_a_smaller_one_could_stand_for(
+        amounts in prop::collection::vec(prop_oneof![1u64..60, 1u64..2_000], 1..60),
+        share in 1u64..=1_000,
+        spare in 0usize..3,
+        seed in any::<u64>(),
+    ) {
+        let mut scene = Scene::of(&[]);
+        scene.source = amounts.iter().enumerate().map(|(at, amount)| (at.to_string(), (*amount).into())).collect();
+        let target = (amounts.iter().sum::<u64>() * share / 1_000).max(1);
+        let mut left = amounts.clone();
+        left.sort_unstable_by(|one, other| other.cmp(one));
+        let mut sum = 0;
+        let fewest = 1 + left.iter().position(|amount| { sum += amount; sum >= target }).unwrap();
+        let mut process = Process::new(seed);
+        let bounds = Bounds { inputs: fewest + spare, ..Bounds::default() };
+        let attempt = process.attempt_by(target.into(), named("best_fit").unwrap(), bounds, 0, START);
+        let attempt = scene.select(&mut process, attempt);
+        let chosen: Vec<u64> = attempt.ids(&process).iter().map(|id| amounts[id.parse::<usize>().unwrap()]).collect();
+        let change = chosen.iter().sum::<u64>() - target;
+        prop_assert_eq!(chosen.len(), fewest);
+        for amount in &chosen {
+            left.remove(left.iter().position(|other| other == amount).unwrap());
+        }
+        for amount in &chosen {
+            let smaller = left.iter().find(|other| **other < *amount && amount - **other <= change);
+            prop_assert_eq!(smaller, None, "for {} of {:?}, {} too much", amount, chosen, change);
+        }
+    }
 
     /// Whatever is selected, given back, spent and added: remaining and spent is what was issued, and sums and change are
     /// what the tokens say.
