@@ -13,7 +13,7 @@ import { changeToCore, type ReadPage, type TokenChange, type TokensInMemory, typ
  * - `fewest_inputs`: the largest first.
  * - `exact`: no change, or nothing.
  * - `smallest_sufficient`: the smallest single token that covers the target.
- * - `best_fit`: the fewest tokens, and of those the least change.
+ * - `best_fit`: the fewest tokens, and none of them where a smaller one would do.
  * - `random_improve`: at random until it is covered, then nearer to twice the target, so that change is as large as payments.
  * - `boltzmann`: at random, the larger the likelier.
  * - `consolidate`: the largest first, and some of the smallest besides.
@@ -53,9 +53,9 @@ export interface TokensOptions {
   settle?: number | undefined;
   /** The most tokens of a selection: 1,000 if not given. */
   maxInputs?: number | undefined;
-  /** The most tokens that one selection asks the store for: 50,000 if not given. */
+  /** The most tokens that a selection asks the store for before it begins anew: 50,000 if not given. */
   maxAttempts?: number | undefined;
-  /** How often a selection gives up what it has and begins anew: 10,000 times if not given. */
+  /** How often it gives up what it has, pauses and begins anew: 10,000 times if not given. A pause that is cut short does not count. */
   maxRounds?: number | undefined;
   /** How many tokens the source is asked for at a time: 10,000 if not given. */
   page?: number | undefined;
@@ -133,8 +133,8 @@ export class Tokens {
 
   /**
    * Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is
-   * told of from now on (`listening`), which makes looking at the source again needless; that changes may have been missed
-   * (`gap`): then it is looked at once more. For the wallet's `maxAge` no page that is late brings back what is spent, nor takes
+   * told of from now on (`listening`), which makes looking at the source again needless once that was done `maxAge` later; that
+   * changes may have been missed (`gap`): then it is looked at once more. For the wallet's `maxAge` no page that is late brings back what is spent, nor takes
    * away what was added. So what is told must not be late itself: who was cut off or stopped for longer than `settle` less
    * `maxAge` says `gap` instead.
    */

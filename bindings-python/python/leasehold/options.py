@@ -189,9 +189,9 @@ class _Selecting(TypedDict, total=False):
     currency: str | None
     # "first_fit_random", the default: the first that cover the target, in an order of this process's own. "fewest_inputs": the largest
     # first. "exact": no change, or nothing. "smallest_sufficient": the smallest single token that covers the target. "best_fit": the
-    # fewest tokens, and of those the least change. "random_improve": at random until it is covered, then nearer to twice the target,
-    # so that change is as large as payments. "boltzmann": at random, the larger the likelier. "consolidate": the largest first, and
-    # some of the smallest besides. "oldest_first": by `since`.
+    # fewest tokens, and none of them where a smaller one would do. "random_improve": at random until it is covered, then nearer to
+    # twice the target, so that change is as large as payments. "boltzmann": at random, the larger the likelier. "consolidate": the
+    # largest first, and some of the smallest besides. "oldest_first": by `since`.
     strategy: (
         Literal[
             "first_fit_random",
@@ -231,9 +231,10 @@ class _WalletOptions(_Selecting, total=False):
     max_age: float | None
     # How long tokens stay locked after they were spent: 60 by default, at least `max_age`, at most 7 days.
     settle: float | None
-    # The most tokens that one selection asks the store for: 50,000 by default.
+    # The most tokens that a selection asks the store for before it begins anew: 50,000 by default.
     max_attempts: int | None
-    # How often a selection gives up what it has and begins anew: 10,000 times by default.
+    # How often a selection gives up what it has, pauses and begins anew: 10,000 times by default. A pause that is cut short because
+    # something came free does not count.
     max_rounds: int | None
     # How many tokens the source is asked for at a time: 10,000 by default.
     page: int | None

@@ -90,5 +90,5 @@ class TokenSpent(TypedDict):
 
 
 # What a source tells of, where it can. "listening": every change is told of from now on, which makes looking at the source again
-# needless. "gap": changes may have been missed, and it is looked at once more.
+# needless once that was done `max_age` later. "gap": changes may have been missed, and it is looked at once more.
 TokenChange = TokenAdded | TokenSpent | Literal["listening", "gap"]

@@ -52,8 +52,9 @@ pub struct Candidates {
     walk: Walk,
     /// How long a token may be offered since the source listed it.
     max_age: Micros,
-    /// Since when the source tells of every change, if it does, and how many walks had begun by then.
-    live: Option<(Micros, u32)>,
+    /// Since when the source tells of every change, if it does, and whether a walk that was not late for what came before has
+    /// come to its end.
+    live: Option<(Micros, bool)>,
     /// How many that are gone the queue has yet to pass over.
     gone: usize,
 }
@@ -92,11 +93,14 @@ impl Candidates {
     /// Takes in a page that began at `after`; one that is not the next is taken for its tokens only.
     ///
     /// # Errors
-    /// `invalid_argument` if the id of a token is too long, or the next page is this one again; nothing of the page is
-    /// taken in then.
+    /// `invalid_argument` if the id of a token is too long, or the next page is one that was there before; nothing of the
+    /// page is taken in then.
     pub fn absorb(&mut self, now: Micros, after: Option<&str>, page: Page) -> Result<()> {
-        if page.next.is_some() && page.next.as_deref() == after {
-            return Err(Error::invalid("next", "is where this page began; a walk must come to an end"));
+        if self.walk.leads_back(after, page.next.as_deref()) {
+            return Err(Error::invalid(
+                "next",
+                "is where this page began, or one before it; a walk must come to an end",
+            ));
         }
         let slot = |(token, at): (&Token, usize)| {
             slot_of(&token.id).map_err(|error| error.within("id").within(&format!("tokens[{at}]")))
@@ -112,6 +116,10 @@ impl Candidates {
         }
         if self.walk.advance(after, page.next) {
             self.sweep(now);
+            let sure = |(since, sure): (Micros, bool)| {
+                (since, sure || self.walk.is_complete_since(since.saturating_add(self.max_age)))
+            };
+            self.live = self.live.map(sure);
         }
         Ok(())
     }
@@ -146,11 +154,12 @@ impl Candidates {
     }
 
     /// Whether the source tells of every change from now on. Whatever it told before, a walk through all of its pages
-    /// comes first, and what was listed before is offered for `max_age` at most.
+    /// comes first that begins `max_age` after this, as a page may be so late; what was listed before is offered for
+    /// `max_age` at most.
     pub fn set_live(&mut self, now: Micros, live: bool) {
         // What became of these it may have told while nobody heard.
-        self.entries.iter_mut().for_each(|entry| entry.told = false);
-        self.live = live.then_some((now, self.walk.number()));
+        self.entries.iter_mut().for_each(|entry| entry.told = 0);
+        self.live = live.then_some((now, false));
         if !live {
             self.walk.void();
         }
@@ -171,9 +180,10 @@ impl Candidates {
         self.walk.is_complete_after(walks) || self.is_told_all()
     }
 
-    /// Whether the source tells of every change to what a walk has found since it does.
+    /// Whether the source tells of every change to what a walk has found that was not late for what it did not tell.
     fn is_told_all(&self) -> bool {
-        self.live.is_some_and(|(_, walks)| self.walk.is_complete_after(walks))
+        let since = self.live.map(|(since, _)| since.saturating_add(self.max_age));
+        since.is_some_and(|since| self.walk.is_complete_since(since))
     }
 
     /// Whether everything was known not too long ago, as orders by amount need it.
@@ -214,6 +224,24 @@ impl Candidates {
         self.entries.iter().filter(had).count() > besides
     }
 
+    /// Whether some of the unspent tokens, at most `most`, are worth as much, whoever has them. Looks at one after the other
+    /// until those do: at every token for the verdict that none do.
+    pub fn has_within(&self, enough: Amount, most: usize) -> bool {
+        let unspent = |entry: &&Entry| !matches!(entry.state, State::Leaving | State::Spent | State::Gone);
+        let (mut largest, mut sum) = (BinaryHeap::new(), Total::default());
+        self.entries.iter().filter(unspent).any(|entry| {
+            let amount = entry.token.amount;
+            largest.push(Reverse(amount));
+            sum.add(amount);
+            if largest.len() > most
+                && let Some(Reverse(least)) = largest.pop()
+            {
+                sum.take(least);
+            }
+            sum.covers(enough)
+        })
+    }
+
     /// When the first of what this process's selections have ends, as far as is known. Looks at every token: for
     /// verdicts only.
     pub fn first_end(&self, now: Micros) -> Option<Micros> {
@@ -221,8 +249,9 @@ impl Candidates {
         taken.map(|entry| entry.until).filter(|&until| until > now).min()
     }
 
-    /// Takes tokens in this order until they cover `enough` and are at least `least`, but at most `most`, and none of
-    /// `without`. What is not asked for must be put back.
+    /// Takes tokens in this order until they cover `enough` and are at least `least`, but at most `most` (around the target:
+    /// of the largest, and as many smaller ones and some more besides), and none of `without`. What is not asked for must be
+    /// put back.
     pub fn take(
         &mut self,
         now: Micros,
@@ -249,8 +278,13 @@ impl Candidates {
                 self.enqueue_first(place);
             }
         } else {
+            let oldest = self.oldest(now);
             self.shelves.fill(&self.entries, order);
-            taken = self.shelves.pick(&self.entries, order, enough, (least, most), without, draw);
+            let span = (least, most);
+            let (places, stale) =
+                self.shelves.pick(&self.entries, order, enough, span, (without, oldest), draw);
+            stale.into_iter().for_each(|place| self.leave(place, State::Stale));
+            taken = places;
         }
         for &place in &taken {
             self.leave(place, State::Taken);
@@ -355,7 +389,10 @@ impl Candidates {
             if entry.rests_until() > now {
                 return None;
             }
-            (entry.seen, entry.walk, entry.told) = (now.max(1), walk, told);
+            (entry.seen, entry.walk) = (now.max(1), walk);
+            if told {
+                entry.told = now.max(1);
+            }
             let state = entry.state;
             if entry.token.amount == token.amount && state != State::Spent {
                 match state {
@@ -377,8 +414,8 @@ impl Candidates {
         }
         let amount = token.amount;
         let place = self.admit(now, token, slot, State::Free);
-        if let Some(entry) = self.entry(place) {
-            entry.told = told;
+        if told && let Some(entry) = self.entry(place) {
+            entry.told = now.max(1);
         }
         self.total.add(amount);
         self.free.add(amount);
@@ -395,7 +432,7 @@ impl Candidates {
             slot,
             state,
             queued: state == State::Free,
-            told: false,
+            told: 0,
             seen: now.max(1),
             walk: self.walk.number(),
             misses: 0,
@@ -418,13 +455,13 @@ impl Candidates {
         place
     }
 
-    /// Forgets what a walk through all pages did not list, unless it was listed or told of since. What selections have is
+    /// Forgets what a walk through all pages did not list, unless it was told of a moment ago. What selections have is
     /// theirs as long as they have it.
     fn sweep(&mut self, now: Micros) {
         let number = self.walk.number();
-        let oldest = now.saturating_sub(self.max_age);
+        let oldest = now.saturating_sub(self.max_age).max(1);
         let unlisted = |(entry, place): (&Entry, u32)| {
-            let out = entry.walk != number && !(entry.told && entry.seen >= oldest);
+            let out = entry.walk != number && entry.told < oldest;
             (out && !matches!(entry.state, State::Gone | State::Spent)).then_some(place)
         };
         let unlisted: Vec<u32> = self.entries.iter().zip(0..).filter_map(unlisted).collect();
@@ -516,7 +553,8 @@ impl Candidates {
     /// What was listed last before this is not offered.
     fn oldest(&self, now: Micros) -> Micros {
         let aged = now.saturating_sub(self.max_age);
-        self.live.map_or(aged, |(since, _)| since.min(aged)).max(1)
+        let since = self.live.filter(|(_, sure)| *sure).map(|(since, _)| since);
+        since.map_or(aged, |since| since.min(aged)).max(1)
     }
 
     fn enqueue_first(&mut self, place: u32) {

@@ -18,16 +18,20 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How old a walk through all pages may be when those that wait look again.
 const REFRESH: Micros = SECOND;
 
+/// How long one that does not wait for others looks through pages.
+const LONGEST: Micros = 60 * SECOND;
+
 /// What a selection may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The most tokens of a selection.
     pub inputs: usize,
-    /// The most tokens that are asked of the store in all.
+    /// The most tokens that are asked of the store before it gives up what it has and begins anew.
     pub attempts: usize,
-    /// How often it may give up what it has and begin anew.
+    /// How often it may do so after a pause; where something of this process came free, that is cut short, and does not
+    /// count.
     pub rounds: u32,
-    /// The longest pause before that: at first, and at most. It doubles from one to the next.
+    /// The longest pause before it begins anew: at first, and at most. It doubles from one to the next.
     pub pause: (Micros, Micros),
     /// Whether the source is asked of every token that was had whether it is unspent.
     pub verify: bool,
@@ -57,7 +61,7 @@ pub enum Step {
     Verify(Vec<u32>),
     /// These are to be given back.
     GiveBack(Vec<u32>),
-    /// A pause, which may be cut short when something of this process comes free.
+    /// A pause, which may be cut short ([`Event::Called`]) when something of this process comes free.
     Pause(Micros),
     /// It has ended.
     Done(Verdict),
@@ -84,6 +88,8 @@ pub enum Event {
     GivenBack,
     /// The pause is over.
     Paused,
+    /// It was cut short.
+    Called,
 }
 
 /// How a selection ended.
@@ -110,7 +116,8 @@ pub enum Verdict {
     Contended,
     /// Its time was over before it could be known whether there is enough.
     TimedOut,
-    /// Enough is there, but no choice of it keeps to the bounds: the most tokens, the most attempts, no change.
+    /// Enough is there, but no choice of it keeps to the bounds, whoever has it: the most tokens, the most attempts, no
+    /// change.
     NoFit,
 }
 
@@ -141,18 +148,23 @@ pub struct Selector {
     /// When the first of that comes free, and what was known of that in the round before.
     earliest: Option<Micros>,
     before: Option<Micros>,
+    /// What it asked for in this round.
     attempts: usize,
     round: u32,
+    /// How many of the pauses before were not cut short.
+    pauses: u32,
     /// Whether it begins another round, and so is done with what it has.
     yields: bool,
     /// Whether it has found once that others have what it wants.
     waits: bool,
+    /// What all tokens were worth when so few of them as it may have sufficed.
+    fitting: Option<Total>,
     end: Option<Verdict>,
 }
 
 impl Selector {
     /// A selection of tokens that are worth at least `target`. It ends by `deadline`; one whose deadline is not after
-    /// `now` does not wait for others.
+    /// `now` does not wait for others, and looks through pages for a minute at most.
     pub fn new(
         target: Amount,
         strategy: Arc<dyn Strategy>,
@@ -180,8 +192,10 @@ impl Selector {
             before: None,
             attempts: 0,
             round: 0,
+            pauses: 0,
             yields: false,
             waits: false,
+            fitting: None,
             end: None,
         }
     }
@@ -205,22 +219,19 @@ impl Selector {
             return self.give_way(now);
         }
         if let Some(chosen) = self.choose(pool, now, walks) {
-            if self.attempts >= self.bounds.attempts {
+            if self.attempts + chosen.len() > self.bounds.attempts {
                 pool.put_back(now, &chosen);
-                return self.done(Verdict::NoFit);
+                // Others have some of what it asked for: in another round they may not.
+                return if self.lost.is_empty() { self.done(Verdict::NoFit) } else { self.wait(pool, now) };
             }
             self.attempts += chosen.len();
             self.asked.clone_from(&chosen);
             return Step::Claim(chosen);
         }
-        // Whoever waits looks again from time to time.
-        let knows = match self.round {
-            0 => pool.has_walked_since(walks),
-            _ => {
-                let refresh = now.saturating_sub(REFRESH).max(self.began);
-                pool.has_walked_since(self.paused) || pool.knows_all(refresh)
-            }
-        };
+        let knows = self.knows(pool, now, walks);
+        if !knows && !self.is_patient() && now >= self.began.saturating_add(LONGEST) {
+            return self.done(Verdict::TimedOut);
+        }
         if !knows {
             return Step::Fetch;
         }
@@ -266,7 +277,9 @@ impl Selector {
                 pool.put_back(now, &std::mem::take(&mut self.held));
                 self.sum = Total::default();
             }
-            Event::Paused => {
+            Event::Paused | Event::Called => {
+                self.pauses += u32::from(event == Event::Paused);
+                self.attempts = 0;
                 self.lost.clear();
                 self.paused = pool.walks();
                 self.before = self.earliest.take().or(self.before);
@@ -290,7 +303,7 @@ impl Selector {
         for places in [&mut self.held, &mut self.asked, &mut self.doubtful] {
             pool.put_back(now, &std::mem::take(places));
         }
-        self.sum = Total::default();
+        (self.sum, self.attempts) = (Total::default(), 0);
     }
 
     fn is_patient(&self) -> bool {
@@ -315,11 +328,20 @@ impl Selector {
         }
     }
 
+    /// Whether it has looked at all pages. Whoever waits looks again from time to time.
+    fn knows(&self, pool: &Candidates, now: Micros, walks: u32) -> bool {
+        if self.round == 0 {
+            return pool.has_walked_since(walks);
+        }
+        let refresh = now.saturating_sub(REFRESH).max(self.began);
+        pool.has_walked_since(self.paused) || pool.knows_all(refresh)
+    }
+
     /// What is to be asked for, if what is known suffices.
     fn choose(&mut self, pool: &mut Candidates, now: Micros, walks: u32) -> Option<Vec<u32>> {
         let strategy = self.strategy.clone();
-        // By amount or age the best is known when everything is.
-        if strategy.order() != Order::Spread && !pool.is_recent(now) {
+        // By amount or age the best is known when everything is; a walk may take longer than what it found is offered.
+        if strategy.order() != Order::Spread && !pool.is_recent(now) && !self.knows(pool, now, walks) {
             return None;
         }
         let most = self.bounds.inputs.saturating_sub(self.held.len());
@@ -408,23 +430,42 @@ impl Selector {
         let mut mine = pool.free(now);
         self.held.iter().for_each(|&place| mine.add(pool.amount(place)));
         let others = !self.lost.is_empty() || mine < held;
-        let enough = mine.covers(self.target) && self.lost.is_empty();
-        if enough && (!others || !self.strategy.is_strict()) {
+        if !others && self.held.is_empty() || !self.fits(pool) {
             return self.done(Verdict::NoFit);
         }
         if !self.is_patient() {
+            // With what it has nothing else fits; without it something may.
+            if !others {
+                return Step::GiveBack(self.held.clone());
+            }
             // What others had a moment ago has not been asked for by this one, which will not come again.
             if !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
                 return self.poll(pool, now);
             }
+        }
+        self.wait(pool, now)
+    }
+
+    /// Others have what it wants: it begins another round, if it may.
+    fn wait(&mut self, pool: &Candidates, now: Micros) -> Step {
+        if !self.is_patient() {
             return self.locked(pool, now);
         }
-        self.round += 1;
-        if self.round > self.bounds.rounds {
+        if self.pauses >= self.bounds.rounds {
             return self.done(Verdict::Contended);
         }
+        self.round = self.round.saturating_add(1);
         (self.waits, self.yields) = (true, true);
         self.give_way(now)
+    }
+
+    /// Whether so few tokens as it may have suffice, whoever has them; looked at anew where the sum of all is another.
+    fn fits(&mut self, pool: &Candidates) -> bool {
+        let total = Some(pool.total());
+        if self.fitting != total && pool.has_within(self.target, self.bounds.inputs) {
+            self.fitting = total;
+        }
+        self.fitting == total
     }
 
     /// Everything is given up before the pause: of two that stand in each other's way one goes on.

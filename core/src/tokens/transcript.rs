@@ -148,6 +148,7 @@ impl Process {
             "verified" => Some(Event::Verified(self.places(keys, "spent")?)),
             "given_back" => Some(Event::GivenBack),
             "paused" => Some(Event::Paused),
+            "called" => Some(Event::Called),
             "abandoned" => None,
             other => return Err(unknown("event", other)),
         };

@@ -72,7 +72,8 @@ fn they_leave_nothing_out() {
         "poll",
         "hear",
     ];
-    let events = ["fetched", "claimed", "unanswered", "verified", "given_back", "paused", "abandoned"];
+    let events =
+        ["fetched", "claimed", "unanswered", "verified", "given_back", "paused", "called", "abandoned"];
     let replies = [
         "fetch",
         "claim",

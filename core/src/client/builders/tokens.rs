@@ -76,13 +76,13 @@ impl<'a, S: Store, R: Runtime> TokensBuilder<'a, S, R> {
         self
     }
 
-    /// The most tokens that one selection asks the store for.
+    /// The most tokens that a selection asks the store for before it begins anew.
     pub fn max_attempts(mut self, count: usize) -> Self {
         self.options.bounds.attempts = count;
         self
     }
 
-    /// How often a selection gives up what it has and begins anew.
+    /// How often a selection gives up what it has, pauses and begins anew; not where it is called because something came free.
     pub fn max_rounds(mut self, count: u32) -> Self {
         self.options.bounds.rounds = count;
         self

@@ -113,8 +113,9 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                     self.purse.freed_some(now);
                 }
                 Step::Pause(time) => {
-                    self.purse.pause(&self.wallet.core.runtime, self.turn, Some(looked), time).await;
-                    self.tell(Event::Paused);
+                    let runtime = &self.wallet.core.runtime;
+                    let called = self.purse.pause(runtime, self.turn, Some(looked), time).await;
+                    self.tell(if called { Event::Called } else { Event::Paused });
                 }
                 Step::Done(Verdict::Selected { sum, change }) => return Ok(self.selected(sum, change)),
                 Step::Done(verdict) => return Err(self.failed(verdict)),
@@ -199,6 +200,8 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             None => return Err(source_failed("it gave no answer in time")),
         }
         self.tell(Event::Fetched);
+        // A source may be ready at once for ever.
+        runtime::others_first().await;
         Ok(())
     }
 

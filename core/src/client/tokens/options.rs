@@ -18,11 +18,11 @@ use crate::{Micros, SECOND};
 /// | `keepalive` | at a third of `ttl` | or so often, or not |
 /// | `settle` | 60 s | how long tokens stay locked after they were spent; at least `max_age` |
 /// | `max_age` | 30 s | how long after a source listed it a token is offered; 1 s at least |
-/// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt |
+/// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt, and a minute of pages at most |
 /// | `strategy` | `first_fit_random` | how tokens are chosen |
 /// | `max_inputs` | 1,000 | the most tokens of a selection |
-/// | `max_attempts` | 50,000 | the most tokens that one selection asks the store for |
-/// | `max_rounds` | 10,000 | how often it gives up what it has and begins anew |
+/// | `max_attempts` | 50,000 | the most tokens that a selection asks the store for before it begins anew |
+/// | `max_rounds` | 10,000 | how often it gives up what it has, pauses and begins anew; not where it is called because something came free |
 /// | `page` | 10,000 | how many tokens the source is asked for at a time: the more a process knows, the less it meets others |
 /// | `verify` | no | whether the source is asked of every token that was had whether it is unspent |
 #[derive(Clone, Debug)]

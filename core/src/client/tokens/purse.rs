@@ -66,14 +66,21 @@ impl Purse {
         self.turns().freed()
     }
 
-    /// Pauses for so long, or until it is called: see [`Turns`]. It looked last when something had come free so often.
-    pub async fn pause<R: Runtime>(&self, runtime: &R, turn: Turn, looked: Option<u64>, time: Micros) {
+    /// Pauses for so long, or until it is called, which this tells: see [`Turns`]. It looked last when something had come free
+    /// so often.
+    pub async fn pause<R: Runtime>(
+        &self,
+        runtime: &R,
+        turn: Turn,
+        looked: Option<u64>,
+        time: Micros,
+    ) -> bool {
         let called = self.turns().pause(turn, looked);
         let _leaves = Leaves { purse: self, turn };
         let now = runtime.now();
         // Something may have come free since it looked.
         self.pass_on(now);
-        runtime::by(runtime, now + time, called).await;
+        matches!(runtime::by(runtime, now + time, called).await, Some(Ok(())))
     }
 
     /// How many pause.

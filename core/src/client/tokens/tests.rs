@@ -421,6 +421,43 @@ async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
     assert_eq!(wallet.counts(), TokenCounts { pages: 1, claims: 10, asked: 100, missed: 0 });
 }
 
+// Its thread was its own as long as the source was always ready: no time-out and no cancellation came through.
+#[tokio::test]
+async fn a_source_that_is_always_ready_lets_others_have_their_turn() {
+    let handle = opened("ready");
+    let endless = |ask: PageAsk| {
+        let number: u64 = ask.after.map_or(0, |after| after.parse().unwrap());
+        std::future::ready(Ok::<_, String>(Page { next: Some((number + 1).to_string()), ..Page::default() }))
+    };
+    let wallet = handle.tokens_with("w", Arc::new(endless), TokensOptions::default()).unwrap();
+    for timeout in [0, 30 * SECOND] {
+        let options = SelectOptions { timeout: Some(timeout), ..euros() };
+        let began = std::time::Instant::now();
+        let select = wallet.select_with(5u64, options);
+        assert!(tokio::time::timeout(Duration::from_millis(50), select).await.is_err());
+        assert!(began.elapsed() < Duration::from_secs(20), "{timeout}");
+        assert!(wallet.counts().pages > 1);
+    }
+}
+
+#[tokio::test]
+async fn a_source_whose_pages_go_in_a_circle_has_failed() {
+    let handle = opened("circle");
+    let circle = |ask: PageAsk| {
+        let next = if ask.after.as_deref() == Some("a") { "b" } else { "a" };
+        let page = Page { tokens: vec![Token::new("x", 1u64)], next: Some(next.to_owned()) };
+        std::future::ready(Ok::<_, String>(page))
+    };
+    let wallet = handle.tokens_with("w", Arc::new(circle), TokensOptions::default()).unwrap();
+    for timeout in [0, 60 * SECOND] {
+        let options = SelectOptions { timeout: Some(timeout), ..euros() };
+        let error = wallet.select_with(5u64, options).await.unwrap_err();
+        assert_eq!(error.code(), Code::SourceUnavailable);
+        assert!(error.message().contains("must come to an end"), "{error}");
+    }
+    assert!(wallet.counts().pages < 20);
+}
+
 #[tokio::test]
 async fn amounts_near_the_top_are_selected() {
     let handle = opened("top");

@@ -14,8 +14,8 @@ pub(super) struct Entry {
     pub turn: u64,
     pub state: State,
     pub queued: bool,
-    /// Whether the source told of it last, and did not list it since: a walk may be late for it.
-    pub told: bool,
+    /// When the source told of it last: a walk may be late for it. 0 if it did not.
+    pub told: Micros,
     /// When the source last listed it or told of it, and in which walk.
     pub seen: Micros,
     pub walk: u32,
@@ -59,6 +59,10 @@ impl Priced for Entry {
 
     fn since(&self) -> u64 {
         self.token.since
+    }
+
+    fn seen(&self) -> Micros {
+        self.seen
     }
 
     fn is_free(&self) -> bool {

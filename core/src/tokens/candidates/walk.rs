@@ -9,6 +9,10 @@ pub(super) struct Walk {
     /// When it began; nothing if none is under way.
     began: Option<Micros>,
     cursor: Option<String>,
+    /// A cursor that this walk has passed, how many came since, and after how many one of them takes its place.
+    passed: Option<String>,
+    since: u64,
+    stride: u64,
     /// When the last one began that came to its end, and its number.
     complete: Option<(Micros, u32)>,
 }
@@ -19,15 +23,28 @@ impl Walk {
         if self.began.is_none() {
             self.number = self.number.wrapping_add(1);
             self.began = Some(now);
-            self.cursor = None;
+            (self.cursor, self.passed) = (None, None);
+            (self.since, self.stride) = (0, 1);
         }
         self.cursor.clone()
+    }
+
+    /// Whether a page leads back to where it began, or to where this walk has been: it would go round for ever. Any circle is
+    /// noticed, before a few times as many pages came as lead to it and round it, from one cursor that is kept (Brent).
+    pub fn leads_back(&self, after: Option<&str>, next: Option<&str>) -> bool {
+        let is_next = self.began.is_some() && self.cursor.as_deref() == after;
+        next.is_some() && (next == after || is_next && next == self.passed.as_deref())
     }
 
     /// A page came that began at `after`, with where the one after it begins. Whether the walk came to its end by it; a
     /// page that is not the next one is no part of it.
     pub fn advance(&mut self, after: Option<&str>, next: Option<String>) -> bool {
         let Some(began) = self.began.filter(|_| self.cursor.as_deref() == after) else { return false };
+        self.since += 1;
+        if self.since >= self.stride {
+            (self.passed, self.since) = (next.clone(), 0);
+            self.stride = self.stride.saturating_mul(2);
+        }
         self.cursor = next;
         let ends = self.cursor.is_none();
         if ends {

@@ -35,16 +35,21 @@ impl Strategy for Exact {
         if let Some(at) = offered.iter().position(|amount| *amount == target).filter(|_| most >= 1) {
             return Some(vec![at]);
         }
-        let mut seen = FxHashMap::default();
-        for (at, amount) in offered.iter().enumerate().filter(|_| most >= 2) {
-            let other = target.checked_sub(*amount).and_then(|rest| seen.get(&rest).copied());
-            if let Some(other) = other {
-                return Some(vec![other, at]);
-            }
-            seen.insert(*amount, at);
-        }
-        self.search(offered, target, most)
+        let two = if most >= 2 { pair(offered, target) } else { None };
+        two.or_else(|| self.search(offered, target, most))
     }
+}
+
+/// Two that are exactly the target.
+pub(super) fn pair(offered: &[Amount], target: Amount) -> Option<Vec<usize>> {
+    let mut seen = FxHashMap::default();
+    for (at, amount) in offered.iter().enumerate() {
+        if let Some(&other) = target.checked_sub(*amount).and_then(|rest| seen.get(&rest)) {
+            return Some(vec![other, at]);
+        }
+        seen.insert(*amount, at);
+    }
+    None
 }
 
 impl Exact {

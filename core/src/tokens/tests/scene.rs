@@ -50,6 +50,8 @@ pub struct Attempt {
     holder: u128,
     /// When its pause ends.
     pub until: Micros,
+    /// How many of its pauses are yet to be cut short.
+    pub calls: u32,
     pub verdict: Option<Verdict>,
 }
 
@@ -129,7 +131,7 @@ impl Process {
             now,
             now + timeout,
         );
-        Attempt { selector, leases: BTreeMap::new(), holder: self.holder, until: 0, verdict: None }
+        Attempt { selector, leases: BTreeMap::new(), holder: self.holder, until: 0, calls: 0, verdict: None }
     }
 }
 
@@ -157,6 +159,10 @@ impl Attempt {
             Step::GiveBack(places) => {
                 self.give_back(scene, &places);
                 Event::GivenBack
+            }
+            Step::Pause(_) if self.calls > 0 => {
+                self.calls -= 1;
+                Event::Called
             }
             Step::Pause(time) => {
                 self.until = now + time;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, race};
 use crate::slots::MAX_PER_REQUEST;
-use crate::tokens::{Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Step, Verdict, named};
+use crate::tokens::{
+    Amount, Bounds, Event, Exact, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
+};
 use crate::{MILLISECOND, SECOND};
 
 fn selected(sum: u64, change: u64) -> Option<Verdict> {
@@ -249,6 +251,51 @@ fn the_rounds_are_bounded() {
     assert_eq!(scene.locked(), 1);
 }
 
+// Each round counted anew what it asked for again, and the sum of all was too much.
+#[test]
+fn the_attempts_of_a_round_are_bounded_and_not_the_rounds_by_them() {
+    let bounds = |attempts| Bounds { attempts, ..Bounds::default() };
+    for (attempts, timeout, told) in [
+        (60, 20 * SECOND, selected(50, 0)),
+        (60, 2 * SECOND, Some(Verdict::Locked { until: Some(START + 5 * SECOND) })),
+        (60, 0, Some(Verdict::Locked { until: Some(START + 5 * SECOND) })),
+        // However few others have, it may not ask for as many.
+        (49, 20 * SECOND, Some(Verdict::NoFit)),
+    ] {
+        let mut scene = of_one(50);
+        scene.lock(&["t7"], 5 * SECOND);
+        let mut process = Process::new(1);
+        let all =
+            process.attempt_by(50u64.into(), Arc::new(FirstFitRandom), bounds(attempts), timeout, START);
+        assert_eq!(scene.select(&mut process, all).verdict, told, "{attempts}, {timeout}");
+    }
+    // What others have is more than it may ask for at once: there is something to wait for.
+    for (timeout, told) in [(0, false), (10 * SECOND, true)] {
+        let mut scene = of_one(50);
+        let ids: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+        scene.lock(&ids.iter().map(String::as_str).collect::<Vec<_>>(), 5 * SECOND);
+        let mut process = Process::new(1);
+        let some = process.attempt_by(12u64.into(), Arc::new(FirstFitRandom), bounds(20), timeout, START);
+        let until = Some(START + 5 * SECOND);
+        let told = if told { selected(12, 0) } else { Some(Verdict::Locked { until }) };
+        assert_eq!(scene.select(&mut process, some).verdict, told);
+    }
+}
+
+// Whoever gives back and takes again beside it used them up.
+#[test]
+fn a_round_whose_pause_was_cut_short_does_not_count() {
+    let mut scene = Scene::of(&[("a", 2), ("b", 3)]);
+    scene.lock(&["b"], TTL);
+    let mut process = Process::new(1);
+    let bounds = Bounds { rounds: 2, ..Bounds::default() };
+    let exact = Arc::new(Exact::default());
+    let mut attempt = process.attempt_by(3u64.into(), exact, bounds, TTL, START);
+    attempt.calls = 50;
+    let attempt = scene.select(&mut process, attempt);
+    assert_eq!((attempt.verdict, attempt.calls), (Some(Verdict::Contended), 0));
+}
+
 #[test]
 fn limits_of_a_call_are_told_from_an_empty_wallet() {
     let mut scene = Scene::of(&[("a", 5), ("b", 4), ("c", 3)]);
@@ -272,6 +319,71 @@ fn limits_of_a_call_are_told_from_an_empty_wallet() {
     assert_eq!(ask(&mut scene, 7, "exact", 9, 99), selected(7, 0));
     assert_eq!(ask(&mut scene, 1, "fewest_inputs", 9, 0), Some(Verdict::NoFit), "no attempt is left");
     assert_eq!(scene.locked(), 0);
+}
+
+// Enough was free by sum, and so it was told at once, by every strategy, that no choice kept to the bounds.
+#[test]
+fn who_only_has_to_wait_for_what_fits_is_not_told_that_nothing_does() {
+    let wallet = || {
+        let mut scene = of_one(200);
+        scene.source.insert("big".to_owned(), 100u64.into());
+        scene
+    };
+    let few = Bounds { inputs: 10, ..Bounds::default() };
+    for name in STRATEGIES.into_iter().filter(|name| *name != "exact") {
+        for same in [false, true] {
+            for (timeout, ttl, until) in [(5 * SECOND, SECOND / 2, None), (0, TTL, Some(START + TTL))] {
+                let mut scene = wallet();
+                let mut process = Process::new(1);
+                let mut held = None;
+                if same {
+                    let big =
+                        process.attempt_by(100u64.into(), named("fewest_inputs").unwrap(), few, 0, START);
+                    held = Some(scene.select(&mut process, big));
+                } else {
+                    scene.lock(&["big"], ttl);
+                }
+                let strategy = named(name).unwrap();
+                let mut waits = process.attempt_by(90u64.into(), strategy, few, timeout, START);
+                while waits.verdict.is_none() {
+                    scene.now = scene.now.max(waits.until);
+                    if scene.now >= START + SECOND / 2
+                        && let Some(mut held) = held.take()
+                    {
+                        held.abandon(&mut scene, &mut process);
+                    }
+                    waits.step(&mut scene, &mut process);
+                }
+                match waits.verdict {
+                    // Nothing but the one of 100 brings so much in so few.
+                    Some(Verdict::Selected { sum, .. }) => assert!(until.is_none() && sum >= 100u64.into()),
+                    told => {
+                        assert_eq!(told, Some(Verdict::Locked { until }), "{name}, of one process: {same}")
+                    }
+                }
+            }
+        }
+    }
+    // What is too much for the bounds, whoever has it, no waiting mends.
+    let mut scene = wallet();
+    scene.lock(&["big"], TTL);
+    let mut process = Process::new(1);
+    let more = process.attempt_by(110u64.into(), Arc::new(FirstFitRandom), few, TTL, START);
+    assert_eq!((scene.select(&mut process, more).verdict, scene.now), (Some(Verdict::NoFit), START));
+}
+
+// It held on to the small one, and was told that none fits.
+#[test]
+fn who_has_what_does_not_fit_the_rest_chooses_anew() {
+    let two = Bounds { inputs: 2, verify: true, ..Bounds::default() };
+    for timeout in [0, SECOND] {
+        let mut scene = Scene::of(&[("a", 3), ("b", 5), ("c", 4)]);
+        let mut process = Process::new(1);
+        process.pool.added(START, crate::tokens::Token::new("gone", 6u64)).unwrap();
+        let attempt = process.attempt_by(9u64.into(), Arc::new(Exact::default()), two, timeout, START);
+        let attempt = scene.select(&mut process, attempt);
+        assert_eq!(attempt.verdict, selected(9, 0), "{timeout}");
+    }
 }
 
 #[test]
@@ -600,5 +712,46 @@ fn nobody_has_what_a_slow_source_listed_too_long_ago() {
         let mut process = Process::new(1);
         let attempt = process.attempt(5, timeout, scene.now);
         assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::TimedOut));
+    }
+}
+
+#[test]
+fn who_does_not_wait_does_not_look_through_pages_for_ever() {
+    for timeout in [0, 3 * SECOND] {
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(5, timeout, START);
+        let mut now = START;
+        let pages = (0..1_000).find(|number| {
+            if let Step::Done(verdict) = attempt.selector.poll(&mut process.pool, now) {
+                assert_eq!(verdict, Verdict::TimedOut);
+                return true;
+            }
+            let after = process.pool.next_page(now);
+            let page = Page { next: Some(number.to_string()), ..Page::default() };
+            process.pool.absorb(now, after.as_deref(), page).unwrap();
+            attempt.selector.handle(&mut process.pool, now, Event::Fetched);
+            now += SECOND;
+            false
+        });
+        assert_eq!(pages, Some(if timeout == 0 { 60 } else { 3 }));
+    }
+}
+
+// By amount or age it found nothing, and the bounds were blamed.
+#[test]
+fn what_a_slow_walk_listed_last_is_chosen_among_by_every_strategy() {
+    for name in STRATEGIES {
+        // What was listed first was listed too long ago when the last was: nobody has it, and no bound forbids it.
+        for (target, told) in [(5u64, selected(5, 0)), (10, Some(Verdict::TimedOut))] {
+            for timeout in [0, 10 * MAX_AGE] {
+                let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+                (scene.limit, scene.page_time) = (1, 7 * MAX_AGE / 10);
+                let mut process = Process::new(1);
+                let strategy = named(name).unwrap();
+                let attempt =
+                    process.attempt_by(target.into(), strategy, Bounds::default(), timeout, scene.now);
+                assert_eq!(scene.select(&mut process, attempt).verdict, told, "{name}, {target}, {timeout}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::scene::{MAX_AGE, Process, START, Scene, TTL};
 use crate::SECOND;
-use crate::tokens::{Amount, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
+use crate::tokens::{Amount, Bounds, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
 
 fn page(ids: std::ops::Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
     Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
@@ -27,7 +27,11 @@ fn orders_are_what_they_say() {
     assert_eq!(take(&mut pool, Order::Largest, 99, (0, 4)), [9, 8, 7, 6]);
     assert_eq!(take(&mut pool, Order::Ends, 16, (3, 99)), [9, 8, 0, 1, 2]);
     assert_eq!(take(&mut pool, Order::Around, 6, (0, 99))[..3], [6, 5, 1], "the one, then the two");
-    assert_eq!(take(&mut pool, Order::Around, 11, (0, 2)), [9, 2]);
+    assert_eq!(
+        take(&mut pool, Order::Around, 11, (0, 2)),
+        [9, 2, 8, 7, 3],
+        "the two, the largest, and 3 for 7"
+    );
     let mut spread = take(&mut pool, Order::Spread, 99, (0, 99));
     spread.sort_unstable();
     assert_eq!(spread, (0..10).collect::<Vec<_>>());
@@ -50,11 +54,11 @@ fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
     let first = process.attempt(5, 0, START);
     scene.select(&mut process, first).abandon(&mut scene, &mut process);
     process.pool.set_live(START, true);
-    // What is told of needs no page, however old it is.
+    // What is told of needs no page.
     process.pool.removed(START, "a").unwrap();
     process.pool.added(START, Token::new("b", 7u64)).unwrap();
     scene.source = [("b".to_owned(), 7u64.into())].into();
-    scene.now += 10 * MAX_AGE;
+    scene.now += MAX_AGE;
     let second = process.attempt(7, 0, scene.now);
     let mut second = scene.select(&mut process, second);
     assert_eq!((second.ids(&process), scene.counts.pages), (vec!["b".to_owned()], 1));
@@ -67,6 +71,10 @@ fn f20_the_source_tells_of_changes_and_a_gap_is_made_up_for() {
     let again = process.attempt(8, 0, scene.now);
     let verdict = scene.select(&mut process, again).verdict;
     assert_eq!((verdict, scene.counts.pages), (Some(Verdict::Insufficient { held: 7u64.into() }), 2));
+    let old = process.attempt(7, 0, scene.now);
+    let mut old = scene.select(&mut process, old);
+    assert_eq!((old.ids(&process), scene.counts.pages), (vec!["b".to_owned()], 2), "however old it is");
+    old.abandon(&mut scene, &mut process);
     // Cut off, it misses an addition: everything is looked at once more.
     process.pool.set_live(scene.now, false);
     scene.source.insert("c".into(), 1u64.into());
@@ -133,6 +141,37 @@ fn odd_ids_and_another_worth_under_the_same_id() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever the wallet holds besides, and however few tokens it may take.
+    #[test]
+    fn best_fit_takes_the_fewest_and_none_that_a_smaller_one_could_stand_for(
+        amounts in prop::collection::vec(prop_oneof![1u64..60, 1u64..2_000], 1..60),
+        share in 1u64..=1_000,
+        spare in 0usize..3,
+        seed in any::<u64>(),
+    ) {
+        let mut scene = Scene::of(&[]);
+        scene.source = amounts.iter().enumerate().map(|(at, amount)| (at.to_string(), (*amount).into())).collect();
+        let target = (amounts.iter().sum::<u64>() * share / 1_000).max(1);
+        let mut left = amounts.clone();
+        left.sort_unstable_by(|one, other| other.cmp(one));
+        let mut sum = 0;
+        let fewest = 1 + left.iter().position(|amount| { sum += amount; sum >= target }).unwrap();
+        let mut process = Process::new(seed);
+        let bounds = Bounds { inputs: fewest + spare, ..Bounds::default() };
+        let attempt = process.attempt_by(target.into(), named("best_fit").unwrap(), bounds, 0, START);
+        let attempt = scene.select(&mut process, attempt);
+        let chosen: Vec<u64> = attempt.ids(&process).iter().map(|id| amounts[id.parse::<usize>().unwrap()]).collect();
+        let change = chosen.iter().sum::<u64>() - target;
+        prop_assert_eq!(chosen.len(), fewest);
+        for amount in &chosen {
+            left.remove(left.iter().position(|other| other == amount).unwrap());
+        }
+        for amount in &chosen {
+            let smaller = left.iter().find(|other| **other < *amount && amount - **other <= change);
+            prop_assert_eq!(smaller, None, "for {} of {:?}, {} too much", amount, chosen, change);
+        }
+    }
 
     /// Whatever is selected, given back, spent and added: remaining and spent is what was issued, and sums and change are
     /// what the tokens say.
@@ -216,7 +255,9 @@ fn what_is_granted_late_is_had_only_while_it_is_listed() {
         assert!(!pool.is_listed(*place, START + MAX_AGE + 1));
     }
     // A source that tells of every change told of this one while it was asked for.
-    pool.set_live(START, true);
+    pool.set_live(START - MAX_AGE, true);
+    pool.next_page(START);
+    pool.absorb(START, None, page(0..2, |_| 5)).unwrap();
     assert!(places.iter().all(|&place| pool.is_listed(place, START + 10 * MAX_AGE)));
     pool.removed(START, "t0").unwrap();
     let listed: Vec<_> = places.iter().filter(|&&place| pool.is_listed(place, START)).collect();
@@ -402,10 +443,11 @@ fn what_the_source_told_of_no_late_walk_takes_away() {
         Some(2u64.into()),
         "it is offered no longer"
     );
-    // Once a page has listed it, pages are believed.
+    // Also after a page that has listed it: of two replicas one may be late.
     pool.added(START, Token::new("t5", 5u64)).unwrap();
     assert_eq!(walk(&mut pool, START + 1, page(5..6, |_| 5)), Some(5u64.into()));
-    assert_eq!(walk(&mut pool, START + 2, page(0..2, |_| 1)), Some(2u64.into()));
+    assert_eq!(walk(&mut pool, START + MAX_AGE, page(0..2, |_| 1)), Some(7u64.into()));
+    assert_eq!(walk(&mut pool, START + MAX_AGE + 1, page(0..2, |_| 1)), Some(2u64.into()));
     // What became of it may have been told while nobody heard.
     for live in [true, false] {
         pool.added(START, Token::new("told", 5u64)).unwrap();
@@ -471,12 +513,41 @@ fn what_was_seen_before_the_source_listened_is_offered_no_longer_than_else() {
     assert_eq!((scene.select(&mut process, third).ids(&process).len(), scene.counts.pages), (1, pages));
 }
 
+// Of what had changed before, a replica that lags behind tells only later, and no stream any more: it was believed for ever.
+#[test]
+fn a_walk_that_may_be_late_for_what_came_before_the_source_listened_is_not_the_last() {
+    let mut scene = Scene::of(&[("spent before", 5)]);
+    let mut process = Process::new(1);
+    process.pool.set_live(START, true);
+    let mut select = |scene: &mut Scene, target: u64| {
+        let attempt = process.attempt(target, 0, scene.now);
+        let mut attempt = scene.select(&mut process, attempt);
+        attempt.abandon(scene, &mut process);
+        (attempt.verdict, scene.counts.pages)
+    };
+    let whole = Some(Verdict::Selected { sum: 5u64.into(), change: Amount::ZERO });
+    let held = |sum: u64| Some(Verdict::Insufficient { held: sum.into() });
+    assert_eq!(select(&mut scene, 5), (whole, 1));
+    scene.source = [("added before".to_owned(), 4u64.into())].into();
+    scene.now = START + MAX_AGE - 1;
+    assert_eq!(select(&mut scene, 5), (whole, 1), "it is as old as it may be");
+    assert_eq!(select(&mut scene, 6), (held(4), 2));
+    // This walk began as late as any replica may be, and is the last.
+    scene.now = START + MAX_AGE;
+    assert_eq!(select(&mut scene, 6), (held(4), 3));
+    scene.source.clear();
+    scene.now = START + 10 * MAX_AGE;
+    assert_eq!(select(&mut scene, 6), (held(4), 3));
+    let whole = Some(Verdict::Selected { sum: 4u64.into(), change: Amount::ZERO });
+    assert_eq!(select(&mut scene, 4), (whole, 3));
+}
+
 // The source had no change to tell of, and the token was forgotten for good.
 #[test]
 fn what_was_not_spent_after_all_is_found_again_where_changes_are_told_of() {
     let mut scene = Scene::of(&[("a", 5)]);
     let mut process = Process::new(1);
-    process.pool.set_live(START, true);
+    process.pool.set_live(START - MAX_AGE, true);
     let first = process.attempt(5, 0, START);
     let mut first = scene.select(&mut process, first);
     for &place in first.selector.held() {
@@ -499,4 +570,32 @@ fn a_walk_whose_next_page_is_lost_begins_anew() {
     assert_eq!(pool.next_page(START), None);
     pool.absorb(START, None, page(0..3, |_| 1)).unwrap();
     assert!(pool.knows_all(START));
+}
+
+// Without a deadline it went round for ever.
+#[test]
+fn a_walk_that_goes_in_a_circle_is_refused_however_long_it_is_and_one_that_ends_is_not() {
+    let cursor = |at: usize| Some(format!("c{at}"));
+    for (lead, circle) in [(0, 1), (0, 2), (1, 2), (5, 3), (40, 17), (3, 100)] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        let mut at = 0;
+        let refused = (1..10_000).find_map(|pages| {
+            let after = pool.next_page(START);
+            let next = if at == lead + circle { lead + 1 } else { at + 1 };
+            at = next;
+            let page = Page { next: cursor(next), ..page(0..2, |_| 1) };
+            pool.absorb(START, after.as_deref(), page).err().map(|error| (pages, error))
+        });
+        let (pages, error) = refused.expect("refused");
+        assert!(pages <= 4 * (lead + circle + 1), "{lead}, {circle}: {pages}");
+        assert!(error.field() == Some("next") && error.message().contains("must come to an end"), "{error}");
+        // The next walk is none the worse for it.
+        pool.lose_page();
+        for at in 0..200 {
+            let after = pool.next_page(START);
+            let next = cursor(at).filter(|_| at < 199);
+            pool.absorb(START, after.as_deref(), Page { next, ..page(0..2, |_| 1) }).unwrap();
+        }
+        assert!(pool.knows_all(START));
+    }
 }

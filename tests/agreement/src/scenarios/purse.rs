@@ -148,7 +148,7 @@ impl Purse {
     }
 
     /// Answers what a selection needs; whether it goes on.
-    fn answer(&mut self, call: u64, needs: &Json) -> bool {
+    pub fn answer(&mut self, call: u64, needs: &Json) -> bool {
         match needs["reply"].as_str().expect("a word") {
             "fetch" => {
                 self.fetch();

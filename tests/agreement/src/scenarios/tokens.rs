@@ -78,6 +78,22 @@ pub fn contention() -> Purse {
     let end = purse.race(&rivals);
     assert_eq!(end.iter().filter(|end| end["reply"] == "selected").count(), 1, "{end:?}");
     purse.step("count", json!({}));
+    // Who is called has not used up its one round.
+    purse.hear(rivals[0], "abandoned", json!({}));
+    purse.hear(rivals[1], "abandoned", json!({}));
+    purse.pass(5 * SECOND);
+    purse.others.insert("t6".to_owned(), purse.now + 5 * SECOND);
+    let deadline = (purse.now + 20 * SECOND).to_string();
+    let called = purse.select(36, "fewest_inputs", json!({ "rounds": "1", "deadline": deadline }));
+    for _ in 0..3 {
+        let mut needs = purse.poll(called);
+        while needs["reply"] != "pause" {
+            purse.answer(called, &needs);
+            needs = purse.poll(called);
+        }
+        purse.hear(called, "called", json!({}));
+    }
+    ends(&purse.run(called), "contended");
     purse
 }
 
