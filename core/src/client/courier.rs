@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use futures_channel::oneshot;
 
 use super::acquisition::mix;
-use super::lanes::{LOADING, Lanes};
+use super::lanes::Lanes;
 use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -211,7 +211,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         {
             let courier = self.clone();
             self.runtime.spawn(async move {
-                courier.runtime.sleep(LOADING).await;
+                courier.runtime.sleep(super::lanes::LOADING).await;
                 courier.send_out(courier.lock());
             });
         }
