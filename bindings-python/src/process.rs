@@ -29,7 +29,7 @@ pub fn confirm() -> Result<(), Failure> {
     ))
 }
 
-/// Whether Python runs signal handlers on this thread. Asks no code of Python's, which a daemon thread could not be ended in.
+/// Whether Python runs signal handlers on this thread. Asks no code of Python's, in which a daemon thread may be ended.
 pub fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     Ok(this_thread(py)? == MAIN.load(Ordering::Relaxed))
 }

@@ -19,7 +19,7 @@ pub struct Local {
     pid: u32,
     /// Runs the library's tasks.
     pub engine: &'static Engine,
-    /// The bridge of each event loop, by the loop's address. The loop has it; who has neither, lets go of both.
+    /// The bridge of each event loop, by the loop's address. It is the loop that keeps its bridge.
     pub bridges: Mutex<HashMap<usize, Py<PyWeakrefReference>>>,
     /// How many of the user's functions may have a thread at a time: as with Tokio's own, the others wait.
     pub turns: Semaphore,
