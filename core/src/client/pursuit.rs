@@ -118,7 +118,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let now = self.runtime.now();
             // In a wasm module, which is judged by its size, it does so when it is called.
             let in_line = Some(want.own_until.load(Relaxed))
-                .filter(|at| !cfg!(target_family = "wasm") && (now..want.deadline).contains(at));
+                .filter(|at| !cfg!(target_family = "wasm") && (now + 1..want.deadline).contains(at));
             call = waiter.seat.called(&self.runtime, in_line.unwrap_or(want.deadline)).await;
             // It named its own, and takes its turn again.
             if call.is_none() && in_line.is_some() {
