@@ -117,6 +117,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if part > 0 && !cfg!(target_family = "wasm") {
             most = MAX_PER_REQUEST;
             slots.drain(..slots.len().min((part - 1) * most));
+            slots.truncate(most);
         }
         let (all, mut state) = (slots.len(), random);
         for at in 0..all.min(most) {
