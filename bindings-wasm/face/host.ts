@@ -100,20 +100,19 @@ export function defer(): void {
 }
 
 export function setTimer(number: number, milliseconds: number): void {
-  const timer: Timer = { number, due: now() + milliseconds, sets: 0 };
-  latest = latest.next = timer;
+  const timer: Timer = { number, serial: ++timers, due: now() + milliseconds, sets: 0 };
   watches.set(number, timer);
   set(timer);
 }
 
-/** The timer that was set last. */
-export function lastTimer(): Timer {
-  return latest;
+/** How many timers were set so far. */
+export function timersSet(): number {
+  return timers;
 }
 
-/** Sets all anew that were set after this one and wait yet, where they were perhaps set in a request that ends sooner. */
-export function setAgain(since: Timer): void {
-  for (let timer = since.next; timer; timer = timer.next) if (watches.get(timer.number) === timer) set(timer);
+/** Sets all anew that were set after so many and wait yet, where they were perhaps set in a request that ends sooner. */
+export function setAgain(since: number): void {
+  for (const watch of watches.values()) if (isTimer(watch) && watch.serial > since) set(watch);
 }
 
 /** Sets the timers that could not be set when they were wanted. */
@@ -232,14 +231,16 @@ interface Watch {
   stop?: () => void;
 }
 
-export interface Timer extends Watch {
+interface Timer extends Watch {
   readonly number: number;
+  /** How many had been set with it. */
+  readonly serial: number;
   readonly due: number;
   /** How often it was set. */
   sets: number;
-  /** The one that was set after it. */
-  next?: Timer;
 }
+
+const isTimer = (watch: Watch): watch is Timer => "serial" in watch;
 
 interface Subscription {
   ended: boolean;
@@ -272,7 +273,7 @@ const watches = new Map<number, Watch>();
 /** The timers that the host has yet to set. */
 const late = new Map<number, Timer>();
 
-let latest: Timer = { number: 0, due: 0, sets: 0 };
+let timers = 0;
 
 const subscriptions = new Map<number, Subscription>();
 

@@ -1,6 +1,6 @@
 // The one instance of the compiled module, and the guard around every way into it.
 import * as glue from "./glue/leasehold.js";
-import { clear, lastTimer, listen, newNumber, own, Passed, setAgain, setLate, type Timer } from "./host.js";
+import { clear, listen, newNumber, own, Passed, setAgain, setLate, timersSet } from "./host.js";
 import { invalid, LeaseholdError } from "./shared/errors.js";
 
 /**
@@ -126,17 +126,17 @@ export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => vo
  */
 function here<T>(executor: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void): Promise<T> {
   if (!partsTimers) return new Promise<T>(executor as (resolve: (value: T) => void, reject: (reason: unknown) => void) => void);
-  let since: Timer | undefined;
+  let since: number | undefined;
   const settled = new Promise<T>((resolve, reject) => {
     const marking = <V>(settle: (value: V) => void) => (value: V) => {
       settle(value);
-      const timer = lastTimer();
+      const set = timersSet();
       // What waits in the same request goes on before this.
-      queueMicrotask(() => (since = timer));
+      queueMicrotask(() => (since = set));
     };
     executor(marking(resolve as (value: unknown) => void), marking(reject));
   });
-  return settled.finally(() => since && setAgain(since));
+  return settled.finally(() => since !== undefined && setAgain(since));
 }
 
 /**
