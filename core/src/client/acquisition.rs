@@ -531,9 +531,10 @@ fn timed_out(want: &Want, of_lock: bool) -> Error {
         _ if of_lock => {
             "the lock was held by others until the timeout; give a longer one".to_owned()
         }
-        count => format!(
-            "fewer than {count} slots came free before the timeout; give a longer one, more slots or a shorter ttl"
-        ),
+        count => {
+            let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };
+            format!("{came} came free before the timeout; give a longer one, more slots or a shorter ttl")
+        }
     };
     Error::new(Code::TimedOut, message)
 }
