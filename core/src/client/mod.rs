@@ -37,6 +37,9 @@ mod stock;
 mod tokens;
 mod vigil;
 mod waiting;
+#[cfg(test)]
+#[cfg(feature = "tokio")]
+mod warped;
 mod yields;
 
 pub use self::holding::loss_only;

@@ -223,6 +223,7 @@ mod tests {
     use super::*;
     use crate::client::faulty::Faulty;
     use crate::client::native::connect;
+    use crate::client::warped::Warped;
     use crate::client::{AcquireOptions, Leasehold, OpenOptions, PoolOptions, TokioRuntime};
     use crate::error::Code;
 
@@ -302,40 +303,12 @@ mod tests {
         }
     }
 
-    /// Timers come late, and those that are set later do so by more.
-    #[derive(Clone)]
-    struct Late {
-        runtime: TokioRuntime,
-        timers: Arc<AtomicU64>,
-    }
-
-    impl Runtime for Late {
-        fn now(&self) -> Micros {
-            self.runtime.now()
-        }
-
-        fn wall(&self) -> Micros {
-            self.runtime.wall()
-        }
-
-        fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
-            self.runtime.sleep(time + 5 * MILLISECOND * self.timers.fetch_add(1, Relaxed))
-        }
-
-        fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
-            self.runtime.spawn(task);
-        }
-
-        fn random(&self) -> u64 {
-            self.runtime.random()
-        }
-    }
-
     // Who waits behind others has not asked the store, and was told that the store had not answered.
     #[tokio::test]
     async fn who_waited_behind_others_has_timed_out() {
-        let runtime =
-            Late { runtime: TokioRuntime::new(tokio::runtime::Handle::current()), timers: Arc::default() };
+        // Timers come late, and those that are set later do so by more.
+        let set = AtomicU64::new(0);
+        let runtime = Warped::new().timers(move |time| time + 5 * MILLISECOND * set.fetch_add(1, Relaxed));
         // Over a network those behind others have no tickets.
         let store = Faulty::new(TokioRuntime::store_clock());
         let handle = Leasehold::new(store, runtime, OpenOptions::default());

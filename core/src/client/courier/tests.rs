@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 use crate::client::faulty::{DEAD, DEAF, Faulty, WELL};
+use crate::client::warped::Warped;
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, calls};
 
 async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
@@ -65,39 +66,14 @@ async fn a_jump_is_seen_in_the_answer_to_what_was_sent_again_too() {
     assert!(lease.is_held());
 }
 
-/// Its clock goes on by as much as is said.
-#[derive(Clone)]
-struct Later(TokioRuntime, Arc<AtomicU64>);
-
-impl Runtime for Later {
-    fn now(&self) -> Micros {
-        self.0.now() + self.1.load(Relaxed)
-    }
-
-    fn wall(&self) -> Micros {
-        self.0.wall()
-    }
-
-    fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
-        self.0.sleep(time)
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
-        self.0.spawn(task);
-    }
-
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
-}
-
 // Who had not asked for minutes took a step of seconds for drift.
 #[tokio::test]
 async fn who_was_silent_for_long_sees_a_step_of_seconds() {
     let (store, ahead) = jumping();
     let silence = Arc::new(AtomicU64::new(0));
-    let later = || Later(TokioRuntime::new(tokio::runtime::Handle::current()), silence.clone());
-    let (one, other) = (process_of(&store, later()).await, process_of(&store, later()).await);
+    let passed = silence.clone();
+    let later = Warped::new().clock(move |time| time + passed.load(Relaxed));
+    let (one, other) = (process_of(&store, later.clone()).await, process_of(&store, later).await);
     silence.store(400 * SECOND, Relaxed);
     ahead.store(400 * SECOND, Relaxed);
     let lease = one.acquire_with(within(0)).await.unwrap();
@@ -144,36 +120,11 @@ async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
     }
 }
 
-/// Its clock stands where it begins, as that of a worker between two questions.
-#[derive(Clone)]
-struct Standing(TokioRuntime);
-
-impl Runtime for Standing {
-    fn now(&self) -> Micros {
-        0
-    }
-
-    fn wall(&self) -> Micros {
-        self.0.wall()
-    }
-
-    fn sleep(&self, time: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
-        self.0.sleep(time)
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
-        self.0.spawn(task);
-    }
-
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
-}
-
 // What was sent at 0 counted as sent before a jump, of which there had been none.
 #[tokio::test]
 async fn a_clock_that_begins_at_0_shows_no_jump() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let pool = process_of(&store, Standing(TokioRuntime::new(tokio::runtime::Handle::current()))).await;
+    // It stands there, as that of a worker between two questions.
+    let pool = process_of(&store, Warped::new().clock(|_| 0)).await;
     pool.acquire_with(AcquireOptions { timeout: Some(0), ..AcquireOptions::default() }).await.unwrap();
 }

@@ -13,35 +13,15 @@ use super::*;
 use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
 use crate::client::limits::WaitOptions;
+use crate::client::warped::Warped;
 use crate::limits::{Act, Amount, Answer, Envelope, Rule};
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;
 
 /// Of which nothing wakes by itself who sleeps.
-#[derive(Clone)]
-struct Sleepless(TokioRuntime);
-
-impl Runtime for Sleepless {
-    fn now(&self) -> Micros {
-        self.0.now()
-    }
-
-    fn wall(&self) -> Micros {
-        self.0.wall()
-    }
-
-    fn sleep(&self, _: Micros) -> impl Future<Output = ()> + crate::client::MaybeSend {
-        std::future::pending()
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + crate::client::MaybeSend + 'static) {
-        self.0.spawn(task);
-    }
-
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
+fn sleepless() -> Warped {
+    Warped::new().timers(|_| Micros::MAX)
 }
 
 fn runtime() -> TokioRuntime {
@@ -148,7 +128,7 @@ async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
     let (store, held, asked) = (ledger.clone(), answers.clone(), Arc::new(AtomicUsize::new(0)));
     let counted = asked.clone();
     // It keeps its first answer back.
-    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+    let scope = scope(sleepless(), HOUR, move |envelope| {
         let (store, held, first) = (store.clone(), held.clone(), counted.fetch_add(1, SeqCst) == 0);
         async move {
             let answer = StoreLedger::charge(&store, &envelope).await;
@@ -184,7 +164,7 @@ async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
 async fn only_those_are_called_who_wait_for_what_has_changed() {
     let (ledger, asked) = (ledger(), Arc::new(Mutex::new(BTreeMap::new())));
     let counts = asked.clone();
-    let scope = scope(Sleepless(runtime()), HOUR, move |envelope| {
+    let scope = scope(sleepless(), HOUR, move |envelope| {
         for request in envelope.requests.iter().filter(|request| matches!(request.act, Act::Reserve { .. })) {
             let names: Vec<_> = request.charges.iter().map(|charge| charge.limit.as_str()).collect();
             *counts.lock().unwrap().entry(names.join(" ")).or_insert(0) += 1;
@@ -204,11 +184,11 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
     let flights = |name| limit(&scope, name, Rule::InFlight { max: 1 }, Outage::Closed);
     let (one, other) = (flights("a"), flights("b"));
     let both = Limit::group([&one, &other]).unwrap();
-    let reserve = async |limit: &Limit<Sleepless>| {
+    let reserve = async |limit: &Limit<Warped>| {
         shortly(limit.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap()
     };
     let held = [reserve(&one).await, reserve(&other).await];
-    let wait = |limit: &Limit<Sleepless>| {
+    let wait = |limit: &Limit<Warped>| {
         let limit = limit.clone();
         tokio::spawn(async move {
             limit.wait_to_reserve_for(1u64, HOUR, at_any_time()).await.map(|reserved| reserved.commit())
