@@ -87,6 +87,40 @@ async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
     }
 }
 
+// Each that a stranger named took 2 kB for good.
+#[tokio::test]
+async fn a_currency_of_which_nothing_is_known_is_forgotten_with_who_asked_for_it() {
+    let handle = opened("strangers");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let kept = || wallet.wallet.purses.all().len();
+    let of = |currency: &str| SelectOptions { currency: Some(currency.into()), ..euros() };
+    let all = (0..20).map(|number| format!("c{number}"));
+    for currency in all {
+        assert_eq!(code(wallet.select_with(1u64, of(&currency)).await), Code::Insufficient);
+        assert!(wallet.select_with(0u64, of(&currency)).await.is_ok());
+        let long = SelectOptions { ttl: Some(61 * SECOND), ..of(&currency) };
+        assert_eq!(code(wallet.select_with(1u64, long).await), Code::InvalidArgument);
+        // Nor does it stay where who asked goes away.
+        let patient = SelectOptions { timeout: Some(60 * SECOND), ..of(&currency) };
+        assert!(futures_util::FutureExt::now_or_never(wallet.select_with(1u64, patient)).is_none());
+        // And who asks at the same time asks for the same pages.
+        let both = [wallet.select_with(1u64, of(&currency)), wallet.select_with(1u64, of(&currency))];
+        assert!(futures_util::future::join_all(both).await.iter().all(Result::is_err));
+    }
+    assert_eq!(kept(), 0);
+    // What is known of one is kept: what there is, what is spent, and that its source tells of every change.
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
+    held.release().await.unwrap();
+    drop(held);
+    assert_eq!(code(wallet.select_with(6u64, euros()).await), Code::Insufficient);
+    wallet.hear(Change::Spent("b".into()), Some("spent")).unwrap();
+    wallet.hear(Change::Listening, Some("told")).unwrap();
+    for currency in ["spent", "told"] {
+        assert_eq!(code(wallet.select_with(1u64, of(currency)).await), Code::Insufficient);
+    }
+    assert_eq!(kept(), 3);
+}
+
 #[tokio::test]
 async fn odd_ids_are_locked_and_listed() {
     let handle = opened("odd");
