@@ -55,6 +55,9 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub counter: AtomicU64,
     pub secret: u64,
     pub watch: Mutex<Option<Watch>>,
+    /// When the store last answered somebody who asked for tokens.
+    #[cfg(feature = "tokens")]
+    pub told: AtomicU64,
 }
 
 /// The slots that a process named.
@@ -130,6 +133,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             counter: AtomicU64::new(0),
             secret,
             watch: Mutex::default(),
+            #[cfg(feature = "tokens")]
+            told: AtomicU64::new(0),
         };
         Pool { core: Arc::new(core) }
     }

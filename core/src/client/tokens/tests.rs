@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::client::BoxedFuture;
+use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
+use crate::client::{BoxedFuture, TokioRuntime};
 use crate::error::Code;
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 use crate::{MILLISECOND, SECOND};
@@ -379,6 +380,22 @@ async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() 
     assert!(second.is_held());
     second.renew().await.unwrap();
     assert_eq!(before.count_locked().await.unwrap(), 1);
+}
+
+// The time that it told was of its last answer, less a hundredth of what has passed since.
+#[tokio::test]
+async fn a_spender_is_not_refused_what_it_had_by_a_process_that_was_idle() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let source = wallet_of(&[("a", 5)]);
+    let wallet =
+        || store.opened(60 * SECOND).tokens_with("w", Arc::new(source.clone()), TokensOptions::default());
+    let (before, after) = (wallet().unwrap(), wallet().unwrap());
+    let named = |name: &str| SelectOptions { spender: Some(Spender::new(name)), ..euros() };
+    after.select_with(5u64, named("tx0")).await.unwrap().release().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let first = before.select_with(5u64, named("tx1")).await.unwrap();
+    let second = after.select_with(5u64, named("tx1")).await.unwrap();
+    assert!(second.fence() > first.fence());
 }
 
 #[tokio::test]
