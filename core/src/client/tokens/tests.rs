@@ -483,10 +483,8 @@ async fn a_source_that_is_always_ready_lets_others_have_their_turn() {
     let wallet = handle.tokens_with("w", Arc::new(endless), TokensOptions::default()).unwrap();
     for timeout in [0, 30 * SECOND] {
         let options = SelectOptions { timeout: Some(timeout), ..euros() };
-        let began = std::time::Instant::now();
         let select = wallet.select_with(5u64, options);
         assert!(tokio::time::timeout(Duration::from_millis(50), select).await.is_err());
-        assert!(began.elapsed() < Duration::from_secs(20), "{timeout}");
         assert!(wallet.counts().pages > 1);
     }
 }
