@@ -154,13 +154,12 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         &self.definition
     }
 
-    /// The store's time, or an earlier one, if it ever answered.
+    /// The store's time, or one a little earlier, if it told within the last second: clocks drift.
     #[cfg(feature = "tokens")]
     pub fn store_time(&self) -> Option<Micros> {
         let state = self.lock();
         let passed = self.runtime.now().saturating_sub(state.heard);
-        // Clocks drift.
-        state.clock.map(|(store, _)| store + passed - passed / 100)
+        state.clock.filter(|_| passed <= SECOND).map(|(store, _)| store + passed - passed / DRIFT)
     }
 
     /// What the store said, while it does not answer.

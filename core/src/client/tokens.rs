@@ -19,10 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
-
 pub use options::{SelectOptions, TokensOptions};
-use purse::Purse;
+use purse::{Lent, Purses};
 pub use selection::Selection;
 pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids, write_ids};
 
@@ -48,8 +46,7 @@ pub(super) struct Wallet<S: Store, R: Runtime> {
     name: Arc<str>,
     source: SharedSource,
     options: TokensOptions,
-    /// By currency.
-    purses: Mutex<FxHashMap<Arc<str>, Arc<Purse>>>,
+    purses: Arc<Purses>,
     counts: Counts,
     /// Tokens that were spent, and until when they rest.
     settling: Mutex<Vec<(Arc<str>, Micros)>>,
@@ -149,7 +146,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
             name: wallet.into(),
             source,
             options,
-            purses: Mutex::default(),
+            purses: Arc::default(),
             counts: Counts::default(),
             settling: Mutex::default(),
         };
@@ -252,8 +249,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
     /// `store_unavailable`; some of them may be given back then.
     pub async fn release_spender(&self, spender: impl Into<Spender>) -> Result<u32> {
         let count = self.wallet.core.release_holder(spender.into().0).await?;
-        let purses: Vec<_> =
-            self.wallet.purses.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let purses: Vec<_> = self.wallet.purses.all().values().cloned().collect();
         purses.iter().for_each(|purse| purse.freed_some(self.wallet.core.runtime.now()));
         Ok(count)
     }
@@ -275,22 +271,15 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
 
     /// What this handle has done so far.
     pub fn statistics(&self) -> super::Statistics {
-        let purses = self.wallet.purses.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = purses.values().map(|purse| purse.waiting()).sum();
+        let waiting = self.wallet.purses.all().values().map(|purse| purse.waiting()).sum();
         self.wallet.core.counters.read(waiting, 0)
     }
 }
 
 impl<S: Store, R: Runtime> Wallet<S, R> {
-    fn purse(&self, currency: Option<&Arc<str>>) -> Result<Arc<Purse>> {
+    fn purse(&self, currency: Option<&Arc<str>>) -> Result<Lent> {
         let currency = currency.unwrap_or(&self.options.currency);
-        let mut purses = self.purses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(purse) = purses.get(currency) {
-            return Ok(purse.clone());
-        }
-        let purse = Arc::new(Purse::new(currency.clone(), self.core.secret, self.options.max_age)?);
-        purses.insert(currency.clone(), purse.clone());
-        Ok(purse)
+        self.purses.lend(currency, self.core.secret, self.options.max_age)
     }
 
     /// Spent tokens rest until the store ends that, or the source says that the spend is visible to all. That is enough

@@ -218,6 +218,11 @@ impl Candidates {
         self.index.is_empty()
     }
 
+    /// Whether nothing is known, barred, told of or under way: a new one is as good.
+    pub fn is_blank(&self) -> bool {
+        self.is_empty() && self.live.is_none() && !self.walk.has_gone_on()
+    }
+
     /// Whether anybody but a selection that has so many is known to have some. Looks at every token: for verdicts only.
     pub fn any_had(&self, besides: usize) -> bool {
         let had = |entry: &&Entry| matches!(entry.state, State::Taken | State::Leaving | State::Resting);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::claim::Claiming;
 use super::options::check_count;
-use super::purse::Purse;
+use super::purse::Lent;
 use super::turns::Turn;
 use super::{Counts, PageAsk, SelectOptions, Selection, Wallet};
 use crate::client::acquisition::mix;
@@ -21,7 +21,7 @@ use crate::{MILLISECOND, Micros};
 /// One selection under way. Dropped, it gives back what it has.
 pub(super) struct Attempt<S: Store, R: Runtime> {
     wallet: Arc<Wallet<S, R>>,
-    purse: Arc<Purse>,
+    purse: Lent,
     selector: Selector,
     turn: Turn,
     target: Amount,
@@ -42,7 +42,7 @@ pub(super) struct Attempt<S: Store, R: Runtime> {
 impl<S: Store, R: Runtime> Attempt<S, R> {
     pub fn new(
         wallet: Arc<Wallet<S, R>>,
-        purse: Arc<Purse>,
+        purse: Lent,
         target: Amount,
         options: SelectOptions,
         began: Micros,

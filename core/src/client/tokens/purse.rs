@@ -1,13 +1,75 @@
 //! What the selections of a wallet's currency share in this process.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::turns::{Turn, Turns};
 use crate::Micros;
 use crate::client::{Runtime, runtime};
 use crate::error::{Error, Result};
 use crate::tokens::{Amount, Candidates, MAX_TOKEN_BYTES};
+
+/// Those of a wallet, by currency.
+#[derive(Debug, Default)]
+pub(super) struct Purses(Mutex<FxHashMap<Arc<str>, Arc<Purse>>>);
+
+/// One that somebody uses. With the last of them goes one of which nothing is known: anybody may name a currency.
+#[derive(Clone, Debug)]
+pub(super) struct Lent {
+    purse: Arc<Purse>,
+    /// Dropped after it.
+    _return: Return,
+}
+
+#[derive(Clone, Debug)]
+struct Return {
+    purses: Arc<Purses>,
+    currency: Arc<str>,
+}
+
+impl Purses {
+    /// That of a currency.
+    ///
+    /// # Errors
+    /// `invalid_argument` if that is too long.
+    pub fn lend(self: &Arc<Self>, currency: &Arc<str>, seed: u64, max_age: Micros) -> Result<Lent> {
+        let mut all = self.all();
+        let purse = match all.get(currency) {
+            Some(purse) => purse.clone(),
+            None => {
+                let purse = Arc::new(Purse::new(currency.clone(), seed, max_age)?);
+                all.insert(currency.clone(), purse.clone());
+                purse
+            }
+        };
+        Ok(Lent { purse, _return: Return { purses: self.clone(), currency: currency.clone() } })
+    }
+
+    pub fn all(&self) -> MutexGuard<'_, FxHashMap<Arc<str>, Arc<Purse>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for Lent {
+    type Target = Purse;
+
+    fn deref(&self) -> &Purse {
+        &self.purse
+    }
+}
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        let mut all = self.purses.all();
+        let is_idle = |purse: &Arc<Purse>| Arc::strong_count(purse) == 1 && purse.pool().is_blank();
+        if all.get(&self.currency).is_some_and(is_idle) {
+            all.remove(&self.currency);
+        }
+    }
+}
 
 /// The tokens of a wallet and currency.
 #[derive(Debug)]

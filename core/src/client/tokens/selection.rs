@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::{Purse, Wallet};
+use super::{Lent, Wallet};
 use crate::Micros;
 use crate::client::holding::{first, release};
 use crate::client::{BoxedFuture, Lease, Runtime, runtime};
@@ -19,7 +19,7 @@ use crate::tokens::{Amount, Token};
 /// back.
 pub struct Selection<S: Store, R: Runtime> {
     wallet: Arc<Wallet<S, R>>,
-    purse: Arc<Purse>,
+    purse: Lent,
     tokens: Vec<Token>,
     fences: Vec<u64>,
     sum: Amount,
@@ -37,7 +37,7 @@ type Held<S, R> = Vec<(u32, Lease<S, R>)>;
 impl<S: Store, R: Runtime> Selection<S, R> {
     pub(super) fn new(
         wallet: Arc<Wallet<S, R>>,
-        purse: Arc<Purse>,
+        purse: Lent,
         leases: Vec<(u32, Lease<S, R>)>,
         (sum, change): (Amount, Amount),
         ttl: Micros,

@@ -1,12 +1,14 @@
 //! Selections in memory, through the client.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
+use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
-use crate::client::{BoxedFuture, TokioRuntime};
+use crate::client::warped::Warped;
+use crate::client::{BoxedFuture, Leasehold, OpenOptions, TokioRuntime};
 use crate::error::Code;
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 use crate::{MILLISECOND, SECOND};
@@ -85,6 +87,40 @@ async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
         // One that nobody has heard of has nothing, and that is all.
         assert_eq!(code(tokens.select_with(1u64, of("unseen")).await), Code::Insufficient);
     }
+}
+
+// Each that a stranger named took 2 kB for good.
+#[tokio::test]
+async fn a_currency_of_which_nothing_is_known_is_forgotten_with_who_asked_for_it() {
+    let handle = opened("strangers");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let kept = || wallet.wallet.purses.all().len();
+    let of = |currency: &str| SelectOptions { currency: Some(currency.into()), ..euros() };
+    let all = (0..20).map(|number| format!("c{number}"));
+    for currency in all {
+        assert_eq!(code(wallet.select_with(1u64, of(&currency)).await), Code::Insufficient);
+        assert!(wallet.select_with(0u64, of(&currency)).await.is_ok());
+        let long = SelectOptions { ttl: Some(61 * SECOND), ..of(&currency) };
+        assert_eq!(code(wallet.select_with(1u64, long).await), Code::InvalidArgument);
+        // Nor does it stay where who asked goes away.
+        let patient = SelectOptions { timeout: Some(60 * SECOND), ..of(&currency) };
+        assert!(futures_util::FutureExt::now_or_never(wallet.select_with(1u64, patient)).is_none());
+        // And who asks at the same time asks for the same pages.
+        let both = [wallet.select_with(1u64, of(&currency)), wallet.select_with(1u64, of(&currency))];
+        assert!(futures_util::future::join_all(both).await.iter().all(Result::is_err));
+    }
+    assert_eq!(kept(), 0);
+    // What is known of one is kept: what there is, what is spent, and that its source tells of every change.
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
+    held.release().await.unwrap();
+    drop(held);
+    assert_eq!(code(wallet.select_with(6u64, euros()).await), Code::Insufficient);
+    wallet.hear(Change::Spent("b".into()), Some("spent")).unwrap();
+    wallet.hear(Change::Listening, Some("told")).unwrap();
+    for currency in ["spent", "told"] {
+        assert_eq!(code(wallet.select_with(1u64, of(currency)).await), Code::Insufficient);
+    }
+    assert_eq!(kept(), 3);
 }
 
 #[tokio::test]
@@ -345,6 +381,27 @@ async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() 
     assert!(second.is_held());
     second.renew().await.unwrap();
     assert_eq!(before.count_locked().await.unwrap(), 1);
+}
+
+// The time that it told was of its last answer, less a hundredth of what has passed since.
+#[tokio::test]
+async fn a_spender_is_not_refused_what_it_had_by_a_process_that_was_idle() {
+    let idle = Arc::new(AtomicU64::new(0));
+    let (there, here, clock) = (idle.clone(), idle.clone(), TokioRuntime::store_clock());
+    let store = Faulty::new(Arc::new(move || clock() + there.load(Ordering::SeqCst)));
+    let runtime = Warped::new().clock(move |time| time + here.load(Ordering::SeqCst));
+    let source = wallet_of(&[("a", 5)]);
+    let wallet = || {
+        let handle = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default());
+        handle.tokens_with("w", Arc::new(source.clone()), TokensOptions::default()).unwrap()
+    };
+    let (before, after) = (wallet(), wallet());
+    let named = |name: &str| SelectOptions { spender: Some(Spender::new(name)), ..euros() };
+    after.select_with(5u64, named("tx0")).await.unwrap().release().await.unwrap();
+    idle.store(3_600 * SECOND, Ordering::SeqCst);
+    let first = before.select_with(5u64, named("tx1")).await.unwrap();
+    let second = after.select_with(5u64, named("tx1")).await.unwrap();
+    assert!(second.fence() > first.fence());
 }
 
 #[tokio::test]

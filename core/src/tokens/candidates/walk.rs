@@ -54,6 +54,11 @@ impl Walk {
         ends
     }
 
+    /// Whether one is under way of which there was a page.
+    pub fn has_gone_on(&self) -> bool {
+        self.began.is_some() && self.cursor.is_some()
+    }
+
     /// The one that is under way comes to no end.
     pub fn restart(&mut self) {
         self.began = None;
