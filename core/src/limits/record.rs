@@ -370,7 +370,8 @@ pub(super) fn divided(parts: u128, by: u64) -> (u64, u64) {
     }
 }
 
-/// For how many milliseconds a record is kept that is needed for so long: to the end of the last.
+/// For how many milliseconds a record is kept that is needed for so long: Redis 7 ends a key with the last of them, and
+/// Redis 8 sometimes as that begins.
 pub(super) fn milliseconds(time: Micros) -> u64 {
-    time.div_ceil(1_000)
+    time.div_ceil(1_000) + 1
 }

@@ -118,6 +118,13 @@ impl EmbeddedRedis {
         std::mem::take(&mut self.lock().published)
     }
 
+    /// Drops every key whose last millisecond has begun, as Redis 8 does at times, and earlier ones do only when it is over.
+    pub fn sweep_early(&mut self) {
+        let mut server = self.lock();
+        let now = server.now_ms();
+        server.keyspace.expire(now + 1);
+    }
+
     /// The number of live keys.
     pub fn key_count(&self) -> usize {
         let mut server = self.lock();

@@ -130,7 +130,7 @@ fn rate_limiter_flexible_fractions_of_seconds_are_kept() {
             let mut scene = Scene::new();
             assert_eq!(scene.allowed(rule, 9), 3);
             assert_eq!(scene.pass(period).allowed(rule, 9), 3, "{rule:?}");
-            scene.pass(period + 2 * MILLISECOND).judge(Act::Peek, &[charge("b", rule, 0)]);
+            scene.pass(period + 3 * MILLISECOND).judge(Act::Peek, &[charge("b", rule, 0)]);
             assert_eq!(scene.ledger.size(), (0, 0), "{rule:?}");
         }
     }

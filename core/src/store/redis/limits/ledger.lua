@@ -106,7 +106,7 @@ while cursor <= words do
       answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
       values[held] = string.sub(what, 1, 1) .. string.sub(packed, 2)
       later = later or {}
-      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000)) }
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
   end
   cursor = again and cursor + 1 or first + 6 * count

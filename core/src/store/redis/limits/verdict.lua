@@ -62,7 +62,7 @@
     if charges and parts and whole then
       values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', wall + ttl, count, unpack(parts))
       later = later or {}
-      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000)) }
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000) + 1) }
     end
   end
   if not answer then
@@ -117,7 +117,7 @@ for k = 1, #written do
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
     elseif lasts then
-      call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000)))
+      call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000) + 1))
     else
       call('SET', KEYS[i], packed)
     end
@@ -129,7 +129,7 @@ end
 local answer = table.concat(lines, '\n')
 if sequence ~= '-' then
   local keep_until = (not_after or wall) + LANE_GRACE
-  local milliseconds = format('%d', ceil((keep_until - wall) / 1000))
+  local milliseconds = format('%d', ceil((keep_until - wall) / 1000) + 1)
   call('SET', KEYS[1], sequence .. format(' %d\n', keep_until) .. answer, 'PX', milliseconds)
 end
 return answer
