@@ -326,8 +326,8 @@ pub const OF_LIMITS: [Planted; 31] = [
         fault: Limits(&[
             ("if not packed or ends <= wall then", "if not packed then"),
             (
-                "values[held], format('%d', ceil(ttl / 1000)) }",
-                "values[held], format('%d', ceil(ttl / 100)) }",
+                "values[held], format('%d', ceil(ttl / 1000) + 1) }",
+                "values[held], format('%d', ceil(ttl / 100) + 1) }",
             ),
         ]),
     },
@@ -340,7 +340,7 @@ pub const OF_LIMITS: [Planted; 31] = [
         fault: Limits(&[
             ("if used == '0' then epoch = false end", ""),
             (
-                "packed, 'PX', format('%d', ceil(lasts / 1000))",
+                "packed, 'PX', format('%d', ceil(lasts / 1000) + 1)",
                 "packed, 'PX', format('%d', ceil(lasts / 500))",
             ),
         ]),
@@ -412,7 +412,7 @@ pub const OF_LIMITS: [Planted; 31] = [
     Planted {
         name: "record forgotten before its time",
         fault: Limits(&[(
-            "packed, 'PX', format('%d', ceil(lasts / 1000))",
+            "packed, 'PX', format('%d', ceil(lasts / 1000) + 1)",
             "packed, 'PX', format('%d', ceil(lasts / 2000))",
         )]),
     },
