@@ -17,6 +17,8 @@ use crate::Micros;
 use crate::id::Name;
 use crate::slots::Lane;
 
+/// For how long is remembered how a reservation ended: nobody asks for that later than its client tries, and its lane holds.
+const ENDED: Micros = 2 * LANE_GRACE;
 /// How many records that are as if never written one envelope forgets.
 const SWEEP: usize = 1_000;
 
@@ -314,7 +316,10 @@ impl Ledger {
             State::GivenBack => return Settlement::Before { given_back: true },
         }
         reservation.state = if given_back { State::GivenBack } else { State::Committed };
+        self.due.remove(&(reservation.gone, Owner::Reservation(id)));
+        reservation.until = reservation.until.min(wall + ENDED);
         reservation.gone = gone(wall, reservation.until);
+        self.due.insert((reservation.gone, Owner::Reservation(id)));
         let parts = reservation.parts.clone();
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.term.rule().letter() == 'f' {

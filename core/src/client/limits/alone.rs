@@ -6,8 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::Micros;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
+use crate::{Micros, SECOND};
+
+/// By how much what is known of the store's time may tremble. What is further ahead was wrong, or the clock was set back.
+const TREMOR: Micros = 2 * SECOND;
 
 /// The limits of one scope, as this process knows them.
 pub(super) struct Alone {
@@ -21,7 +24,7 @@ pub(super) struct Alone {
 #[derive(Default)]
 struct State {
     ledger: Ledger,
-    /// The latest time that it was told. One for all limits: what is known of the store's time trembles, and a limit's own
+    /// The latest time that it was told, but for tremors. One for all limits: what is known of the store's time trembles, and a limit's own
     /// clock that is set back goes on from where it was, so that each tremor would be time that passes.
     wall: Micros,
 }
@@ -43,9 +46,12 @@ impl Alone {
         if !self.counts.load(Relaxed) || matches!(act, Act::Peek) {
             return;
         }
-        let is_rate =
-            |charge: &&Charge| !charge.rule.is_of_money() && !matches!(charge.rule, Rule::InFlight { .. });
-        let charges: Vec<Charge> = request.charges.iter().filter(is_rate).cloned().collect();
+        // Of limits of money it is told what was seen. But nothing that is seen of a reset takes back what was taken here.
+        let counts = |charge: &&Charge| match charge.rule {
+            Rule::InFlight { .. } => false,
+            rule => !rule.is_of_money() || matches!(act, Act::Reset),
+        };
+        let charges: Vec<Charge> = request.charges.iter().filter(counts).cloned().collect();
         if charges.is_empty() {
             return;
         }
@@ -74,7 +80,9 @@ impl Alone {
 
     fn with<T>(&self, wall: Micros, work: impl FnOnce(&mut Ledger, Micros) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.wall = state.wall.max(wall);
+        if wall > state.wall || state.wall - wall > TREMOR {
+            state.wall = wall;
+        }
         let wall = state.wall;
         work(&mut state.ledger, wall)
     }
@@ -83,8 +91,8 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MILLISECOND;
     use crate::id::Name;
-    use crate::{MILLISECOND, SECOND};
 
     const NOW: Micros = 1_700_000_000 * SECOND;
     const MINUTE: Micros = 60 * SECOND;
@@ -148,6 +156,20 @@ mod tests {
                 assert!(!allows(&alone, NOW + SECOND / 2, take_of("idle", idle, 1)), "{busy:?} {idle:?}");
                 assert!(allows(&alone, NOW + SECOND, take_of("brief", refill(10, SECOND), 10)));
             }
+        }
+    }
+
+    // Until the time was caught up with nothing was refilled, and all was counted.
+    #[test]
+    fn a_time_that_was_set_back_goes_on() {
+        for rule in [Rule::Rolling { max: 10, period: SECOND }, Rule::Refill { max: 10, period: SECOND }] {
+            let alone = counting();
+            alone.hear(|| NOW + 60 * MINUTE, &take(rule, 1));
+            for second in 0..4 {
+                alone.hear(|| NOW + second * SECOND, &take(rule, 10));
+            }
+            assert!(!allows(&alone, NOW + 3 * SECOND, take(rule, 1)), "{rule:?}");
+            assert!(allows(&alone, NOW + 10 * SECOND, take(rule, 10)), "{rule:?}");
         }
     }
 

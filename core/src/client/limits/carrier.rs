@@ -130,6 +130,11 @@ impl<R: Runtime> Carrier<R> {
         self.lock().standings.remember(now)
     }
 
+    /// What the store said, while it does not answer.
+    pub fn trouble(&self) -> Option<String> {
+        self.lock().lanes.trouble().map(str::to_owned)
+    }
+
     /// How many requests wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {

@@ -8,9 +8,11 @@ use std::time::Duration;
 use futures_util::future::select;
 
 use super::answer::{LimitAnswer, Said};
+use super::refusals::BELIEVED;
 use super::scope::Scope;
 use super::{Outage, Reservation, WaitOptions};
 use crate::client::builders::micros;
+use crate::client::courier::unavailable;
 use crate::client::options::check_rest;
 use crate::client::pool::in_time;
 use crate::client::{Runtime, Wait, runtime};
@@ -21,8 +23,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 
 /// How often is looked for what is given back in flight elsewhere: at first, and at most.
 const LOOK: (Micros, Micros) = (10 * MILLISECOND, 250 * MILLISECOND);
-/// The same of what comes free by itself, and is given back seldom.
-const LOOK_SELDOM: Micros = SECOND;
+/// The same of what comes free by itself, and is given back seldom. Not before the last refusal is forgotten.
+const LOOK_SELDOM: (Micros, Micros) = (BELIEVED + SECOND / 10, 8 * SECOND);
 
 /// A limit, or several that are charged as one: all of them or none.
 pub struct Limit<R: Runtime> {
@@ -323,13 +325,17 @@ impl<R: Runtime> Limit<R> {
         let deadline = scope.runtime().now() + options.timeout;
         let timed_out = |again: Option<Micros>| {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
-            let message = "the limit allowed it at no time until the timeout; wait longer";
+            let message = match (again, scope.trouble()) {
+                (None, Some(cause)) => return unavailable(&cause),
+                (None, None) => "others of this process waited before it until the timeout; wait longer",
+                _ => "the limit allowed it at no time until the timeout; wait longer",
+            };
             Error::new(Code::TimedOut, message).after(left)
         };
         // When the store would allow it, as it said last.
         let mut again = None;
         let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
-        let mut look = LOOK.0;
+        let (mut look, mut look_seldom) = (LOOK.0, LOOK_SELDOM.0);
         loop {
             let turn = runtime::by(scope.runtime(), deadline, pin!(place.turn())).await;
             turn.ok_or_else(|| timed_out(again))?;
@@ -349,11 +355,18 @@ impl<R: Runtime> Limit<R> {
                 return Err(timed_out(again));
             }
             // Others may give back before then, and of those elsewhere nobody is told.
-            if self.is_in_flight(refused.limit.as_ref()) {
-                pause = pause.min(scope.runtime().jitter(look));
-                look = (look * 2).min(LOOK.1);
-            } else {
-                pause = pause.min(scope.runtime().jitter(LOOK_SELDOM));
+            match self.rule_of(refused.limit.as_ref()) {
+                Some(Rule::InFlight { .. }) => {
+                    pause = pause.min(scope.runtime().jitter(look));
+                    look = (look * 2).min(LOOK.1);
+                }
+                // What those behind take now is not of the period for which this one waits.
+                Some(Rule::Budget { .. }) => {
+                    place.step_aside();
+                    pause = pause.min(look_seldom);
+                    look_seldom = (look_seldom * 2).min(LOOK_SELDOM.1);
+                }
+                _ => pause = pause.min(LOOK_SELDOM.0),
             }
             let told = pin!(scope.runtime().sleep(pause));
             let rest = runtime::by(scope.runtime(), deadline, select(told, called)).await;
@@ -431,9 +444,9 @@ impl<R: Runtime> Limit<R> {
         self.parts.iter().all(|part| part.outage == Outage::Open)
     }
 
-    fn is_in_flight(&self, limit: Option<&Name>) -> bool {
+    fn rule_of(&self, limit: Option<&Name>) -> Option<Rule> {
         let of = |part: &&Part| Some(part.term.name()) == limit;
-        self.parts.iter().find(of).is_some_and(|part| matches!(part.term.rule(), Rule::InFlight { .. }))
+        self.parts.iter().find(of).map(|part| *part.term.rule())
     }
 
     fn check_open(&self) -> Result<()> {

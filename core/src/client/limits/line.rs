@@ -14,6 +14,8 @@ pub(super) struct Line(Mutex<State>);
 struct State {
     arrived: u64,
     waiting: BTreeMap<Rank, Option<oneshot::Sender<()>>>,
+    /// Who let those behind go first, until something changes.
+    aside: BTreeMap<Rank, Option<oneshot::Sender<()>>>,
 }
 
 type Rank = (Reverse<i16>, u64);
@@ -35,8 +37,17 @@ impl Line {
         Place { line: self, rank }
     }
 
-    /// Has the first look again now.
+    /// Something has changed: all stand in line again, and the first looks now.
     pub fn nudge(&self) {
+        let mut state = self.lock();
+        let mut aside = std::mem::take(&mut state.aside);
+        state.waiting.append(&mut aside);
+        drop(state);
+        self.call();
+    }
+
+    /// Calls the first.
+    fn call(&self) {
         let caller = self.lock().waiting.first_entry().and_then(|mut first| first.get_mut().take());
         if let Some(caller) = caller {
             // One that has left has dropped its end.
@@ -52,6 +63,7 @@ impl Line {
 impl Place {
     /// Waits until nobody stands before this place.
     pub async fn turn(&self) {
+        self.step_back();
         while let Some(called) = self.unless_first() {
             let _ = called.await;
         }
@@ -62,6 +74,23 @@ impl Place {
         let (caller, called) = oneshot::channel();
         self.line.lock().waiting.insert(self.rank, Some(caller));
         called
+    }
+
+    /// Lets those behind go first, who take nothing that could be had here.
+    pub fn step_aside(&self) {
+        let mut state = self.line.lock();
+        if let Some(called) = state.waiting.remove(&self.rank) {
+            state.aside.insert(self.rank, called);
+        }
+        drop(state);
+        self.line.call();
+    }
+
+    fn step_back(&self) {
+        let mut state = self.line.lock();
+        if let Some(called) = state.aside.remove(&self.rank) {
+            state.waiting.insert(self.rank, called);
+        }
     }
 
     fn unless_first(&self) -> Option<oneshot::Receiver<()>> {
@@ -77,7 +106,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.line.lock().waiting.remove(&self.rank);
-        self.line.nudge();
+        let mut state = self.line.lock();
+        state.aside.remove(&self.rank);
+        state.waiting.remove(&self.rank);
+        drop(state);
+        self.line.call();
     }
 }

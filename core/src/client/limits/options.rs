@@ -79,7 +79,8 @@ pub enum Outage {
     #[default]
     Closed,
     /// What this process would be allowed if it were alone: of rates what the store allowed it before counts, of budgets and
-    /// lifetimes all that it has seen used. The store is not told of what is taken meanwhile.
+    /// lifetimes all that it has seen used. The store is not told of what is taken meanwhile: a refund of that would give back what
+    /// others took. What was asked before the outage was noticed the store may charge later, also where it was refused here.
     Open,
 }
 

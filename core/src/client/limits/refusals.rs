@@ -8,7 +8,7 @@ use crate::{Micros, SECOND};
 
 /// How long a refusal is believed at most. Another process may give back meanwhile, or an administrator reset the limit;
 /// and who asks once a second costs the store nothing.
-const BELIEVED: Micros = SECOND;
+pub(super) const BELIEVED: Micros = SECOND;
 
 /// What was refused, by limit.
 #[derive(Debug, Default)]

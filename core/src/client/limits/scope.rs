@@ -177,6 +177,11 @@ impl<R: Runtime> Scope<R> {
         self.lobby.line(charges)
     }
 
+    /// Why the store does not answer, while that is so.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.carrier.trouble()
+    }
+
     /// # Errors
     /// `cancelled` once the handle is closed.
     pub fn check_open(&self) -> Result<()> {

@@ -145,6 +145,31 @@ async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
     assert_eq!(handle.limit_with("a", &LimitOptions::new(1u64, 1)).unwrap_err().code(), Code::Cancelled);
 }
 
+// A large payment held up all small ones until midnight, which were told that the limit allowed them at no time.
+#[tokio::test]
+async fn who_waits_for_a_budgets_next_period_holds_up_nobody() {
+    let handle = handle("aside");
+    let budget = || LimitOptions::new(100u64, 24 * HOUR).kind(LimitKind::Budget);
+    let spend = handle.limit_with("spend", &budget()).unwrap();
+    assert!(spend.increment(50u64).await.unwrap());
+    let waits = |cost: u64, timeout| {
+        let spend = spend.clone();
+        async move { spend.wait_with(cost, within(timeout, 0)).await }
+    };
+    let large = tokio::spawn(waits(90, HOUR));
+    let larger = tokio::spawn(waits(95, HOUR));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(shortly(waits(1, HOUR)).await.unwrap().allowed);
+    assert!(shortly(waits(1, 0)).await.unwrap().allowed);
+    assert_eq!(shortly(waits(60, 0)).await.unwrap_err().code(), Code::TimedOut);
+    // And what is given back is the first one's, in its turn again.
+    spend.refund(42u64).await.unwrap();
+    assert!(shortly(large).await.unwrap().unwrap().allowed);
+    assert!(!larger.is_finished());
+    spend.refund(95u64).await.unwrap();
+    assert!(shortly(larger).await.unwrap().unwrap().allowed);
+}
+
 // It slept until the end of the day, or to its timeout.
 #[tokio::test]
 async fn who_waits_hears_of_what_another_handle_gives_back() {

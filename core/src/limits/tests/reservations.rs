@@ -34,6 +34,21 @@ fn it_is_given_back_exactly_once() {
     assert_eq!((left(&mut scene, 0), left(&mut scene, 1)), (6u64.into(), 2u64.into()));
 }
 
+// Each was kept for its whole time to live, which can be a week.
+#[test]
+fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
+    let mut scene = Scene::new();
+    for id in 0..10 {
+        assert!(scene.judge(Act::Reserve { id, ttl: 7 * DAY }, &group()[1..]).allowed);
+        assert_eq!(scene.settle(Act::Commit { id }, &group()[1..]), Settlement::Done);
+    }
+    scene.pass(60 * SECOND);
+    assert_eq!(scene.settle(Act::Commit { id: 9 }, &group()[1..]), Settlement::Before { given_back: false });
+    scene.pass(61 * SECOND);
+    assert_eq!(scene.settle(Act::Commit { id: 9 }, &group()[1..]), Settlement::Gone);
+    assert_eq!(scene.ledger.size().1, 0);
+}
+
 #[test]
 fn one_that_is_not_settled_in_time_stays_charged_and_is_in_flight_no_longer() {
     let mut scene = Scene::new();

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger};
 use super::*;
+use crate::MILLISECOND;
 use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
 use crate::client::limits::WaitOptions;
@@ -119,6 +120,38 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
     let answer = shortly(open.take(6u64)).await.unwrap();
     assert_eq!((answer.allowed, answer.said, answer.remaining), (true, Said::Outage, Amount::ZERO));
     assert!(!shortly(open.increment(1u64)).await.unwrap());
+}
+
+// All but the first of them were told that the limit allowed it at no time.
+#[tokio::test]
+async fn all_who_wait_are_told_that_the_store_does_not_answer() {
+    let (scope, hangs) = hanging(50 * MILLISECOND);
+    let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Closed);
+    assert!(shortly(limit.increment(1u64)).await.unwrap());
+    hangs.store(true, SeqCst);
+    let options = WaitOptions { timeout: 200 * MILLISECOND, ..at_any_time() };
+    let waiting = (0..10).map(|_| limit.wait_with(1u64, options.clone()));
+    for told in shortly(futures_util::future::join_all(waiting)).await {
+        assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
+    }
+}
+
+// What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
+#[tokio::test]
+async fn a_reset_takes_back_what_was_taken_in_an_outage() {
+    let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
+    for rule in [Rule::Lifetime { max: 100u64.into() }, budget] {
+        let (scope, hangs) = hanging(20 * MILLISECOND);
+        let limit = limit(&scope, "a", rule, Outage::Open);
+        assert!(shortly(limit.increment(10u64)).await.unwrap());
+        hangs.store(true, SeqCst);
+        assert!(shortly(limit.increment(50u64)).await.unwrap());
+        hangs.store(false, SeqCst);
+        shortly(limit.reset()).await.unwrap();
+        hangs.store(true, SeqCst);
+        let answer = shortly(limit.take(60u64)).await.unwrap();
+        assert_eq!((answer.allowed, answer.said), (true, Said::Outage), "{rule:?}");
+    }
 }
 
 // It slept until its next look, which can be a second later.

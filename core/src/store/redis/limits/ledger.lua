@@ -16,7 +16,7 @@
 -- branch, and no function is made that is not called. See also the pool's script.
 
 local SCHEMA = '3'
-local LANE_GRACE, EXACT, MAX_BACKLOG = 60000000, 9007199254740992, 1125899906842624
+local LANE_GRACE, ENDED, EXACT, MAX_BACKLOG = 60000000, 120000000, 9007199254740992, 1125899906842624
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
 -- is then needed, whether it is to be written, where its key stands, and the reservation that began its epoch, if there is
 -- one. What is needed for ever lasts `false`, and what is written for its clock only `kept`: as long as before. TURNS says
@@ -104,7 +104,8 @@ while cursor <= words do
       answer = 'gone'
     else
       answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
-      values[held] = string.sub(what, 1, 1) .. string.sub(packed, 2)
+      ends = math.min(ends, wall + ENDED)
+      values[held] = string.sub(what, 1, 1) .. struct.pack('<d', ends) .. string.sub(packed, 10)
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
