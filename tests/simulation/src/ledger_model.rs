@@ -10,6 +10,8 @@ use crate::checker::Breach;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 const LANE_GRACE: u64 = 60_000_000;
+/// How long is remembered how a reservation ended.
+const ENDED: u64 = 120_000_000;
 /// The longest time that is told.
 const LONGEST: u128 = 1 << 50;
 
@@ -76,6 +78,11 @@ struct Sight {
     /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
     turned: bool,
     unknown: bool,
+}
+
+/// The last millisecond of the wall clock in which is kept what is needed for so long: one more than those that it begins.
+fn last_millisecond(wall: u64, time: u64) -> u64 {
+    wall / 1_000 + time.div_ceil(1_000) + 1
 }
 
 impl LedgerModel {
@@ -205,7 +212,7 @@ impl LedgerModel {
         judged(&nothing, &sights, &deed.word)?;
         self.write(wall, costs, sights);
         if let Action::Reserve { id, ttl } = &deed.act {
-            let gone = wall / 1_000 + ttl.div_ceil(1_000);
+            let gone = last_millisecond(wall, *ttl);
             let reservation = Reservation { until: wall + ttl, gone, ended: None, parts };
             if self.reservations.insert(id.clone(), reservation).is_some() {
                 return Err(Breach::new("M3", format!("{id} was reserved twice")));
@@ -227,7 +234,8 @@ impl LedgerModel {
         }
         let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
         reservation.ended = Some(back);
-        reservation.gone = wall / 1_000 + (reservation.until - wall).div_ceil(1_000);
+        reservation.until = reservation.until.min(wall + ENDED);
+        reservation.gone = last_millisecond(wall, reservation.until - wall);
         let parts = reservation.parts.clone();
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
@@ -327,7 +335,7 @@ impl LedgerModel {
                 self.forget(&key(cost));
                 continue;
             }
-            let gone = lasts.map(|time| wall / 1_000 + time.div_ceil(1_000));
+            let gone = lasts.map(|time| last_millisecond(wall, time));
             self.records
                 .insert(key(cost), Record { last: now, shift: now - wall, gone, used, server: self.server });
         }
