@@ -327,7 +327,7 @@ impl<R: Runtime> Limit<R> {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
             let message = match (again, scope.trouble()) {
                 (None, Some(cause)) => return unavailable(&cause),
-                (None, None) => "others of this process waited before it until the timeout; wait longer",
+                (None, None) => "others waited before it until the timeout; wait longer",
                 _ => "the limit allowed it at no time until the timeout; wait longer",
             };
             Error::new(Code::TimedOut, message).after(left)

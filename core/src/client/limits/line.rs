@@ -13,9 +13,14 @@ pub(super) struct Line(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     arrived: u64,
-    waiting: BTreeMap<Rank, Option<oneshot::Sender<()>>>,
-    /// Who let those behind go first, until something changes.
-    aside: BTreeMap<Rank, Option<oneshot::Sender<()>>>,
+    waiting: BTreeMap<Rank, Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    caller: Option<oneshot::Sender<()>>,
+    /// It lets those behind go first, until something changes.
+    aside: bool,
 }
 
 type Rank = (Reverse<i16>, u64);
@@ -32,27 +37,16 @@ impl Line {
         let mut state = self.lock();
         state.arrived += 1;
         let rank = (Reverse(priority), state.arrived);
-        state.waiting.insert(rank, None);
+        state.waiting.insert(rank, Waiting::default());
         drop(state);
         Place { line: self, rank }
     }
 
-    /// Something has changed: all stand in line again, and the first looks now.
+    /// Something has changed: nobody stands aside any more, and the first looks now.
     pub fn nudge(&self) {
         let mut state = self.lock();
-        let mut aside = std::mem::take(&mut state.aside);
-        state.waiting.append(&mut aside);
-        drop(state);
-        self.call();
-    }
-
-    /// Calls the first.
-    fn call(&self) {
-        let caller = self.lock().waiting.first_entry().and_then(|mut first| first.get_mut().take());
-        if let Some(caller) = caller {
-            // One that has left has dropped its end.
-            let _ = caller.send(());
-        }
+        state.waiting.values_mut().for_each(|waiting| waiting.aside = false);
+        call(state);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -63,7 +57,6 @@ impl Line {
 impl Place {
     /// Waits until nobody stands before this place.
     pub async fn turn(&self) {
-        self.step_back();
         while let Some(called) = self.unless_first() {
             let _ = called.await;
         }
@@ -71,45 +64,56 @@ impl Place {
 
     /// Hears when this place is to look again: when it is first, or was told to.
     pub fn called(&self) -> oneshot::Receiver<()> {
-        let (caller, called) = oneshot::channel();
-        self.line.lock().waiting.insert(self.rank, Some(caller));
-        called
+        self.line.lock().hear(self.rank)
     }
 
     /// Lets those behind go first, who take nothing that could be had here.
     pub fn step_aside(&self) {
         let mut state = self.line.lock();
-        if let Some(called) = state.waiting.remove(&self.rank) {
-            state.aside.insert(self.rank, called);
+        if let Some(waiting) = state.waiting.get_mut(&self.rank) {
+            waiting.aside = true;
         }
-        drop(state);
-        self.line.call();
-    }
-
-    fn step_back(&self) {
-        let mut state = self.line.lock();
-        if let Some(called) = state.aside.remove(&self.rank) {
-            state.waiting.insert(self.rank, called);
-        }
+        call(state);
     }
 
     fn unless_first(&self) -> Option<oneshot::Receiver<()>> {
         let mut state = self.line.lock();
-        if state.waiting.first_key_value().is_none_or(|(first, _)| *first == self.rank) {
+        if let Some(waiting) = state.waiting.get_mut(&self.rank) {
+            waiting.aside = false;
+        }
+        let first = state.waiting.iter().find(|(_, waiting)| !waiting.aside);
+        if first.is_none_or(|(first, _)| *first == self.rank) {
             return None;
         }
-        let (caller, called) = oneshot::channel();
-        state.waiting.insert(self.rank, Some(caller));
-        Some(called)
+        Some(state.hear(self.rank))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.line.lock();
-        state.aside.remove(&self.rank);
         state.waiting.remove(&self.rank);
-        drop(state);
-        self.line.call();
+        call(state);
+    }
+}
+
+/// Calls the first.
+fn call(mut state: MutexGuard<'_, State>) {
+    let first = state.waiting.values_mut().find(|waiting| !waiting.aside);
+    let caller = first.and_then(|first| first.caller.take());
+    drop(state);
+    if let Some(caller) = caller {
+        // One that has left has dropped its end.
+        let _ = caller.send(());
+    }
+}
+
+impl State {
+    fn hear(&mut self, rank: Rank) -> oneshot::Receiver<()> {
+        let (caller, called) = oneshot::channel();
+        if let Some(waiting) = self.waiting.get_mut(&rank) {
+            waiting.caller = Some(caller);
+        }
+        called
     }
 }
