@@ -52,6 +52,12 @@ export class Hold {
     });
   }
 
+  /** Ends it here only. What is forgotten is not given back. Throws `lost` once it was given back. */
+  forget(): void {
+    void this.number;
+    this.#owned = undefined;
+  }
+
   /** Ends it by a call at the end of a block or a body: see `conclude`. */
   async conclude(begin: (number: number, call: Call) => Begun, body?: Ended): Promise<void> {
     await conclude(this.#owned, () => this.end(begin), body);

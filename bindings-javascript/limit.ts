@@ -231,8 +231,26 @@ export class Limit {
     return this.#reserve(true, cost, rest, signal);
   }
 
+  /**
+   * Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any process
+   * does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two minutes.
+   * Rejects as the `commit` of a reservation, and with `invalid_argument` for what is no id, or one of other limits.
+   */
+  async commitReservation(id: string): Promise<void> {
+    await this.#ended("commit_reservation", id);
+  }
+
+  /** The same, where what it charged is given back, as far as it still counts. Rejects as the `refund` of a reservation. */
+  async refundReservation(id: string): Promise<void> {
+    await this.#ended("refund_reservation", id);
+  }
+
   #ask<T>(verb: string, cost: Amount = 0): Promise<T> {
     return settled<T>((call) => glue.limitAsk(this.#owned.number, verb, digits(cost), call));
+  }
+
+  #ended(verb: string, id: unknown): Promise<unknown> {
+    return settled((call) => glue.limitAsk(this.#owned.number, verb, toCore(id), call));
   }
 
   async #reserve(waits: boolean, cost: Amount, options: unknown, signal: unknown): Promise<Reservation> {
@@ -251,11 +269,17 @@ export class Limit {
 export class Reservation {
   /** What the limits said as it was taken. */
   readonly answer: LimitAnswer;
+  /**
+   * By which any process can end it, by the `commitReservation` or `refundReservation` of the same limits in the same order, also
+   * after this one has crashed. 40 digits.
+   */
+  readonly id: string;
   readonly #hold: Hold;
 
   /** @internal */
   constructor([number, told]: Reserved) {
     this.answer = answer(told);
+    this.id = told.id;
     this.#hold = new Hold(number, "the reservation has ended already; reserve anew");
   }
 
@@ -282,6 +306,15 @@ export class Reservation {
    */
   async refund(): Promise<void> {
     await this.#end(true);
+  }
+
+  /**
+   * Lets go of it without an end, for another process to end it by this id. If none does, it stays charged, and what it has in flight
+   * lands when its time has passed. Throws `lost` if it was ended before.
+   */
+  handOver(): string {
+    this.#hold.forget();
+    return this.id;
   }
 
   /** As `commit`, unless it was ended; rejects with nothing but `lost`: what was charged stays so in any case. */
@@ -328,5 +361,5 @@ interface Told {
   said: LimitAnswer["said"];
 }
 
-/** Of a reservation its number, and what its limits said. */
-type Reserved = [number: number, told: Told];
+/** Of a reservation its number, and what its limits said, with its id. */
+type Reserved = [number: number, told: Told & { id: string }];

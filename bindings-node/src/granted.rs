@@ -49,7 +49,7 @@ impl ToNapiValue for Granted {
                 words.set(0, number(Arc::new(locked)))?;
             }
             Granted::Reservation(reservation) => {
-                words.set(1, Out(reservation.answer().to_value(UNIT)))?;
+                words.set(1, Out(reservation.to_value(UNIT)))?;
                 words.set(0, number(Arc::new(reservation)))?;
             }
             Granted::Selection(selection) => {

@@ -204,6 +204,30 @@ for (const place of ["memory", "Redis"]) {
       assert.equal(await spend.used(), 5n);
     });
 
+    test("a reservation is ended by its id, also by another handle", async () => {
+      const both = (of: typeof lh) => {
+        const spend = of.limit("spend-by-id", { max: half, kind: "lifetime" });
+        const flights = of.limit("by-id", { max: 9, kind: "in_flight" });
+        return { spend, flights, all: of.group([spend, flights.atCost(1)]), turned: of.group([flights, spend]) };
+      };
+      const [here, there] = [both(lh), both(other)];
+      const left = async () => [await here.spend.used(), await here.flights.used()];
+      const first = await here.all.reserve(5n, { ttl });
+      const [given, kept] = [first.handOver(), (await here.all.reserve(3n, { ttl })).handOver()];
+      assert.deepEqual([given, first.remaining], [first.id, 0]);
+      await assert.rejects(first.commit(), failure("lost"));
+      assert.deepEqual(await left(), [8n, 2n]);
+      for (let twice = 0; twice < 2; twice++) {
+        await there.all.refundReservation(given);
+        await there.all.commitReservation(kept);
+        assert.deepEqual(await left(), [3n, 0n]);
+      }
+      await assert.rejects(there.all.commitReservation(given), failure("lost"));
+      await assert.rejects(there.all.refundReservation(kept), failure("lost"));
+      await assert.rejects(there.turned.refundReservation(kept), failure("invalid_argument", "id"));
+      await assert.rejects(there.all.refundReservation(5 as never), failure("invalid_argument", "id"));
+    });
+
     test("what is in flight for too long is told of", async () => {
       const flights = lh.limit("late-flights", { max: 2, kind: "in_flight" });
       const late = await flights.reserve(1, { ttl: 1 });

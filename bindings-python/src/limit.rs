@@ -198,6 +198,26 @@ impl Limit {
         guard(|| self.reserve_by(py, true, cost, options.unwrap_or_default().with("ttl", ttl)?))
     }
 
+    /// Ends a reservation that was made elsewhere, by its id: what it charged stays charged.
+    fn commit_reservation(&self, py: Python<'_>, id: Arg) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let id = id.text("id")?;
+            let end =
+                |limit: CoreLimit, _| async move { limit.commit_reservation(&id).await.map(Plain::from) };
+            self.call(py, Whole::one(), end)
+        })
+    }
+
+    /// The same, where what it charged is given back.
+    fn refund_reservation(&self, py: Python<'_>, id: Arg) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let id = id.text("id")?;
+            let end =
+                |limit: CoreLimit, _| async move { limit.refund_reservation(&id).await.map(Plain::from) };
+            self.call(py, Whole::one(), end)
+        })
+    }
+
     /// The same, of which every take charges so much, whatever the cost that is said.
     fn at_cost(&self, cost: Whole) -> PyResult<Self> {
         guard(|| Ok(Self::new(self.core.get()?.at_cost(cost.amount("cost")?), self.face)))
@@ -220,6 +240,7 @@ impl Limit {
 pub struct Reservation {
     /// None once it has ended.
     core: Homebound<Mutex<Option<CoreReservation>>>,
+    id: String,
     answer: LimitAnswer,
     face: Face,
 }
@@ -227,8 +248,8 @@ pub struct Reservation {
 impl Reservation {
     /// A reservation of this process.
     pub fn new(core: CoreReservation, face: Face) -> Self {
-        let answer = core.answer().clone();
-        Self { core: Homebound::new(Mutex::new(Some(core)), Code::Lost, "reservation"), answer, face }
+        let (id, answer) = (core.id(), core.answer().clone());
+        Self { core: Homebound::new(Mutex::new(Some(core)), Code::Lost, "reservation"), id, answer, face }
     }
 
     fn end(&self) -> Result<CoreReservation, Failure> {
@@ -251,6 +272,17 @@ impl Reservation {
             let core = lock(self.core.get()?);
             Ok(Unit::Seconds.count(core.as_ref().map_or(0, CoreReservation::remaining_micros)))
         })
+    }
+
+    /// By which any process can end it.
+    #[getter]
+    fn id(&self) -> PyResult<String> {
+        guard(|| self.core.get().map(|_| self.id.clone()))
+    }
+
+    /// Lets go of it without an end, for another process to end it by this id.
+    fn hand_over(&self) -> PyResult<String> {
+        guard(|| Ok(self.end()?.hand_over()))
     }
 
     /// Ends it: what it charged stays charged.

@@ -223,6 +223,45 @@ def test_a_reservation_ends_once(lh):
     assert limit.used() == 5
 
 
+def test_a_reservation_is_ended_by_its_id(memory):
+    here, there = opened(memory), opened(memory)
+
+    def group(lh):
+        return lh.group([lh.limit("spend", max=10, kind="lifetime"), lh.limit("flights", max=9, kind="in_flight").at_cost(1)])
+
+    def used():
+        return here.limit("spend", max=10, kind="lifetime").used(), here.limit("flights", max=9, kind="in_flight").used()
+
+    first = group(here).reserve(4, ttl=HOUR)
+    given, kept = first.hand_over(), group(here).reserve(3, ttl=HOUR).hand_over()
+    assert (first.id, first.remaining, used()) == (given, 0.0, (7, 2))
+    with pytest.raises(errors.Lost):
+        first.hand_over()
+    for _ in range(2):
+        assert group(there).refund_reservation(given) is None
+        assert group(there).commit_reservation(kept) is None
+        assert used() == (3, 0)
+    for end in (lambda: group(there).commit_reservation(given), lambda: group(there).refund_reservation(kept)):
+        with pytest.raises(errors.Lost):
+            end()
+    for wrong in ("x", 5, None, kept[:-1]):
+        with pytest.raises(errors.InvalidArgument) as caught:
+            group(there).refund_reservation(wrong)
+        assert caught.value.field == "id"
+
+    async def main():
+        lh = opened(memory, aio)
+        limit = lh.limit("flights", max=9, kind="in_flight")
+        reservation = await limit.reserve(2, ttl=HOUR)
+        assert reservation.hand_over() == reservation.id
+        assert await limit.used() == 2
+        await limit.commit_reservation(reservation.id)
+        await limit.refund_reservation((await limit.reserve(1, ttl=HOUR)).hand_over())
+        assert await limit.used() == 0
+
+    asyncio.run(main())
+
+
 def test_a_reservation_as_a_block(lh):
     flying, spend = lh.limit("signer", max=1, kind="in_flight"), lh.limit("spend", max=10, kind="lifetime")
     both = lh.group([flying.at_cost(1), spend])

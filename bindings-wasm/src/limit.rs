@@ -20,7 +20,7 @@ pub struct Reserved(Option<HostReservation>);
 impl From<Reserved> for JsValue {
     fn from(mut reserved: Reserved) -> JsValue {
         reserved.0.take().map_or(JsValue::UNDEFINED, |reservation| {
-            let told = value::write(reservation.answer().to_value(UNIT));
+            let told = value::write(reservation.to_value(UNIT));
             Array::of2(&put(Thing::Reservation(Rc::new(reservation))).into(), &told).into()
         })
     }

@@ -158,6 +158,30 @@ export function limits(connect: () => Transport): Checks {
         same(await spend.used(), 5n);
       }),
 
+    "a reservation is ended by its id, also by another handle": () =>
+      everywhere(async (lh, other) => {
+        const both = (of: typeof lh) => {
+          const [spend, flights] = [of.limit("spend-by-id", { max: half, kind: "lifetime" }), of.limit("by-id", { max: 9, kind: "in_flight" })];
+          return { spend, flights, all: of.group([spend, flights.atCost(1)]), turned: of.group([flights, spend]) };
+        };
+        const [here, there] = [both(lh), both(other)];
+        const left = async () => [await here.spend.used(), await here.flights.used()];
+        const first = await here.all.reserve(5n, { ttl });
+        const [given, kept] = [first.handOver(), (await here.all.reserve(3n, { ttl })).handOver()];
+        same([given === first.id, first.remaining], [true, 0]);
+        await fails(() => first.commit(), "lost");
+        same(await left(), [8n, 2n]);
+        for (let twice = 0; twice < 2; twice++) {
+          await there.all.refundReservation(given);
+          await there.all.commitReservation(kept);
+          same(await left(), [3n, 0n]);
+        }
+        await fails(() => there.all.commitReservation(given), "lost");
+        await fails(() => there.all.refundReservation(kept), "lost");
+        await fails(() => there.turned.refundReservation(kept), "invalid_argument", /another order/, "id");
+        await fails(() => there.all.refundReservation(5 as never), "invalid_argument", /must be text/, "id");
+      }),
+
     "what is in flight lands with its reservation": () =>
       everywhere(async (lh, other) => {
         const flights = lh.limit("flights", { max: 2, kind: "in_flight" });

@@ -348,8 +348,7 @@ class Limit:
     def reserve(self, cost: int | str = 1, *, ttl: float) -> Reservation:
         """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
         charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always
-        `StoreUnavailable`. Of one that has ended the store keeps a small record until its `ttl` is over: let that be as short as the
-        work."""
+        `StoreUnavailable`."""
 
     def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
@@ -357,6 +356,14 @@ class Limit:
 
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Reservation:
         """Waits as `wait` does until a cost can be reserved for `ttl` seconds."""
+
+    def commit_reservation(self, id: str) -> None:
+        """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
+        process does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two
+        minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
+
+    def refund_reservation(self, id: str) -> None:
+        """The same, where what it charged is given back, as far as it still counts. Fails as `Reservation.refund`."""
 
     def at_cost(self, cost: int | str) -> Limit:
         """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
@@ -371,6 +378,15 @@ class Reservation:
     @property
     def answer(self) -> LimitAnswer:
         """What the limits said."""
+
+    @property
+    def id(self) -> str:
+        """By which any process can end it, by `commit_reservation` or `refund_reservation` of the same limits in the same order, also
+        after this one has crashed. 40 digits."""
+
+    def hand_over(self) -> str:
+        """Lets go of it without an end, for another process to end it by this id. If none does, it stays charged, and what it has in
+        flight lands when its time has passed. `Lost` if it has ended already."""
 
     @property
     def remaining(self) -> float:

@@ -76,9 +76,8 @@ class Limit(Face[_leasehold.Limit]):
 
     def reserve(self, cost: int | str = 1, *, ttl: float) -> Acquiring[Reservation]:
         """Takes a cost for `ttl` seconds at most, 0.001 to 7 days, in which it can be given back, once; if nobody does so, it stays
-        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. Of one
-        that has ended the store keeps a small record until its `ttl` is over: let that be as short as the work. For `async with`, or
-        to be awaited."""
+        charged. What is in flight is so until the reservation ends. A refusal is `Limited`, an outage always `StoreUnavailable`. For
+        `async with`, or to be awaited."""
 
         async def reserve() -> Reservation:
             (reservation,) = await granted(self._core.reserve(cost, ttl=ttl))
@@ -101,6 +100,16 @@ class Limit(Face[_leasehold.Limit]):
 
         return Acquiring(wait_to_reserve())
 
+    async def commit_reservation(self, id: str) -> None:
+        """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
+        process does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two
+        minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
+        await call(self._core.commit_reservation, id)
+
+    async def refund_reservation(self, id: str) -> None:
+        """The same, where what it charged is given back, as far as it still counts. Fails as `Reservation.refund`."""
+        await call(self._core.refund_reservation, id)
+
     def at_cost(self, cost: int | str) -> Limit:
         """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
         its gas."""
@@ -118,6 +127,17 @@ class Reservation(Held[_leasehold.Reservation]):
     def answer(self) -> LimitAnswer:
         """What the limits said."""
         return self._core.answer
+
+    @property
+    def id(self) -> str:
+        """By which any process can end it, by `commit_reservation` or `refund_reservation` of the same limits in the same order, also
+        after this one has crashed. 40 digits."""
+        return self._core.id
+
+    def hand_over(self) -> str:
+        """Lets go of it without an end, for another process to end it by this id. If none does, it stays charged, and what it has in
+        flight lands when its time has passed. `Lost` if it has ended already."""
+        return self._core.hand_over()
 
     async def commit(self) -> None:
         """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a

@@ -10,7 +10,7 @@ use futures_util::future::select;
 use super::answer::{LimitAnswer, Said};
 use super::refusals::BELIEVED;
 use super::scope::Scope;
-use super::{Outage, Reservation, WaitOptions};
+use super::{Outage, Reservation, WaitOptions, reservation_id};
 use crate::client::builders::micros;
 use crate::client::courier::unavailable;
 use crate::client::options::check_rest;
@@ -243,6 +243,32 @@ impl<R: Runtime> Limit<R> {
         ttl: Duration,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         self.reserve_for(cost, micros(ttl)).await
+    }
+
+    /// Ends a reservation that was made elsewhere, by its [`Reservation::id`]: what it charged stays charged; what it has in flight
+    /// lands. Any process does so by the same limits in the same order; a second end of the same kind changes nothing, for two
+    /// minutes.
+    ///
+    /// # Errors
+    /// As [`Reservation::commit`]; `lost` also if the store knows it no more, and for budgets and rates too, as nobody here knows that
+    /// it ever was; `invalid_argument` for what is no id, or one of other limits.
+    pub async fn commit_reservation(&self, id: &str) -> Result<()> {
+        self.reserved(id)?.commit().await
+    }
+
+    /// The same, where what it charged is given back, as far as it still counts.
+    ///
+    /// # Errors
+    /// As [`Reservation::refund`]; `invalid_argument` for what is no id, or one of other limits.
+    pub async fn refund_reservation(&self, id: &str) -> Result<()> {
+        self.reserved(id)?.refund().await
+    }
+
+    fn reserved(&self, id: &str) -> Result<Reservation<R>> {
+        self.check_open()?;
+        let charges = self.charges(Amount::ZERO);
+        let id = reservation_id::read(id, &charges)?;
+        Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }
 
     /// The same for so many microseconds.

@@ -12,6 +12,7 @@ mod options;
 mod recent;
 mod refusals;
 mod reservation;
+mod reservation_id;
 mod scope;
 mod standings;
 #[cfg(test)]

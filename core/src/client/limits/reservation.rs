@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::LimitAnswer;
+use super::reservation_id;
 use super::scope::Scope;
+use super::{LimitAnswer, Said};
 use crate::Micros;
 use crate::client::Runtime;
 use crate::error::{Code, Error, Result};
@@ -24,6 +25,9 @@ pub struct Reservation<R: Runtime> {
     until: Micros,
 }
 
+/// What is said of one that was made elsewhere, or never.
+const UNKNOWN: &str = "the reservation is not known any more: its time has passed, or the store has lost its memory; what it charged of budgets and lifetimes stays charged";
+
 impl<R: Runtime> Reservation<R> {
     pub(super) fn new(
         scope: Option<Arc<Scope<R>>>,
@@ -33,6 +37,26 @@ impl<R: Runtime> Reservation<R> {
         until: Micros,
     ) -> Self {
         Reservation { scope, id, charges, answer, until }
+    }
+
+    /// One that was made elsewhere: nobody here knows when its time has passed.
+    pub(super) fn elsewhere(scope: Option<Arc<Scope<R>>>, id: u128, charges: Vec<Charge>) -> Self {
+        Self::new(scope, id, charges, LimitAnswer::unbound(Said::Store), Micros::MAX)
+    }
+
+    /// By which any process can end it, of the same limits in the same order: [`Limit::commit_reservation`](super::Limit::commit_reservation)
+    /// and [`Limit::refund_reservation`](super::Limit::refund_reservation). 40 digits.
+    #[must_use]
+    pub fn id(&self) -> String {
+        reservation_id::write(self.id, &self.charges)
+    }
+
+    /// Lets go of it without an end, for another process to end it by this id. If none does, it stays charged, and what it has in
+    /// flight lands when its time has passed.
+    pub fn hand_over(self) -> String {
+        let id = self.id();
+        self.lapse();
+        id
     }
 
     /// What the limits said.
@@ -56,7 +80,7 @@ impl<R: Runtime> Reservation<R> {
     ///
     /// # Errors
     /// `lost` if it has something in flight and its time has passed: that counted as landed before it did, and more may have been
-    /// in flight than is allowed. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
+    /// in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
     /// case.
     pub async fn commit(mut self) -> Result<()> {
         // That it was in flight for too long is known without a store that says so.
@@ -66,9 +90,14 @@ impl<R: Runtime> Reservation<R> {
             settled => settled?,
         };
         match settled {
+            Settlement::Gone if self.is_elsewhere() => Err(Error::new(Code::Lost, UNKNOWN)),
             Settlement::Gone if self.flies() => Err(Error::new(
                 Code::Lost,
                 "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer",
+            )),
+            Settlement::Before { given_back: true } => Err(Error::new(
+                Code::Lost,
+                "the reservation was given back before, and is charged no more; reserve anew",
             )),
             _ => Ok(()),
         }
@@ -83,13 +112,17 @@ impl<R: Runtime> Reservation<R> {
         let is_over = self.remaining_micros() == 0;
         match self.settle(Act::GiveBack { id: self.id }).await? {
             Settlement::Done | Settlement::Before { given_back: true } => Ok(()),
-            Settlement::Before { given_back: false } | Settlement::Gone => Err(Error::new(
+            ended => Err(Error::new(
                 Code::Lost,
-                match is_over {
-                    true => {
+                match ended {
+                    Settlement::Before { .. } => {
+                        "the reservation was committed before, and what it charged stays charged"
+                    }
+                    _ if is_over => {
                         "the reservation's time has passed, and what it charged stays charged; reserve for longer"
                     }
-                    false => {
+                    _ if self.is_elsewhere() => UNKNOWN,
+                    _ => {
                         "the store has lost its memory since this was reserved, and what it charged of budgets and lifetimes stays charged"
                     }
                 },
@@ -109,6 +142,10 @@ impl<R: Runtime> Reservation<R> {
     #[doc(hidden)]
     pub fn lapse(mut self) {
         self.scope = None;
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.until == Micros::MAX
     }
 
     fn flies(&self) -> bool {

@@ -233,6 +233,45 @@ async fn what_is_in_flight_lands_with_its_reservation() {
     }
 }
 
+// The process that reserved may have crashed, or another one may do the work.
+#[tokio::test]
+async fn a_reservation_is_ended_by_its_id_by_any_process() {
+    let (one, other) = (handle("by id"), handle("by id"));
+    let spend = |handle: &NativeLeasehold| {
+        handle.limit_with("spend", &LimitOptions::new(10u64, 24 * HOUR).kind(LimitKind::Budget)).unwrap()
+    };
+    let flights = |handle: &NativeLeasehold| {
+        handle.limit_with("flights", &LimitOptions::new(10u64, 0).kind(LimitKind::InFlight)).unwrap()
+    };
+    let group = |handle| handle_group(handle, &[spend(handle), flights(handle)]);
+    let left = async || [spend(&one).remaining().await.unwrap(), flights(&one).remaining().await.unwrap()];
+    let hour = Duration::from_micros(HOUR);
+    let given_back = group(&one).reserve(4u64, hour).await.unwrap().unwrap().hand_over();
+    let kept = group(&one).reserve(3u64, hour).await.unwrap().unwrap();
+    let kept = kept.hand_over();
+    assert_eq!(left().await, [3u64.into(), 3u64.into()], "both are there yet");
+    for _ in 0..2 {
+        group(&other).refund_reservation(&given_back).await.unwrap();
+        group(&other).commit_reservation(&kept).await.unwrap();
+        assert_eq!(left().await, [7u64.into(), 10u64.into()]);
+    }
+    let code = |told: crate::error::Result<()>| told.unwrap_err().code();
+    assert_eq!(code(group(&other).commit_reservation(&given_back).await), Code::Lost);
+    assert_eq!(code(group(&other).refund_reservation(&kept).await), Code::Lost);
+    let turned = handle_group(&other, &[flights(&other), spend(&other)]);
+    assert_eq!(turned.refund_reservation(&kept).await.unwrap_err().field(), Some("id"));
+    assert_eq!(spend(&other).commit_reservation("x").await.unwrap_err().field(), Some("id"));
+    let brief = spend(&one).reserve(1u64, Duration::from_millis(1)).await.unwrap().unwrap().hand_over();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert_eq!(code(spend(&other).commit_reservation(&brief).await), Code::Lost);
+    assert_eq!(code(spend(&other).refund_reservation(&brief).await), Code::Lost);
+    assert_eq!(left().await, [6u64.into(), 10u64.into()]);
+}
+
+fn handle_group(handle: &NativeLeasehold, limits: &[NativeLimit]) -> NativeLimit {
+    handle.group(limits.iter().map(Some)).unwrap()
+}
+
 #[tokio::test]
 async fn in_memory_it_is_taken_at_once_and_counted_with_all_the_rest() {
     let handle = handle("now");

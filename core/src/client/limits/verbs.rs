@@ -11,13 +11,19 @@ use crate::value::{Options, Value};
 
 impl<R: Runtime> Limit<R> {
     /// Asks by the name of a method that waits for nothing but the store: `take`, `increment`, `increment_or_fail`, `peek`,
-    /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`. Amounts come back as digits, and
-    /// answers as [`LimitAnswer::to_value`].
+    /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`; and, of an id for a cost,
+    /// `commit_reservation`, `refund_reservation`. Amounts come back as digits, and answers as [`LimitAnswer::to_value`].
     ///
     /// # Errors
-    /// As the method; `invalid_argument` naming `cost`.
+    /// As the method; `invalid_argument` naming `cost`, or `id`.
     #[doc(hidden)]
     pub async fn ask(&self, verb: &str, cost: &Value, unit: Unit) -> Result<Value> {
+        let id = || cost.as_text().map_err(|error| error.within("id"));
+        match verb {
+            "commit_reservation" => return Ok(self.commit_reservation(id()?).await?.into()),
+            "refund_reservation" => return Ok(self.refund_reservation(id()?).await?.into()),
+            _ => {}
+        }
         let cost = read_cost(cost)?;
         let told = match verb {
             "take" => self.take(cost).await?.to_value(unit),
@@ -85,6 +91,19 @@ impl<R: Runtime> Limit<R> {
             Some(waiting) => self.wait_to_reserve_for(cost, ttl, waiting).await,
             None => self.reserve_for(cost, ttl).await?.map_err(|refused| refused.error()),
         }
+    }
+}
+
+impl<R: Runtime> Reservation<R> {
+    /// Its [`LimitAnswer::to_value`], with its `id`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn to_value(&self, unit: Unit) -> Value {
+        let mut told = self.answer().to_value(unit);
+        if let Value::Map(entries) = &mut told {
+            entries.push(("id".into(), Value::Text(self.id())));
+        }
+        told
     }
 }
 
