@@ -88,6 +88,23 @@ async fn a_release_wakes_a_waiter_that_listens_at_another_node_and_at_the_next_w
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
+// No command goes to where they listen, and the system of a process that hangs acknowledges what it is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_listens_at_a_node_that_hangs_listens_elsewhere_after_a_while() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    let before = subscribers(&cluster.nodes()[0]);
+    assert!(before > 0, "it listens at the entry");
+    cluster.nodes()[0].pause().expect("paused");
+    listens_at_the_others(&cluster, before).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    cluster.nodes()[0].resume().expect("resumed");
+}
+
 // It answers whatever it is asked, and hears of nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_listens_at_a_node_that_left_the_cluster_listens_elsewhere_once_another_is_connected_to() {
@@ -102,6 +119,27 @@ async fn who_listens_at_a_node_that_left_the_cluster_listens_elsewhere_once_anot
     cluster.nodes()[2].command(&["CLIENT", "KILL", "TYPE", "normal"]).expect("killed");
     goes_on(&one).await;
     goes_on(&other).await;
+    listens_at_the_others(&cluster, before).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// Nobody connects, and no command goes there: who listens asks another now and then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_listens_at_a_node_that_left_the_cluster_finds_out() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    let before = subscribers(&cluster.nodes()[0]);
+    cluster.remove(0).expect("it left");
+    let gone = async {
+        while subscribers(&cluster.nodes()[0]) > 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    soon(Duration::from_secs(90), "finding out", gone).await;
     listens_at_the_others(&cluster, before).await;
     let took = handover(&one, &other).await;
     assert!(took < Duration::from_secs(1), "{took:?}");

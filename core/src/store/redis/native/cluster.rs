@@ -12,8 +12,8 @@ use ::redis::{Client, Cmd, ConnectionAddr};
 use tokio::sync::watch;
 
 use super::nodes::{Node, Nodes};
-use super::server::Reply;
-use super::topology::NO_NODE;
+use super::server::{Reply, packed};
+use super::topology::{self, NO_NODE, SLOTS};
 use crate::store::redis::transport::{Resp, TransportError};
 
 pub(super) struct Cluster {
@@ -67,6 +67,13 @@ impl Cluster {
         self.lock().listens_at().map(|node| node.client.clone())
     }
 
+    /// It is listened there.
+    pub fn reached(&self, place: &ConnectionAddr) {
+        if let Some(node) = self.lock().at(place) {
+            node.is_there();
+        }
+    }
+
     /// It could not be listened there, or not any more.
     pub fn fail(&self, place: &ConnectionAddr) {
         let node = self.lock().at(place);
@@ -76,6 +83,16 @@ impl Cluster {
     /// Whether it is to be listened elsewhere than at this place.
     pub fn left(&self, place: &ConnectionAddr) -> bool {
         self.lock().left(place)
+    }
+
+    /// Asks another node than the one at this place who is in the cluster: that one may not be, and answers all the same.
+    pub async fn look(&self, place: &ConnectionAddr) {
+        let another = self.lock().another(place);
+        if let Some(node) = another
+            && let Ok(answer) = self.asked(&node, &packed(&SLOTS)).await
+        {
+            self.adopt(topology::nodes(&answer), &node);
+        }
     }
 
     pub fn close(&self) {

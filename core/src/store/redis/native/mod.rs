@@ -140,10 +140,24 @@ impl Servers {
         }
     }
 
+    /// It is listened there.
+    fn reached(&self, place: &ConnectionAddr) {
+        if let Way::Cluster(cluster) = &self.way {
+            cluster.reached(place);
+        }
+    }
+
     /// It could not be listened there, or not any more.
     fn fail(&self, place: &ConnectionAddr) {
         if let Way::Cluster(cluster) = &self.way {
             cluster.fail(place);
+        }
+    }
+
+    /// Sees whether the server at this place, where it is listened, is still one of them.
+    async fn look(&self, place: &ConnectionAddr) {
+        if let Way::Cluster(cluster) = &self.way {
+            cluster.look(place).await;
         }
     }
 

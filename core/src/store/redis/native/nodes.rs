@@ -50,6 +50,11 @@ impl Nodes {
         self.slots.get(&slot).or(self.list.first()).cloned()
     }
 
+    /// One that serves slots, and is not at this place.
+    pub fn another(&self, place: &ConnectionAddr) -> Option<Arc<Node>> {
+        self.slots.values().find(|node| at(&node.client) != place).cloned()
+    }
+
     /// It serves the slot, unless it was dropped meanwhile.
     pub fn heard(&mut self, slot: u16, node: &Arc<Node>) {
         if self.list.iter().any(|known| Arc::ptr_eq(known, node)) {
@@ -133,6 +138,11 @@ impl Node {
     /// A connection to it failed.
     pub fn fails(&self) {
         self.failed.store(true, Relaxed);
+    }
+
+    /// A connection to it was made.
+    pub fn is_there(&self) {
+        self.failed.store(false, Relaxed);
     }
 
     /// It said that it cannot serve.
