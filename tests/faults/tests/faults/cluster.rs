@@ -173,18 +173,33 @@ async fn servers_that_are_no_cluster_are_refused() {
     }
 }
 
-// What a user may not ask is not asked of it, and the nodes are those that are named.
+// The rights that the README names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_user_who_may_not_ask_for_the_nodes_has_those_that_are_named() {
-    let cluster = Cluster::start().expect("a cluster starts");
-    let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "&*", "+@all", "-cluster", "-config"];
-    for node in cluster.nodes() {
-        assert_eq!(node.command(&user).expect("a reply"), Resp::ok());
-    }
-    let handle = handle(&cluster.url(&[0]).replace("://", "://worker:pw@"));
+async fn a_user_of_few_rights_has_the_nodes_that_are_named_and_all_if_it_may_ask_for_them() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let rights =
+        "on >pw ~faults:* &faults:* +@read +@write +@scripting +@pubsub +@connection +info +time +config|get";
+    let grant = |user: &str, more: &[&str]| {
+        let words = ["ACL", "SETUSER", user].into_iter().chain(rights.split(' ')).chain(more.iter().copied());
+        let words = Vec::from_iter(words);
+        cluster
+            .nodes()
+            .iter()
+            .for_each(|node| assert_eq!(node.command(&words).expect("a reply"), Resp::ok()));
+    };
+    grant("without", &[]);
+    grant("with", &["+cluster|slots"]);
+    let [without, with] =
+        ["without", "with"].map(|user| handle(&cluster.url(&[0]).replace("://", &format!("://{user}:pw@"))));
     for node in [0, 1, 2] {
-        goes_on(&open(&handle, &pool_at(&cluster, node), options(&["a"])).await).await;
+        goes_on(&open(&without, &pool_at(&cluster, node), options(&["a"])).await).await;
     }
+    goes_on(&open(&with, &pool_at(&cluster, 0), options(&["a"])).await).await;
+    let there = pool_at(&cluster, 2);
+    cluster.nodes()[0].kill().expect("killed");
+    let opens = async || with.pool_with(&there, options(&["a"]), None).await.is_ok();
+    eventually("another that was never asked serves", opens).await;
+    goes_on(&open(&with, &there, options(&["a"])).await).await;
 }
 
 // It hangs: nothing tells so but that no answer comes.
