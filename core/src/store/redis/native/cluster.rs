@@ -1,11 +1,10 @@
 //! A cluster: a node answers for some slots of the keys, and says which other one it is where it does not.
 //!
-//! Where a slot is was learnt by asking for it; who there is, by asking each node as it is connected to. The driver's own client, even with its retries
-//! off, checks its connections to all nodes when a slot has moved, and lets no command of anybody through meanwhile: a node that
-//! hangs would hold up the pools of all.
+//! Where a slot is was learnt by asking for it; who there is, by asking each node as it is connected to. The driver's own
+//! client, even with its retries off, checks its connections to all nodes when a slot has moved, and lets no command of
+//! anybody through meanwhile: a node that hangs would hold up the pools of all.
 
-use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};

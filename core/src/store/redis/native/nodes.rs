@@ -57,8 +57,8 @@ impl Nodes {
 
     /// It serves the slot, unless it was dropped meanwhile.
     pub fn heard(&mut self, slot: u16, node: &Arc<Node>) {
-        if self.list.iter().any(|known| Arc::ptr_eq(known, node)) {
-            self.slots.entry(slot).or_insert_with(|| node.clone());
+        if !self.slots.contains_key(&slot) && self.list.iter().any(|known| Arc::ptr_eq(known, node)) {
+            self.slots.insert(slot, node.clone());
         }
     }
 
