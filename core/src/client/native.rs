@@ -94,16 +94,16 @@ fn address(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let mut parts = rest.split(['/', '?']);
     let place = parts.next().unwrap_or_default().rsplit('@').next().unwrap_or_default();
-    let place = place.split(',').next().unwrap_or_default();
+    let place = place.split(',').next().unwrap_or_default().to_ascii_lowercase();
     if scheme.ends_with("+sentinel") {
-        let place = place.strip_suffix(":26379").unwrap_or(place);
+        let place = place.strip_suffix(":26379").unwrap_or(&place);
         return format!("{place}/{}", parts.next().unwrap_or_default());
     }
     // The path of a socket, of which the query says the database and the login.
     if place.is_empty() {
         return rest.split('?').next().unwrap_or_default().to_owned();
     }
-    place.strip_suffix(":6379").unwrap_or(place).to_ascii_lowercase()
+    place.strip_suffix(":6379").unwrap_or(&place).to_owned()
 }
 
 /// Opens a store, by options that have been checked.
@@ -150,6 +150,7 @@ mod tests {
             ("unix:///run/redis.sock", "unix:///run/redis.sock"),
             ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=2&user=u&pass=p"),
             ("redis://a", "redis://A:6379"),
+            ("redis+sentinel://s/a", "redis+sentinel://S/a"),
         ] {
             assert_eq!(field(&["redis://z", first, second]).as_deref(), Some("servers[2]"), "{second}");
         }

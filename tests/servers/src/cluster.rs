@@ -96,6 +96,15 @@ impl Cluster {
         })
     }
 
+    /// Makes a node a cluster of its own, without slots, of which the others know nothing any more.
+    pub fn remove(&self, node: usize) -> io::Result<()> {
+        let gone = id(&self.nodes()[node])?;
+        for (_, other) in self.nodes().iter().enumerate().filter(|&(place, _)| place != node) {
+            other.expect_ok(&["CLUSTER", "FORGET", &gone])?;
+        }
+        self.nodes()[node].expect_ok(&["CLUSTER", "RESET"])
+    }
+
     /// Moves a slot to another node, key by key, as an administrator does; `meanwhile` happens when the first half of the
     /// keys is there.
     pub fn migrate(&self, slot: u16, from: usize, to: usize, meanwhile: impl FnOnce()) -> io::Result<()> {

@@ -9,7 +9,7 @@ use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
     Handle, Pool, eventually, goes_on, handle, handle_with, options, patient, soon, successor, within,
 };
-use leasehold_servers::{Cluster, Proxy, RedisOptions, RedisServer};
+use leasehold_servers::{Cluster, Proxy, RedisOptions, RedisServer, Resp};
 use tokio::task::JoinHandle;
 
 use crate::push::{handover, lasting};
@@ -77,14 +77,129 @@ async fn a_release_wakes_a_waiter_that_listens_at_another_node_and_at_the_next_w
     let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
     let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
     handover(&one, &other).await;
-    assert!(subscribers(&cluster.nodes()[0]) > 0, "it listens at the entry");
+    let before = subscribers(&cluster.nodes()[0]);
+    assert!(before > 0, "it listens at the entry");
     assert_eq!(subscribers(&cluster.nodes()[2]), 0);
     let took = handover(&one, &other).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
     cluster.nodes()[0].kill().expect("killed");
-    eventually("it listens elsewhere", async || subscribers(&cluster.nodes()[2]) > 0).await;
+    listens_at_the_others(&cluster, before).await;
     let took = handover(&one, &other).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// No command goes to where they listen, and the system of a process that hangs acknowledges what it is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_listens_at_a_node_that_hangs_listens_elsewhere_after_a_while() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    let before = subscribers(&cluster.nodes()[0]);
+    assert!(before > 0, "it listens at the entry");
+    cluster.nodes()[0].pause().expect("paused");
+    listens_at_the_others(&cluster, before).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    cluster.nodes()[0].resume().expect("resumed");
+}
+
+// It answers whatever it is asked, and hears of nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_listens_at_a_node_that_left_the_cluster_listens_elsewhere_once_another_is_connected_to() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    let before = subscribers(&cluster.nodes()[0]);
+    cluster.remove(0).expect("it left");
+    // Who connects is told who is there.
+    cluster.nodes()[2].command(&["CLIENT", "KILL", "TYPE", "normal"]).expect("killed");
+    goes_on(&one).await;
+    goes_on(&other).await;
+    listens_at_the_others(&cluster, before).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// Nobody connects, and no command goes there: who listens asks another now and then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_listens_at_a_node_that_left_the_cluster_finds_out() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let name = pool_at(&cluster, 2);
+    let [one, other] = [handle(&cluster.url(&[0])), handle(&cluster.url(&[0]))];
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    handover(&one, &other).await;
+    let before = subscribers(&cluster.nodes()[0]);
+    cluster.remove(0).expect("it left");
+    let gone = async {
+        while subscribers(&cluster.nodes()[0]) > 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    soon(Duration::from_secs(90), "finding out", gone).await;
+    listens_at_the_others(&cluster, before).await;
+    let took = handover(&one, &other).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+/// All of them, of whom one may have had nothing to wait for.
+async fn listens_at_the_others(cluster: &Cluster, before: usize) {
+    eventually("it listens elsewhere", async || {
+        subscribers(&cluster.nodes()[1]) + subscribers(&cluster.nodes()[2]) >= before
+    })
+    .await;
+}
+
+// Which of them is asked depends on how the list is ordered: two processes could hold one slot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn servers_that_are_no_cluster_are_refused() {
+    let servers = [0, 1].map(|_| RedisServer::start(RedisOptions::default()).expect("starts"));
+    let [a, b] = [&servers[0], &servers[1]].map(|server| format!("127.0.0.1:{}", server.port()));
+    for (nodes, protocol) in
+        [(format!("{a},{b}"), ""), (format!("{b},{a}"), "?protocol=resp3"), (a.clone(), "")]
+    {
+        let handle = handle(&format!("redis+cluster://{nodes}{protocol}"));
+        for _ in 0..3 {
+            let opening = handle.pool_with("relayers", options(&["a"]), None);
+            let (outcome, _) = soon(Duration::from_secs(3), "opening", opening).await;
+            let error = outcome.expect_err("it is no cluster");
+            assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+            assert!(error.message().contains("redis://"), "it says what to do: {error}");
+            assert!(!error.message().contains("127.0.0.1"), "{error}");
+        }
+    }
+}
+
+// The rights that the README names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_user_of_few_rights_has_the_nodes_that_are_named_and_all_if_it_may_ask_for_them() {
+    let cluster = Cluster::with_options(&partial()).expect("a cluster starts");
+    let rights =
+        "on >pw ~faults:* &faults:* +@read +@write +@scripting +@pubsub +@connection +info +time +config|get";
+    let grant = |user: &str, more: &[&str]| {
+        let words = ["ACL", "SETUSER", user].into_iter().chain(rights.split(' ')).chain(more.iter().copied());
+        let words = Vec::from_iter(words);
+        cluster
+            .nodes()
+            .iter()
+            .for_each(|node| assert_eq!(node.command(&words).expect("a reply"), Resp::ok()));
+    };
+    grant("without", &[]);
+    grant("with", &["+cluster|slots"]);
+    let [without, with] =
+        ["without", "with"].map(|user| handle(&cluster.url(&[0]).replace("://", &format!("://{user}:pw@"))));
+    for node in [0, 1, 2] {
+        goes_on(&open(&without, &pool_at(&cluster, node), options(&["a"])).await).await;
+    }
+    goes_on(&open(&with, &pool_at(&cluster, 0), options(&["a"])).await).await;
+    let there = pool_at(&cluster, 2);
+    cluster.nodes()[0].kill().expect("killed");
+    let opens = async || with.pool_with(&there, options(&["a"]), None).await.is_ok();
+    eventually("another that was never asked serves", opens).await;
+    goes_on(&open(&with, &there, options(&["a"])).await).await;
 }
 
 // It hangs: nothing tells so but that no answer comes.
@@ -118,12 +233,12 @@ async fn a_node_that_hangs_holds_up_nobody_elses_pools() {
     goes_on(&there).await;
 }
 
-async fn a_failover(cut: bool) {
+async fn a_failover(entries: &[usize], cut: bool) {
     let settings = RedisOptions { password: Some("secret-7c1f".to_owned()), ..RedisOptions::default() };
     let cluster = Cluster::with_replicas(&settings).expect("a cluster starts");
     let name = pool_at(&cluster, 1);
     let lasting = || PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) };
-    let [one, other] = [cluster.url(&[1, 2]), cluster.url(&[0])].map(|url| handle(&url));
+    let [one, other] = [cluster.url(entries), cluster.url(&[0])].map(|url| handle(&url));
     let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
     goes_on(&one).await;
     goes_on(&other).await;
@@ -161,12 +276,18 @@ async fn a_failover(cut: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_replica_of_a_node_takes_over_and_grants_nothing_that_is_held() {
-    a_failover(false).await;
+    a_failover(&[1, 2], false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_replica_that_lagged_takes_over_and_grants_nothing_that_is_held() {
-    a_failover(true).await;
+    a_failover(&[1, 2], true).await;
+}
+
+// Nothing moved before: nobody had been named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cluster_outlives_the_only_node_that_was_named() {
+    a_failover(&[1], false).await;
 }
 
 /// Takes the slot again and again and holds it for a moment; how often it was had, and what was wrong.

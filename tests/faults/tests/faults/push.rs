@@ -7,6 +7,7 @@ use leasehold::client::PoolOptions;
 use leasehold_faults::{
     Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets, within,
 };
+use leasehold_servers::Proxy;
 
 pub(crate) fn lasting() -> PoolOptions {
     PoolOptions { ttl: 3_000 * MILLISECOND, timeout: 15_000 * MILLISECOND, ..options(&["a"]) }
@@ -70,6 +71,23 @@ async fn a_lost_subscription_is_made_anew() {
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(subscribers(&place), before, "none is left over");
+}
+
+// Something between has forgotten the connection, and only that one: nothing fails, and nothing is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_subscription_that_fell_silent_is_made_anew() {
+    let place = Place::redis();
+    let proxy = Proxy::start(place.server().port()).expect("a proxy");
+    let through = handle(&proxy.url()).pool_with("relayers", lasting(), None).await.expect("opened");
+    let direct = place.pool(lasting(), None).await;
+    handover(&direct, &through).await;
+    let before = proxy.connections();
+    proxy.stall();
+    // Nobody sends a command that could fail.
+    eventually("it connects anew", async || proxy.connections() > before).await;
+    proxy.heal().expect("healed");
+    let took = handover(&direct, &through).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
 // Each pool that could not listen left another that tried for ever: a server that was full was asked the more the longer that

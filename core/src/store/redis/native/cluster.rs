@@ -1,67 +1,50 @@
 //! A cluster: a node answers for some slots of the keys, and says which other one it is where it does not.
 //!
-//! What is known of it was learnt by asking, for the slots that were asked for. The driver's own client, even with its retries
-//! off, checks its connections to all nodes when a slot has moved, and lets no command of anybody through meanwhile: a node that
-//! hangs would hold up the pools of all.
+//! Where a slot is was learnt by asking for it; who there is, by asking each node as it is connected to. The driver's own
+//! client, even with its retries off, checks its connections to all nodes when a slot has moved, and lets no command of
+//! anybody through meanwhile: a node that hangs would hold up the pools of all.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};
 use tokio::sync::watch;
 
-use super::server::{Place, Reply, Server};
-use super::{addressed, at};
+use super::nodes::{Node, Nodes};
+use super::server::{Reply, packed};
+use super::topology::{self, NO_NODE, SLOTS};
 use crate::store::redis::transport::{Resp, TransportError};
 
 pub(super) struct Cluster {
-    known: Mutex<Known>,
-    patience: Duration,
+    known: Mutex<Nodes>,
     changes: watch::Sender<()>,
-}
-
-struct Known {
-    /// Who is asked for what is not known begins the list; who failed stands at its end.
-    nodes: Vec<Arc<Node>>,
-    /// The nodes of slots, 16,384 at most.
-    slots: HashMap<u16, Arc<Node>>,
-}
-
-struct Node {
-    client: Client,
-    server: Server,
-    /// Whether it was named by the user, and is kept whatever happens.
-    is_entry: bool,
-    failed: AtomicBool,
 }
 
 impl Cluster {
     pub fn new(entries: Vec<Client>, patience: Duration, changes: watch::Sender<()>) -> Self {
-        let nodes = entries.into_iter().map(|entry| Node::new(entry, patience, true)).collect();
-        Cluster { known: Mutex::new(Known { nodes, slots: HashMap::new() }), patience, changes }
+        Cluster { known: Mutex::new(Nodes::new(entries, patience)), changes }
     }
 
     /// Sends a command to the node of its keys: to the one that answered for them last, and then, because nothing was
     /// performed, to the one that this may name.
     pub async fn send(&self, slot: u16, command: &Cmd) -> Reply {
-        let Some(mut node) = self.node_of(slot) else {
+        let Some(mut node) = self.lock().of(slot) else {
             return Err(TransportError::NotSent("no node of the cluster is known".to_owned()));
         };
         let mut redirected = false;
         loop {
-            let reply = node.server.send(command).await;
+            let reply = self.asked(&node, command).await;
             let next = match &reply {
-                Err(_) => {
-                    self.leave(&node);
-                    None
-                }
+                Err(_) => None,
                 Ok(Resp::Error(text)) => match text.split(' ').next() {
                     Some("MOVED") => self.learn(slot, text, &node),
                     // Others may see a cluster that works.
                     Some("CLUSTERDOWN") => {
-                        self.lock().pass_over(&node);
+                        self.shun(&node);
+                        None
+                    }
+                    _ if text == NO_NODE => {
+                        self.shun(&node);
                         None
                     }
                     _ => None,
@@ -78,87 +61,98 @@ impl Cluster {
         }
     }
 
-    /// Where to listen: a message reaches every node.
+    /// Where to listen.
     pub fn listens_at(&self) -> Option<Client> {
-        self.lock().nodes.first().map(|node| node.client.clone())
+        self.lock().listens_at().map(|node| node.client.clone())
     }
 
-    /// It could not be listened there.
+    /// It is listened there.
+    pub fn reached(&self, place: &ConnectionAddr) {
+        if let Some(node) = self.lock().at(place) {
+            node.is_there();
+        }
+    }
+
+    /// It could not be listened there, or not any more.
     pub fn fail(&self, place: &ConnectionAddr) {
         let node = self.lock().at(place);
         node.iter().for_each(|node| self.leave(node));
     }
 
-    /// Whether the node at this place failed, or is none any more.
+    /// Whether it is to be listened elsewhere than at this place.
     pub fn left(&self, place: &ConnectionAddr) -> bool {
-        self.lock().at(place).is_none_or(|node| node.failed.load(Relaxed))
+        self.lock().left(place)
+    }
+
+    /// Asks another node than the one at this place who is in the cluster: that one may not be, and answers all the same.
+    pub async fn look(&self, place: &ConnectionAddr) {
+        let another = self.lock().another(place);
+        if let Some(node) = another
+            && let Ok(answer) = self.asked(&node, &packed(&SLOTS)).await
+        {
+            self.adopt(topology::nodes(&answer), &node);
+        }
     }
 
     pub fn close(&self) {
-        self.lock().nodes.iter().for_each(|node| node.server.close());
+        self.lock().list().iter().for_each(|node| node.server.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, Nodes> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn node_of(&self, slot: u16) -> Option<Arc<Node>> {
-        let known = self.lock();
-        known.slots.get(&slot).or(known.nodes.first()).cloned()
+    /// What a node answers. As it is connected to it says who else is there.
+    async fn asked(&self, node: &Arc<Node>, command: &Cmd) -> Reply {
+        let reply = node.server.send(command).await;
+        if let Some(named) = node.server.named() {
+            self.adopt(named, node);
+        }
+        if reply.is_err() {
+            self.leave(node);
+        }
+        reply
+    }
+
+    fn adopt(&self, named: Vec<(String, u16)>, from: &Node) {
+        let named = named.into_iter().filter_map(|(host, port)| from.names(&host, port)).collect();
+        self.lock().adopt(named);
+        // Who listens may do so where nobody is any more.
+        self.changes.send_replace(());
     }
 
     /// A node that answered serves the slot.
     fn heard(&self, slot: u16, node: &Arc<Node>) {
-        node.failed.store(false, Relaxed);
-        self.lock().slots.entry(slot).or_insert_with(|| node.clone());
+        self.recover(node);
+        self.lock().heard(slot, node);
     }
 
-    /// The node that `MOVED slot host:port` names; without a host it is another port of who says so.
+    /// The node that `MOVED slot host:port` names.
     fn learn(&self, slot: u16, moved: &str, from: &Node) -> Option<Arc<Node>> {
+        self.recover(from);
         let (host, port) = moved.split(' ').nth(2)?.rsplit_once(':')?;
-        let host = match (host, at(&from.client)) {
-            ("", ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. }) => host,
-            (host, _) => host,
-        };
-        let client = addressed(&from.client, host.to_owned(), port.parse().ok()?)?;
-        let mut known = self.lock();
-        let node = known.at(at(&client)).unwrap_or_else(|| {
-            let node = Node::new(client, self.patience, false);
-            known.nodes.push(node.clone());
-            node
-        });
-        known.slots.insert(slot, node.clone());
-        Some(node)
+        let client = from.names(host, port.parse().ok()?)?;
+        Some(self.lock().moved(slot, client))
+    }
+
+    fn recover(&self, node: &Node) {
+        if node.is_well() {
+            self.changes.send_replace(());
+        }
     }
 
     /// Its connection failed: another may serve its slots by now, and who listens there hears nothing.
     fn leave(&self, node: &Arc<Node>) {
-        node.failed.store(true, Relaxed);
+        node.fails();
         self.lock().pass_over(node);
         self.changes.send_replace(());
     }
-}
 
-impl Known {
-    fn at(&self, place: &ConnectionAddr) -> Option<Arc<Node>> {
-        self.nodes.iter().find(|node| at(&node.client) == place).cloned()
-    }
-
-    /// Others are asked before this one, and it is forgotten if it failed and nobody has named it.
-    fn pass_over(&mut self, node: &Arc<Node>) {
-        self.slots.retain(|_, serves| !Arc::ptr_eq(serves, node));
-        let Some(place) = self.nodes.iter().position(|known| Arc::ptr_eq(known, node)) else { return };
-        let node = self.nodes.remove(place);
-        if node.is_entry || !node.failed.load(Relaxed) {
-            self.nodes.push(node);
-        }
-    }
-}
-
-impl Node {
-    fn new(client: Client, patience: Duration, is_entry: bool) -> Arc<Self> {
-        let server = Server::new(Place::There(client.clone()), patience);
-        Arc::new(Node { client, server, is_entry, failed: AtomicBool::new(false) })
+    /// It said that it cannot serve: it may be cut off from the others, and from what they tell.
+    fn shun(&self, node: &Arc<Node>) {
+        node.is_down();
+        self.lock().pass_over(node);
+        self.changes.send_replace(());
     }
 }
 
@@ -178,6 +172,7 @@ pub(super) fn slot(command: &[String]) -> u16 {
 mod tests {
     use super::*;
     use crate::store::redis::RedisUrl;
+    use crate::store::redis::native::at;
     use crate::store::redis::native::url::Kind;
 
     fn slot_of(key: &str) -> u16 {
@@ -214,7 +209,7 @@ mod tests {
     #[test]
     fn a_node_that_another_names_is_known_from_then_on() {
         let cluster = cluster();
-        let first = cluster.node_of(7).unwrap();
+        let first = cluster.lock().of(7).unwrap();
         assert_eq!(place(&first), "a:1");
         for (moved, there) in [
             ("MOVED 7 10.0.0.1:7000", "10.0.0.1:7000"),
@@ -224,7 +219,7 @@ mod tests {
         ] {
             let node = cluster.learn(7, moved, &first).unwrap();
             assert_eq!(
-                (place(&node), place(&cluster.node_of(7).unwrap())),
+                (place(&node), place(&cluster.lock().of(7).unwrap())),
                 (there.to_owned(), there.to_owned())
             );
             assert_eq!(node.client.get_connection_info().redis_settings().password(), Some("word"));
@@ -233,7 +228,7 @@ mod tests {
                     || node.client.get_connection_info().tcp_settings().nodelay()
             );
         }
-        assert_eq!(cluster.lock().nodes.len(), 5, "an entry is known already");
+        assert_eq!(cluster.lock().list().len(), 2, "an entry is known already, and who had the slot is none");
         for nonsense in ["MOVED", "MOVED 7", "MOVED 7 a", "MOVED 7 a:b", "MOVED 7 a:99999"] {
             assert!(cluster.learn(7, nonsense, &first).is_none(), "{nonsense}");
         }
@@ -242,16 +237,16 @@ mod tests {
     #[test]
     fn a_node_that_failed_is_asked_last_or_forgotten() {
         let cluster = cluster();
-        let entry = cluster.node_of(7).unwrap();
+        let entry = cluster.lock().of(7).unwrap();
         let other = cluster.learn(7, "MOVED 7 c:3", &entry).unwrap();
         cluster.leave(&other);
-        assert_eq!(place(&cluster.node_of(7).unwrap()), "a:1");
+        assert_eq!(place(&cluster.lock().of(7).unwrap()), "a:1");
         assert!(cluster.left(at(&other.client)) && !cluster.left(at(&entry.client)));
         cluster.leave(&entry);
-        assert_eq!(place(&cluster.node_of(7).unwrap()), "b:2");
+        assert_eq!(place(&cluster.lock().of(7).unwrap()), "b:2");
         assert_eq!(cluster.listens_at().map(|client| at(&client).to_string()).as_deref(), Some("b:2"));
         cluster.heard(7, &entry);
         assert!(!cluster.left(at(&entry.client)));
-        assert_eq!(cluster.lock().nodes.len(), 2);
+        assert_eq!(cluster.lock().list().len(), 2);
     }
 }

@@ -4,9 +4,11 @@
 //! new one; how often that is tried is paced by the client.
 
 mod cluster;
+mod nodes;
 mod sentinels;
 mod server;
 mod subscriptions;
+mod topology;
 mod url;
 
 pub use url::RedisUrl;
@@ -15,12 +17,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::{Client, Cmd, ConnectionAddr, IntoConnectionInfo};
+use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
 use tokio::sync::watch;
 
 use self::cluster::Cluster;
 use self::sentinels::Sentinels;
-use self::server::{Place, Reply, Server};
+use self::server::{Place, Reply, Server, packed};
 use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
@@ -116,10 +118,7 @@ impl Servers {
     }
 
     async fn send(&self, command: &[String]) -> Reply {
-        let mut packed = Cmd::new();
-        command.iter().for_each(|word| {
-            packed.arg(word);
-        });
+        let packed = packed(command);
         match &self.way {
             Way::Cluster(cluster) => cluster.send(cluster::slot(command), &packed).await,
             Way::One(server) => match server.send(&packed).await {
@@ -141,10 +140,24 @@ impl Servers {
         }
     }
 
-    /// It could not be listened there.
+    /// It is listened there.
+    fn reached(&self, place: &ConnectionAddr) {
+        if let Way::Cluster(cluster) = &self.way {
+            cluster.reached(place);
+        }
+    }
+
+    /// It could not be listened there, or not any more.
     fn fail(&self, place: &ConnectionAddr) {
         if let Way::Cluster(cluster) = &self.way {
             cluster.fail(place);
+        }
+    }
+
+    /// Sees whether the server at this place, where it is listened, is still one of them.
+    async fn look(&self, place: &ConnectionAddr) {
+        if let Way::Cluster(cluster) = &self.way {
+            cluster.look(place).await;
         }
     }
 
@@ -156,7 +169,7 @@ impl Servers {
                 Way::Cluster(cluster) => cluster.left(&place),
                 Way::One(server) => match server.place() {
                     Place::Primary(sentinels) => sentinels.left(&place),
-                    Place::There(_) => false,
+                    Place::There(_) | Place::Node(..) => false,
                 },
             };
             if left {

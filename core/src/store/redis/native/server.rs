@@ -1,5 +1,6 @@
 //! One server, and the connection that is kept to it.
 
+use std::sync::{Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
@@ -7,6 +8,7 @@ use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Value};
 use tokio::sync::Mutex;
 
 use super::sentinels::Sentinels;
+use super::topology::{self, NO_NODE, SECTION, SLOTS};
 use crate::store::Certainty;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::store::redis::{POLICY, fit};
@@ -25,6 +27,8 @@ pub(super) struct Server {
 /// Where a connection leads.
 pub(super) enum Place {
     There(Client),
+    /// A node of a cluster, and the hosts and ports that it named as it was connected to, until they are taken.
+    Node(Client, SyncMutex<Option<Vec<(String, u16)>>>),
     /// Where the sentinels say, each time anew.
     Primary(Sentinels),
 }
@@ -58,6 +62,14 @@ impl Server {
         reply
     }
 
+    /// Whom a cluster's node has named as it was connected to, told once.
+    pub fn named(&self) -> Option<Vec<(String, u16)>> {
+        match &self.place {
+            Place::Node(_, named) => unpoisoned(named).take(),
+            Place::There(_) | Place::Primary(_) => None,
+        }
+    }
+
     /// Closes the connection, in the runtime that it was made in.
     pub fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {
@@ -81,36 +93,47 @@ impl Server {
         let client = self.place.client(self.patience).await.map_err(Err)?;
         let mut connection = connected(&client, self.patience).await.map_err(Err)?;
         // Each is asked as it is connected to: it may be another than the one before.
-        let mut question = Cmd::new();
-        POLICY.iter().for_each(|word| {
-            question.arg(word);
-        });
-        let answer = asked(&mut connection, &question).await;
-        match answer.map(|answer| fit(&answer)) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) if error.certainty == Certainty::Refused => {
+        match fit(&told(&mut connection, &POLICY).await?) {
+            Ok(()) => {}
+            Err(error) if error.certainty == Certainty::Refused => {
                 return Err(Ok(Resp::Error(error.cause)));
             }
-            Ok(Err(error)) => return Err(Err(not_sent(error.cause))),
-            Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => {
-                return Err(Err(not_sent(cause)));
-            }
+            Err(error) => return Err(Err(not_sent(error.cause))),
         }
-        if let Place::Primary(sentinels) = &self.place {
-            sentinels.reached(&client);
+        match &self.place {
+            Place::There(_) => {}
+            Place::Node(_, named) => {
+                let slots = told(&mut connection, &SLOTS).await?;
+                if !matches!(slots, Resp::List(_))
+                    && topology::is_no_node(&told(&mut connection, &SECTION).await?)
+                {
+                    return Err(Ok(Resp::Error(NO_NODE.to_owned())));
+                }
+                *unpoisoned(named) = Some(topology::nodes(&slots));
+            }
+            Place::Primary(sentinels) => sentinels.reached(&client),
         }
         Ok(connection)
     }
 }
 
 impl Place {
+    /// That of a cluster's node.
+    pub fn node(client: Client) -> Self {
+        Place::Node(client, SyncMutex::default())
+    }
+
     /// The client of the server that is there now.
     pub async fn client(&self, patience: Duration) -> Result<Client, TransportError> {
         match self {
-            Place::There(client) => Ok(client.clone()),
+            Place::There(client) | Place::Node(client, _) => Ok(client.clone()),
             Place::Primary(sentinels) => sentinels.primary(patience).await,
         }
     }
+}
+
+fn unpoisoned<T>(mutex: &SyncMutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const SILENT: &str = "the server did not answer in time";
@@ -129,6 +152,23 @@ pub(super) async fn connected(
         .set_response_timeout(Some(patience));
     let connection = client.get_multiplexed_async_connection_with_config(&config).await;
     connection.map_err(|error| not_sent(describe(&error)))
+}
+
+/// What a question is answered with that comes before any command; an error of the server is an answer.
+async fn told(connection: &mut MultiplexedConnection, question: &[&str]) -> Result<Resp, Reply> {
+    match asked(connection, &packed(question)).await {
+        Ok(answer) => Ok(answer),
+        Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => Err(Err(not_sent(cause))),
+    }
+}
+
+/// A command of these words.
+pub(super) fn packed(words: &[impl AsRef<str>]) -> Cmd {
+    let mut packed = Cmd::new();
+    words.iter().for_each(|word| {
+        packed.arg(word.as_ref());
+    });
+    packed
 }
 
 /// What a command is answered with; the driver repeats nothing.

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, Msg};
+use ::redis::{Client, ConnectionAddr, Msg, Value};
 use futures_util::StreamExt;
+use futures_util::future::select;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
@@ -22,6 +23,11 @@ use crate::store::{Listener, Watch};
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long making a connection or subscribing may take.
 const LIMIT: Duration = Duration::from_secs(2);
+/// How often it is asked whether the server at the other end is there, and how long it may take to say so: of one that hangs
+/// the system goes on to acknowledge what it is sent. One that was busy for a while is not left for that.
+const BEAT: Duration = Duration::from_secs(5);
+/// After how many such questions another node is asked whether the one at the other end is in the cluster.
+const LOOK: u32 = 6;
 
 pub(super) struct Subscriptions {
     shared: Arc<Shared>,
@@ -96,15 +102,19 @@ impl Shared {
         let changes = self.servers.changes.subscribe();
         let client = self.servers.listens_at().await?;
         let (sink, stream) = match self.listen(&client).await {
-            Ok(listening) => listening,
+            Ok(listening) => {
+                self.servers.reached(at(&client));
+                listening
+            }
             Err(error) => {
                 self.servers.fail(at(&client));
                 return Err(error);
             }
         };
         // A server that hangs closes nothing.
-        let mut stream =
-            stream.take_until(Box::pin(self.servers.clone().is_left(at(&client).clone(), changes)));
+        let left = self.servers.clone().is_left(at(&client).clone(), changes);
+        let silent = falls_silent(self.servers.clone(), at(&client).clone(), sink.clone());
+        let mut stream = stream.take_until(select(Box::pin(left), Box::pin(silent)));
         let (shared, over) = (Arc::downgrade(self), Arc::new(AtomicBool::new(false)));
         let (handle, lost) = (self.handle.clone(), over.clone());
         let listener = self.handle.spawn(async move {
@@ -143,6 +153,21 @@ impl Shared {
             unpoisoned(&self.channels).values().flatten().map(|(_, listener)| listener.clone()).collect();
         listeners.iter().for_each(|listener| listener(None));
     }
+}
+
+/// Ends when the server at the other end does not say any more that it is there.
+async fn falls_silent(servers: Arc<Servers>, place: ConnectionAddr, mut sink: PubSubSink) {
+    for beat in 1u32.. {
+        tokio::time::sleep(BEAT).await;
+        // An error is an answer too; if it is that of the connection, this ends by itself.
+        if tokio::time::timeout(BEAT, sink.ping::<Value>()).await.is_err() {
+            break;
+        }
+        if beat % LOOK == 0 {
+            servers.look(&place).await;
+        }
+    }
+    servers.fail(&place);
 }
 
 /// Makes a lost connection anew, for as long as somebody wants a channel; unless another does so already.
@@ -206,9 +231,12 @@ impl Drop for Subscription {
             self.shared.handle.spawn(async move {
                 let mut link = shared.link.lock().await;
                 let wanted = unpoisoned(&shared.channels).contains_key(&channel);
-                if let (Some(link), false) = (&mut *link, wanted) {
-                    // A connection that is lost has no subscriptions either.
-                    let _ = within(link.sink.unsubscribe(&channel)).await;
+                if let (Some(open), false) = (&mut *link, wanted) {
+                    // A connection that is lost has no subscriptions either, but others are to have theirs.
+                    if within(open.sink.unsubscribe(&channel)).await.is_err() {
+                        *link = None;
+                        shared.handle.spawn(reconnect(Arc::downgrade(&shared)));
+                    }
                 }
             });
         }

@@ -1,0 +1,278 @@
+//! The nodes of a cluster that are known, and who of them is asked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use ::redis::{Client, ConnectionAddr};
+
+use super::server::{Place, Server};
+use super::{addressed, at};
+
+pub(super) struct Nodes {
+    /// Who is asked for what is not known begins the list; who failed stands at its end.
+    list: Vec<Arc<Node>>,
+    /// The nodes of slots, 16,384 at most.
+    slots: HashMap<u16, Arc<Node>>,
+    patience: Duration,
+}
+
+pub(super) struct Node {
+    pub client: Client,
+    pub server: Server,
+    /// Whether it was named by the user, and is kept whatever happens.
+    is_entry: bool,
+    /// Whether it is in the cluster, as far as the last said that was asked who is.
+    is_listed: AtomicBool,
+    /// Whether a connection to it failed, and none has answered since.
+    failed: AtomicBool,
+    /// Whether it said that it cannot serve.
+    is_down: AtomicBool,
+}
+
+impl Nodes {
+    pub fn new(entries: Vec<Client>, patience: Duration) -> Self {
+        let list = entries.into_iter().map(|entry| Node::new(entry, patience, true)).collect();
+        Nodes { list, slots: HashMap::new(), patience }
+    }
+
+    pub fn list(&self) -> &[Arc<Node>] {
+        &self.list
+    }
+
+    pub fn at(&self, place: &ConnectionAddr) -> Option<Arc<Node>> {
+        self.list.iter().find(|node| at(&node.client) == place).cloned()
+    }
+
+    /// Who is asked for this slot.
+    pub fn of(&self, slot: u16) -> Option<Arc<Node>> {
+        self.slots.get(&slot).or(self.list.first()).cloned()
+    }
+
+    /// One that serves slots, and is not at this place.
+    pub fn another(&self, place: &ConnectionAddr) -> Option<Arc<Node>> {
+        self.slots.values().find(|node| at(&node.client) != place).cloned()
+    }
+
+    /// It serves the slot, unless it was dropped meanwhile.
+    pub fn heard(&mut self, slot: u16, node: &Arc<Node>) {
+        if !self.slots.contains_key(&slot) && self.list.iter().any(|known| Arc::ptr_eq(known, node)) {
+            self.slots.insert(slot, node.clone());
+        }
+    }
+
+    /// The slot is at this address. Whoever had it is dropped, if nothing else is known of it.
+    pub fn moved(&mut self, slot: u16, to: Client) -> Arc<Node> {
+        let node = self.known(to);
+        let before = self.slots.insert(slot, node.clone());
+        if before.is_some_and(|before| !Arc::ptr_eq(&before, &node)) {
+            let slots = &self.slots;
+            self.list
+                .retain(|known| known.is_kept() || slots.values().any(|serves| Arc::ptr_eq(serves, known)));
+        }
+        node
+    }
+
+    /// These are in the cluster, and who else was learnt is dropped. A node that is in none has no list, and is not
+    /// believed.
+    pub fn adopt(&mut self, clients: Vec<Client>) {
+        if clients.is_empty() {
+            return;
+        }
+        let listed: Vec<Arc<Node>> = clients.into_iter().map(|client| self.known(client)).collect();
+        for node in &self.list {
+            node.is_listed.store(listed.iter().any(|listed| Arc::ptr_eq(listed, node)), Relaxed);
+        }
+        self.list.retain(|node| node.is_kept());
+        self.slots.retain(|_, node| node.is_kept());
+    }
+
+    /// Others are asked before this one, and it is forgotten if it failed and nothing else is known of it.
+    pub fn pass_over(&mut self, node: &Arc<Node>) {
+        self.slots.retain(|_, serves| !Arc::ptr_eq(serves, node));
+        let Some(place) = self.list.iter().position(|known| Arc::ptr_eq(known, node)) else { return };
+        let node = self.list.remove(place);
+        if node.is_kept() || !node.failed.load(Relaxed) {
+            self.list.push(node);
+        }
+    }
+
+    /// Where to listen: a message reaches every node that is in the cluster, also where no command goes.
+    pub fn listens_at(&self) -> Option<Arc<Node>> {
+        self.list.iter().min_by_key(|node| node.rank()).cloned()
+    }
+
+    /// Whether the node at this place failed, is none any more, or is worse to listen at than another.
+    pub fn left(&self, place: &ConnectionAddr) -> bool {
+        let best = self.listens_at().map(|node| node.rank());
+        self.at(place)
+            .is_none_or(|node| node.failed.load(Relaxed) || best.is_some_and(|best| best < node.rank()))
+    }
+
+    fn known(&mut self, client: Client) -> Arc<Node> {
+        self.at(at(&client)).unwrap_or_else(|| {
+            let node = Node::new(client, self.patience, false);
+            self.list.push(node.clone());
+            node
+        })
+    }
+}
+
+impl Node {
+    fn new(client: Client, patience: Duration, is_entry: bool) -> Arc<Self> {
+        let server = Server::new(Place::node(client.clone()), patience);
+        let [is_listed, failed, is_down] = [(); 3].map(|()| AtomicBool::new(false));
+        Arc::new(Node { client, server, is_entry, is_listed, failed, is_down })
+    }
+
+    /// The client of what this node names; without a host it is another port of its own.
+    pub fn names(&self, host: &str, port: u16) -> Option<Client> {
+        let host = match (host, at(&self.client)) {
+            ("", ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. }) => host,
+            (host, _) => host,
+        };
+        addressed(&self.client, host.to_owned(), port)
+    }
+
+    /// A connection to it failed.
+    pub fn fails(&self) {
+        self.failed.store(true, Relaxed);
+    }
+
+    /// A connection to it was made.
+    pub fn is_there(&self) {
+        self.failed.store(false, Relaxed);
+    }
+
+    /// It said that it cannot serve.
+    pub fn is_down(&self) {
+        self.is_down.store(true, Relaxed);
+    }
+
+    /// It answered. Whether that is news.
+    pub fn is_well(&self) -> bool {
+        // Almost always it was well before, and many say so at once.
+        let news = self.is_unwell();
+        if news {
+            self.failed.store(false, Relaxed);
+            self.is_down.store(false, Relaxed);
+        }
+        news
+    }
+
+    fn is_unwell(&self) -> bool {
+        self.failed.load(Relaxed) || self.is_down.load(Relaxed)
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_entry || self.is_listed.load(Relaxed)
+    }
+
+    /// How bad it is to listen there. An entry that is not listed may have left the cluster, or is listed by another name.
+    fn rank(&self) -> (bool, bool) {
+        (self.is_unwell(), !self.is_listed.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::redis::RedisUrl;
+    use crate::store::redis::native::url::Kind;
+
+    fn nodes() -> Nodes {
+        let Kind::Cluster(entries) = RedisUrl::new("redis+cluster://a:1,b:2").unwrap().kind else { panic!() };
+        Nodes::new(entries, Duration::from_secs(1))
+    }
+
+    fn client(place: &str) -> Client {
+        Client::open(format!("redis://{place}")).unwrap()
+    }
+
+    fn place(node: &Node) -> String {
+        at(&node.client).to_string()
+    }
+
+    fn places(nodes: &Nodes) -> Vec<String> {
+        nodes.list.iter().map(|node| place(node)).collect()
+    }
+
+    fn leave(nodes: &mut Nodes, node: &Arc<Node>) {
+        node.fails();
+        nodes.pass_over(node);
+    }
+
+    // Each was kept for ever, and asked before those who live.
+    #[test]
+    fn who_had_a_slot_before_is_not_asked_when_others_fail() {
+        let mut nodes = nodes();
+        let entry = nodes.of(7).unwrap();
+        for number in 0..10 {
+            nodes.moved(7, client(&format!("10.0.0.{number}:6379")));
+        }
+        let last = nodes.of(7).unwrap();
+        assert_eq!(place(&last), "10.0.0.9:6379");
+        leave(&mut nodes, &entry);
+        leave(&mut nodes, &last);
+        assert_eq!(places(&nodes), ["b:2", "a:1"]);
+        // Who has another slot goes on to have it.
+        nodes.moved(7, client("c:3"));
+        nodes.moved(8, client("c:3"));
+        nodes.moved(7, client("d:4"));
+        assert_eq!(places(&nodes), ["b:2", "a:1", "c:3", "d:4"]);
+    }
+
+    #[test]
+    fn the_nodes_are_those_of_the_last_list_and_who_was_named_since() {
+        let mut nodes = nodes();
+        nodes.adopt(vec![client("c:3"), client("a:1")]);
+        nodes.moved(7, client("d:4"));
+        assert_eq!(places(&nodes), ["a:1", "b:2", "c:3", "d:4"]);
+        nodes.adopt(vec![client("a:1"), client("e:5")]);
+        assert_eq!(places(&nodes), ["a:1", "b:2", "e:5"]);
+        assert_eq!(place(&nodes.of(7).unwrap()), "a:1", "nobody knows where it is");
+        // That of a node that was reset.
+        nodes.adopt(Vec::new());
+        assert_eq!(places(&nodes), ["a:1", "b:2", "e:5"]);
+        // All fail in an outage, and are there again.
+        for node in nodes.list.clone() {
+            leave(&mut nodes, &node);
+        }
+        assert_eq!(places(&nodes), ["a:1", "b:2", "e:5"]);
+    }
+
+    #[test]
+    fn who_was_dropped_does_not_come_back_with_a_late_answer() {
+        let mut nodes = nodes();
+        let old = nodes.moved(7, client("c:3"));
+        nodes.moved(7, client("d:4"));
+        nodes.pass_over(&nodes.of(7).unwrap());
+        nodes.heard(7, &old);
+        assert_ne!(place(&nodes.of(7).unwrap()), "c:3");
+    }
+
+    #[test]
+    fn it_is_listened_where_the_cluster_is() {
+        let mut nodes = nodes();
+        let at_now = |nodes: &Nodes| place(&nodes.listens_at().unwrap());
+        let left = |nodes: &Nodes, place: &str| nodes.left(at(&client(place)));
+        assert_eq!(at_now(&nodes), "a:1");
+        assert!(!left(&nodes, "a:1") && !left(&nodes, "b:2") && left(&nodes, "x:1"));
+        nodes.adopt(vec![client("b:2"), client("c:3")]);
+        assert_eq!(at_now(&nodes), "b:2");
+        assert!(left(&nodes, "a:1") && !left(&nodes, "c:3"));
+        let [a, b, c] = ["a:1", "b:2", "c:3"].map(|place| nodes.at(at(&client(place))).unwrap());
+        b.is_down();
+        nodes.pass_over(&b);
+        assert_eq!(at_now(&nodes), "c:3");
+        assert!(left(&nodes, "b:2") && !left(&nodes, "c:3"));
+        leave(&mut nodes, &c);
+        assert_eq!(at_now(&nodes), "a:1");
+        a.is_down();
+        // None is better, and those who say that they are down are there.
+        assert!(!left(&nodes, "b:2") && left(&nodes, "a:1") && left(&nodes, "c:3"));
+        assert!(c.is_well() && !c.is_well());
+        assert!(left(&nodes, "b:2") && !left(&nodes, "c:3"));
+    }
+}
