@@ -21,6 +21,7 @@ LOCK = LH.lock("a", reentrant=True)
 LOCKED = LOCK.acquire()
 LIMIT = LH.limit("a", max=10**6, period=3600)
 RESERVATION = LIMIT.reserve(ttl=3600)
+RESERVATION_ID = RESERVATION.id
 SOURCE = leasehold.TokensInMemory()
 SOURCE.add("w", "", {"id": "a", "amount": 1})
 WALLET = LH.tokens("w", source=SOURCE)
@@ -65,6 +66,7 @@ CALLS = {
     "Leasehold.tokens": lambda: LH.tokens("w", source=SOURCE),
     "Limit.__repr__": LIMIT.__repr__,
     "Limit.at_cost": lambda: LIMIT.at_cost(1),
+    "Limit.commit_reservation": lambda: LIMIT.commit_reservation(RESERVATION_ID),
     "Limit.decrement": LIMIT.decrement,
     "Limit.exceeded": LIMIT.exceeded,
     "Limit.increment": LIMIT.increment,
@@ -72,6 +74,7 @@ CALLS = {
     "Limit.limit_exceeded": LIMIT.limit_exceeded,
     "Limit.peek": LIMIT.peek,
     "Limit.refund": LIMIT.refund,
+    "Limit.refund_reservation": lambda: LIMIT.refund_reservation(RESERVATION_ID),
     "Limit.remaining": LIMIT.remaining,
     "Limit.reserve": lambda: LIMIT.reserve(ttl=1),
     "Limit.reset": LIMIT.reset,
@@ -119,6 +122,8 @@ CALLS = {
     "Reservation.__repr__": RESERVATION.__repr__,
     "Reservation.answer": lambda: RESERVATION.answer,
     "Reservation.commit": RESERVATION.commit,
+    "Reservation.hand_over": RESERVATION.hand_over,
+    "Reservation.id": lambda: RESERVATION.id,
     "Reservation.refund": RESERVATION.refund,
     "Reservation.remaining": lambda: RESERVATION.remaining,
     "Selection.__enter__": SELECTION.__enter__,
