@@ -130,7 +130,7 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
     assert!(shortly(limit.increment(1u64)).await.unwrap());
     hangs.store(true, SeqCst);
     let options = WaitOptions { timeout: 200 * MILLISECOND, ..at_any_time() };
-    let waiting = (0..10).map(|_| limit.wait_with(1u64, options.clone()));
+    let waiting = (0..10).map(|_| limit.wait_with(1u64, options));
     for told in shortly(futures_util::future::join_all(waiting)).await {
         assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
     }
