@@ -194,7 +194,7 @@ mod tests {
         AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, Runtime, TokioRuntime,
     };
     use crate::error::Result;
-    use crate::store::{MemoryStore, Store};
+    use crate::store::Store;
     use crate::{Micros, SECOND};
 
     async fn pool(store: &str, slots: &[&str]) -> NativePool {
@@ -240,32 +240,32 @@ mod tests {
     /// Two processes: one is far from the store and has not heard of slot z, which the other has besides.
     struct Apart {
         store: Faulty,
-        /// How much the far one's clock was put forward.
-        later: Arc<AtomicU64>,
+        /// The far one's clock, which stands still.
+        clock: Arc<AtomicU64>,
         far: Pool<Faulty, Warped>,
-        near: Pool<MemoryStore, TokioRuntime>,
+        near: Pool<Faulty, TokioRuntime>,
     }
 
     impl Apart {
         async fn new(slots: &[&str]) -> Self {
             let store = Faulty::new(TokioRuntime::store_clock());
             store.hears_after(0);
-            let later = Arc::new(AtomicU64::new(0));
+            let clock = Arc::new(AtomicU64::new(3_600 * SECOND));
             let runtime = Warped::new().clock({
-                let later = later.clone();
-                move |time| time + later.load(Relaxed)
+                let clock = clock.clone();
+                move |_| clock.load(Relaxed)
             });
             let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
             let far = opened(store.clone(), runtime, options, slots).await;
             let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-            let near =
-                opened(store.memory(), runtime, OpenOptions::default(), &[slots, &["z"]].concat()).await;
-            Apart { store, later, far, near }
+            let near = [slots, &["z"]].concat();
+            let near = opened(store.clone(), runtime, OpenOptions::default(), &near).await;
+            Apart { store, clock, far, near }
         }
 
         /// For longer than the far one names its own.
         fn time_passes(&self) {
-            self.later.fetch_add(3 * SECOND, Relaxed);
+            self.clock.fetch_add(3 * SECOND, Relaxed);
         }
     }
 
@@ -302,13 +302,12 @@ mod tests {
         store.performs(stands_in_line, 0).await;
         // Behind it in line: what it gives back is not for all to ask for.
         let second = waits(near);
-        while near.statistics().waiting < 1 {
-            tokio::task::yield_now().await;
-        }
-        store.is(HOLDS);
+        store.performs(stands_in_line, 1).await;
         taken(&mut leases).release().await.unwrap();
-        // It is granted that, gives it back, and asks for its own.
+        // It is granted that, gives it back, and asks for its own; and once more, under the name that it has by then.
         store.performs(names_and_waits, 0).await;
+        store.is(HOLDS);
+        store.performs(names_and_waits, 1).await;
         let _z = second.await.unwrap().unwrap();
         let stood = store.count(stands_in_line);
         apart.time_passes();
@@ -317,9 +316,7 @@ mod tests {
         let stands = tokio::time::timeout(Duration::from_secs(3), store.performs(stands_in_line, stood));
         stands.await.expect("in line again");
         let later = waits(near);
-        while near.statistics().waiting < 1 {
-            tokio::task::yield_now().await;
-        }
+        store.performs(stands_in_line, stood + 1).await;
         leases.pop().unwrap().release().await.unwrap();
         let won = waiting.await.unwrap().unwrap();
         assert_eq!(won.slot(), "a");
@@ -340,7 +337,7 @@ mod tests {
         let waiting = waits(far);
         // It was granted that and gave it back, asked for its own, and asks for some of them once more.
         store.performs(names_and_waits, 0).await;
-        store.performs(releases, 0).await;
+        store.performs(releases, 1).await;
         let _z = near.acquire_with(within(0)).await.unwrap();
         apart.time_passes();
         store.is(WELL);
