@@ -236,7 +236,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.deaf_until.store(again, Relaxed);
     }
 
-    /// As above, but whoever waits makes the subscription itself: a wasm module is judged by its size.
+    /// The same, but whoever waits makes the subscription itself: a wasm module is judged by its size.
     #[cfg(target_family = "wasm")]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
@@ -247,9 +247,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             // Who waits asks in what is left of its time.
             let limit = now + core.response_timeout.min(deadline.saturating_sub(now) / 2);
-            let hears = runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false);
-            let again = if hears { 0 } else { core.runtime.now() + DEAF };
-            core.deaf_until.store(again, Relaxed);
+            let heard = runtime::by(&core.runtime, limit, pin!(core.subscribe())).await;
+            let hears = heard == Some(true);
+            // A caller that had little time says nothing of the store.
+            if heard.is_some() || limit == now + core.response_timeout {
+                let again = if hears { 0 } else { core.runtime.now() + DEAF };
+                core.deaf_until.store(again, Relaxed);
+            }
             hears
         })
     }
