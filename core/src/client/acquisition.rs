@@ -61,6 +61,8 @@ pub(super) struct Want {
     reading: AtomicU32,
     /// Until when it names slots of its own process, on the local clock: one of another came.
     pub own_until: AtomicU64,
+    /// Whether it asked by its name for a place in the store's line, and so may have a ticket.
+    pub has_ticket: AtomicBool,
 }
 
 impl Want {
@@ -141,6 +143,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
             own_until: AtomicU64::new(0),
+            has_ticket: AtomicBool::new(false),
         })
     }
 
@@ -196,8 +199,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         u128::from(self.secret) << 64 | u128::from(want.name.load(Relaxed))
     }
 
-    /// No holder is ever granted twice: what it was granted is on its way back.
+    /// No holder is ever granted twice: what it was granted is on its way back, and was its ticket's.
     fn rename(&self, want: &Want) {
+        want.has_ticket.store(false, Relaxed);
         want.name.store(self.counter.fetch_add(1, Relaxed), Relaxed);
     }
 
@@ -416,6 +420,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             None if let Some(part) = part_of_own => self.own_choice(want.count, mixed, part),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
+        if wait && !matches!(choice, Choice::These { .. }) {
+            want.has_ticket.store(true, Relaxed);
+        }
         let claim = Claim {
             choice,
             holder: self.holder(want),

@@ -1,12 +1,13 @@
 //! A store for tests that is spoken to as over a network.
 
-use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::{Leasehold, OpenOptions, TokioRuntime};
 use crate::id::PoolName;
-use crate::slots::{Answer, Envelope, Reply, Request};
+use crate::slots::{Answer, Choice, Claim, Envelope, Reply, Request};
 use crate::store::memory::{MemoryPool, StoreClock};
 use crate::store::{Certainty, Listener, MemoryStore, Store, StoreError, StorePool, Watch};
 use crate::{MILLISECOND, Micros};
@@ -16,7 +17,10 @@ use crate::{MILLISECOND, Micros};
 pub(super) struct Faulty {
     memory: Arc<Mutex<MemoryStore>>,
     clock: StoreClock,
-    state: Arc<AtomicU8>,
+    state: Arc<watch::Sender<u8>>,
+    /// How long it takes to listen; nothing where it calls nobody.
+    hears_after: Arc<Mutex<Option<Micros>>>,
+    performed: Arc<Mutex<Vec<Request>>>,
 }
 
 pub(super) struct FaultyPool {
@@ -34,16 +38,46 @@ pub(super) const MUTE: u8 = 3;
 pub(super) const DEAF: u8 = 5;
 /// Answers when the others have answered long ago, and in time.
 pub(super) const SLOW: u8 = 4;
+/// Does not answer those who name slots and wait until it is something else.
+pub(super) const HOLDS: u8 = 6;
 pub(super) const DELAY: Micros = 80 * MILLISECOND;
 
 impl Faulty {
     pub(super) fn new(clock: StoreClock) -> Self {
         let memory = Arc::new(Mutex::new(MemoryStore::new(clock.clone())));
-        Faulty { memory, clock, state: Arc::default() }
+        Faulty {
+            memory,
+            clock,
+            state: Arc::new(watch::Sender::new(WELL)),
+            hears_after: Arc::default(),
+            performed: Arc::default(),
+        }
     }
 
     pub(super) fn is(&self, state: u8) {
-        self.state.store(state, SeqCst);
+        self.state.send_replace(state);
+    }
+
+    /// From now on it calls those who listen, which takes so long to set up.
+    pub(super) fn hears_after(&self, delay: Micros) {
+        *self.hears_after.lock().unwrap() = Some(delay);
+    }
+
+    /// How many requests of this kind it has performed.
+    pub(super) fn count(&self, of_kind: fn(&Request) -> bool) -> usize {
+        self.performed.lock().unwrap().iter().filter(|request| of_kind(request)).count()
+    }
+
+    /// Returns when it has performed more requests of this kind than so many.
+    pub(super) async fn performs(&self, of_kind: fn(&Request) -> bool, than: usize) {
+        while self.count(of_kind) <= than {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// What is behind it, for those who are on the same machine.
+    pub(super) fn memory(&self) -> MemoryStore {
+        self.memory.lock().unwrap().clone()
     }
 
     pub(super) fn forgets(&self) {
@@ -78,7 +112,7 @@ impl StorePool for FaultyPool {
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         // As a message takes its way, so that others come between.
         tokio::task::yield_now().await;
-        let state = self.store.state.load(SeqCst);
+        let state = *self.store.state.borrow();
         match state {
             DEAD => return Err(StoreError::new(Certainty::NotPerformed, "connection refused")),
             HUNG => std::future::pending().await,
@@ -87,16 +121,43 @@ impl StorePool for FaultyPool {
         }
         let pool: Arc<MemoryPool> = self.store.memory.lock().unwrap().pool(&self.name);
         let answer = pool.perform(envelope).await;
+        self.store.performed.lock().unwrap().extend_from_slice(&envelope.requests);
         if state == MUTE {
             std::future::pending::<()>().await;
+        }
+        if envelope.requests.iter().any(names_and_waits) {
+            let _ = self.store.state.subscribe().wait_for(|state| *state != HOLDS).await;
         }
         answer
     }
 
-    async fn watch(&self, _listener: Listener) -> Result<Option<Watch>, StoreError> {
-        if self.store.state.load(SeqCst) == DEAF {
+    async fn watch(&self, listener: Listener) -> Result<Option<Watch>, StoreError> {
+        if *self.store.state.borrow() == DEAF {
             std::future::pending::<()>().await;
         }
-        Ok(None)
+        let Some(delay) = *self.store.hears_after.lock().unwrap() else { return Ok(None) };
+        tokio::time::sleep(Duration::from_micros(delay)).await;
+        let pool = self.store.memory().pool(&self.name);
+        pool.watch(listener).await
     }
+}
+
+/// Whether it asks for slots by name, and waits.
+pub(super) fn names_and_waits(request: &Request) -> bool {
+    matches!(request, Request::Claim(Claim { choice: Choice::These { .. }, wait: true, .. }))
+}
+
+/// Whether it asks for a place in the line for any slot.
+pub(super) fn stands_in_line(request: &Request) -> bool {
+    matches!(request, Request::Claim(Claim { choice: Choice::Any { .. }, wait: true, .. }))
+}
+
+/// Whether it has a lease looked after.
+pub(super) fn renews(request: &Request) -> bool {
+    matches!(request, Request::Renew { .. })
+}
+
+/// Whether it gives a slot back.
+pub(super) fn releases(request: &Request) -> bool {
+    matches!(request, Request::Release { .. })
 }

@@ -61,6 +61,7 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
 
 /// The slots that a process named.
 pub(super) struct OwnSlots {
+    ids: Vec<SlotId>,
     places: FxHashMap<SlotId, u32>,
     /// How the process spells those that it spells otherwise, by their places; empty if there are none.
     spellings: Vec<Option<Box<str>>>,
@@ -68,15 +69,19 @@ pub(super) struct OwnSlots {
 
 impl OwnSlots {
     fn new(slots: &[(String, SlotSpec)]) -> Self {
-        let places = slots.iter().zip(0..).map(|((_, spec), at)| (spec.slot.clone(), at)).collect();
+        let places: FxHashMap<_, _> =
+            slots.iter().zip(0..).map(|((_, spec), at)| (spec.slot.clone(), at)).collect();
+        // Each once, whatever was named twice.
+        let ids = places.keys().cloned().collect();
         let otherwise = |(shown, spec): &(String, SlotSpec)| shown != spec.slot.as_str();
         let spelling = |slot: &(String, SlotSpec)| otherwise(slot).then(|| slot.0.as_str().into());
         let any = slots.iter().any(otherwise);
-        OwnSlots { places, spellings: if any { slots.iter().map(spelling).collect() } else { Vec::new() } }
+        let spellings = if any { slots.iter().map(spelling).collect() } else { Vec::new() };
+        OwnSlots { ids, places, spellings }
     }
 
-    pub fn ids(&self) -> Vec<SlotId> {
-        self.places.keys().cloned().collect()
+    pub fn ids(&self) -> &[SlotId] {
+        &self.ids
     }
 
     pub fn len(&self) -> usize {

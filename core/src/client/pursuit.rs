@@ -5,6 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+#[cfg(not(target_family = "wasm"))]
+use futures_channel::oneshot;
+
 use super::acquisition::{Refused, Want};
 use super::pool::PoolCore;
 use super::waiting::{Asking, Call, Place, Seat, Turn, closed};
@@ -30,15 +33,13 @@ struct Waiter<'a, S: Store, R: Runtime> {
     core: &'a PoolCore<S, R>,
     want: &'a Want,
     seat: Seat,
-    /// Whether it may have a ticket.
-    has_ticket: bool,
     /// Whether it has asked the store since it came.
     asked: bool,
 }
 
 impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
     fn drop(&mut self) {
-        if self.has_ticket {
+        if self.want.has_ticket.load(Relaxed) {
             self.core.courier.withdraw(self.core.holder(self.want));
         }
         self.core.set_moved_up();
@@ -73,7 +74,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let names = if self.makes_names { want.slots.clone() } else { None };
         let seat = self.room.enter(self.turn(want), self.place(want), names.unwrap_or_default())?;
-        let mut waiter = Waiter { core: self, want, seat, has_ticket: false, asked: false };
+        let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
         // Behind others of this process there is time for that.
@@ -81,10 +82,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         loop {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
-                waiter.has_ticket |= self.place(want).ticket().is_some();
                 match self.attempt(want, Some(&waiter.seat)).await? {
                     Ok(leases) => {
-                        waiter.has_ticket = false;
+                        want.has_ticket.store(false, Relaxed);
                         waiter.seat.leave();
                         if let Some(since) = stealing {
                             self.yields.note(self.runtime.now().saturating_sub(since));
@@ -110,15 +110,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     continue;
                 }
             }
-            waiter.seat.stay(self.place(want), waiter.asked);
+            let place = self.place(want);
+            // Who named its own until now stands in no line yet: it asks when it is among the first.
+            if !cfg!(target_family = "wasm") {
+                waiter.asked &= place.ticket().is_none() || want.has_ticket.load(Relaxed);
+            }
+            waiter.seat.stay(place, waiter.asked);
             if call == Some(Call::Elsewhere) {
                 refused.earliest = Some(self.runtime.now() + OFFER);
             }
             self.set_alarms(&refused, waiter.asked.then_some(fallback));
-            let now = self.runtime.now();
             // In a wasm module, which is judged by its size, it does so when it is called.
             let in_line = Some(want.own_until.load(Relaxed))
-                .filter(|at| !cfg!(target_family = "wasm") && (now + 1..want.deadline).contains(at));
+                .filter(|at| !cfg!(target_family = "wasm") && place == Place::Own && *at < want.deadline);
             call = waiter.seat.called(&self.runtime, in_line.unwrap_or(want.deadline)).await;
             // It named its own, and takes its turn again.
             if call.is_none() && in_line.is_some() {
@@ -179,6 +183,61 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
+        let core = self.clone();
+        Box::pin(async move {
+            let now = core.runtime.now();
+            // Who waits asks in what is left of its time.
+            let limit = now + core.response_timeout.min(deadline.saturating_sub(now) / 2);
+            runtime::by(&core.runtime, limit, pin!(core.hears())).await.unwrap_or(false)
+        })
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    async fn hears(self: &Arc<Self>) -> bool {
+        // The others wait for the one subscription here.
+        let heard = self.watch.lock().await.is_some();
+        if heard || self.is_deaf() {
+            return heard;
+        }
+        // In a task: who has little time would take it away from all the others as it goes.
+        let (done, made) = oneshot::channel::<()>();
+        let core = self.clone();
+        self.runtime.spawn(async move {
+            core.subscribe().await;
+            drop(done);
+        });
+        let _ = made.await;
+        self.watch.lock().await.is_some()
+    }
+
+    /// Whether nobody tries to listen for a while.
+    #[cfg(not(target_family = "wasm"))]
+    fn is_deaf(&self) -> bool {
+        self.runtime.now() < self.deaf_until.load(Relaxed)
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    async fn subscribe(&self) {
+        let mut watch = self.watch.lock().await;
+        // Two may have begun at the same time.
+        if watch.is_some() || self.is_deaf() {
+            return;
+        }
+        let limit = self.runtime.now() + self.response_timeout;
+        let making = pin!(self.courier.pool().watch(self.listener()));
+        *watch = runtime::by(&self.runtime, limit, making).await.and_then(|made| made.ok().flatten());
+        // Who closes does not wait for the lock that is held here.
+        if self.room.is_closed() {
+            *watch = None;
+        }
+        let again = if watch.is_some() { 0 } else { self.runtime.now() + DEAF };
+        self.deaf_until.store(again, Relaxed);
+    }
+
+    /// The same, but whoever waits makes the subscription itself: a wasm module is judged by its size.
+    #[cfg(target_family = "wasm")]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
@@ -188,31 +247,39 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             // Who waits asks in what is left of its time.
             let limit = now + core.response_timeout.min(deadline.saturating_sub(now) / 2);
-            let hears = runtime::by(&core.runtime, limit, pin!(core.subscribe())).await.unwrap_or(false);
-            let again = if hears { 0 } else { core.runtime.now() + DEAF };
-            core.deaf_until.store(again, Relaxed);
+            let heard = runtime::by(&core.runtime, limit, pin!(core.subscribe())).await;
+            let hears = heard == Some(true);
+            // A caller that had little time says nothing of the store.
+            if heard.is_some() || limit == now + core.response_timeout {
+                let again = if hears { 0 } else { core.runtime.now() + DEAF };
+                core.deaf_until.store(again, Relaxed);
+            }
             hears
         })
     }
 
+    #[cfg(target_family = "wasm")]
     async fn subscribe(&self) -> bool {
-        let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
-        let listener: Listener = Arc::new(move |calls| {
-            if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
-                room.hear(calls);
-                keeper.heed(calls.map(|calls| &*calls.claimed));
-            }
-        });
         // One subscription for all who wait: the others wait for it here.
         let mut watch = self.watch.lock().await;
         if watch.is_none() {
-            *watch = self.courier.pool().watch(listener).await.ok().flatten();
+            *watch = self.courier.pool().watch(self.listener()).await.ok().flatten();
         }
         // Who closes does not wait for the lock that is held here.
         if self.room.is_closed() {
             *watch = None;
         }
         watch.is_some()
+    }
+
+    fn listener(&self) -> Listener {
+        let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
+        Arc::new(move |calls| {
+            if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
+                room.hear(calls);
+                keeper.heed(calls.map(|calls| &*calls.claimed));
+            }
+        })
     }
 }
 
@@ -221,7 +288,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::client::faulty::Faulty;
+    use crate::client::faulty::{DELAY, Faulty, renews};
     use crate::client::native::connect;
     use crate::client::warped::Warped;
     use crate::client::{AcquireOptions, Leasehold, OpenOptions, PoolOptions, TokioRuntime};
@@ -325,5 +392,80 @@ mod tests {
         let error = pool.acquire_with(within(MILLISECOND)).await.unwrap_err();
         assert_eq!(error.code(), Code::TimedOut, "{error}");
         first.abort();
+    }
+
+    // It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
+    #[tokio::test]
+    async fn who_has_little_time_leaves_the_others_hearing() {
+        let store = Faulty::new(TokioRuntime::store_clock());
+        store.hears_after(DELAY);
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default());
+        let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+        let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = own.pool_with("p", options(), None).await.unwrap();
+        let other = other.pool_with("p", options(), None).await.unwrap();
+        let lease = pool.acquire_with(within(0)).await.unwrap();
+        pool.acquire_with(within(100 * MILLISECOND)).await.unwrap_err();
+        let told = tokio::spawn(lease.claimed());
+        // Whether somebody had claimed it before.
+        store.performs(renews, 0).await;
+        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
+        let thief = tokio::spawn(async move { other.acquire_with(steals).await });
+        // Well before it would listen again.
+        let told = tokio::time::timeout(std::time::Duration::from_secs(5), told).await.expect("in time");
+        assert_eq!(told.unwrap().map(|error| error.code()), Some(Code::Claimed));
+        lease.release().await.unwrap();
+        thief.await.unwrap().unwrap();
+    }
+
+    // It looked once, and nobody listened for it again.
+    #[tokio::test]
+    async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
+        const FASTER: Micros = 100;
+        let store = Faulty::new(TokioRuntime::store_clock());
+        let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+        let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+        let own = Leasehold::new(store.clone(), runtime, options);
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+        let options =
+            || PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = own.pool_with("p", options(), None).await.unwrap();
+        let other = other.pool_with("p", options(), None).await.unwrap();
+        let lease = pool.acquire_with(within(0)).await.unwrap();
+        let told = tokio::spawn(lease.claimed());
+        store.performs(renews, 0).await;
+        store.hears_after(0);
+        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
+        let thief = tokio::spawn(async move { other.acquire_with(steals).await });
+        let told = tokio::time::timeout(std::time::Duration::from_secs(20), told).await.expect("in time");
+        assert_eq!(told.unwrap().map(|error| error.code()), Some(Code::Claimed));
+        lease.release().await.unwrap();
+        thief.await.unwrap().unwrap();
+    }
+
+    // The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
+    #[tokio::test]
+    async fn who_waits_for_word_no_more_leaves_nothing_behind() {
+        let handle = TokioRuntime::new(tokio::runtime::Handle::current());
+        let store = Faulty::new(TokioRuntime::store_clock());
+        let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire_with(within(0)).await.unwrap();
+        for looked in 0..50 {
+            drop(lease.claimed());
+            store.performs(renews, looked).await;
+        }
+        // What was sent for it is looked after for a moment.
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let end = async {
+            while tasks() >= 5 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(5), end)
+            .await
+            .expect("well before it listens again");
     }
 }

@@ -109,23 +109,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// A few of this process's slots, at random; then part by part all that there are.
     pub(super) fn own_choice(&self, count: u32, random: u64, part: usize) -> Choice {
-        let mut slots: Vec<SlotId> = match &self.stock().present {
-            Some(present) => present.clone(),
-            None => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
-        };
+        let stock = self.stock();
+        let own = || self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
+        let mut slots = stock.present.as_deref().unwrap_or_else(own);
         let mut most = FEW.max(count as usize);
         if part > 0 && !cfg!(target_family = "wasm") {
             most = MAX_PER_REQUEST;
-            slots.drain(..slots.len().min((part - 1) * most));
-            slots.truncate(most);
+            // No part costs more than it has, so that all of them together cost no more than there are.
+            slots = slots.chunks(most).nth(part - 1).unwrap_or_default();
         }
-        let (all, mut state) = (slots.len(), random);
-        for at in 0..all.min(most) {
-            state = mix(state);
-            slots.swap(at, at + (state % (all - at) as u64) as usize);
-        }
-        slots.truncate(most);
-        Choice::These { slots, least: count, most: count }
+        Choice::These { slots: drawn(slots, most, random), least: count, most: count }
     }
 
     /// Whether this process has slots that were not named, after so many parts of them were.
@@ -157,15 +150,51 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
+/// At most so many of these, in a random order. It takes the time of those, not of all.
+#[cfg(not(target_family = "wasm"))]
+fn drawn(slots: &[SlotId], most: usize, mut state: u64) -> Vec<SlotId> {
+    let all = slots.len();
+    // As if all of them were shuffled, of which only what changes places is kept.
+    let mut moved = rustc_hash::FxHashMap::default();
+    let draw = |at| {
+        state = mix(state);
+        let from = at + (state % (all - at) as u64) as usize;
+        let here = moved.remove(&at).unwrap_or(at);
+        let taken = if from == at { here } else { moved.insert(from, here).unwrap_or(from) };
+        slots.get(taken).cloned()
+    };
+    (0..all.min(most)).filter_map(draw).collect()
+}
+
+/// At most so many of these, in a random order. A wasm module is judged by its size.
+#[cfg(target_family = "wasm")]
+fn drawn(slots: &[SlotId], most: usize, mut state: u64) -> Vec<SlotId> {
+    let (all, mut slots) = (slots.len(), slots.to_vec());
+    for at in 0..all.min(most) {
+        state = mix(state);
+        slots.swap(at, at + (state % (all - at) as u64) as usize);
+    }
+    slots.truncate(most);
+    slots
+}
+
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
 
+    use tokio::task::JoinHandle;
+
+    use crate::client::faulty::{Faulty, HOLDS, WELL, names_and_waits, releases, stands_in_line};
     use crate::client::native::{NativePool, connect};
-    use crate::client::{AcquireOptions, PoolOptions};
+    use crate::client::warped::Warped;
+    use crate::client::{
+        AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, Runtime, TokioRuntime,
+    };
+    use crate::error::Result;
+    use crate::store::Store;
     use crate::{Micros, SECOND};
 
     async fn pool(store: &str, slots: &[&str]) -> NativePool {
@@ -180,7 +209,7 @@ mod tests {
 
     /// Has the process meet a slot of another.
     async fn meet(pool: &NativePool) {
-        let strangers = || pool.core.own_until.load(std::sync::atomic::Ordering::Relaxed) > 0;
+        let strangers = || pool.core.own_until.load(Relaxed) > 0;
         while !strangers() {
             pool.acquire_with(within(0)).await.unwrap().release().await.unwrap();
         }
@@ -195,7 +224,7 @@ mod tests {
         for _ in 0..8 {
             let (new, stop) = (new.clone(), stop.clone());
             tokio::spawn(async move {
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                while !stop.load(Relaxed) {
                     let lease = new.acquire_with(within(60 * SECOND)).await.unwrap();
                     tokio::time::sleep(Duration::from_millis(2)).await;
                     lease.release().await.unwrap();
@@ -205,7 +234,137 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let old = || async { old.acquire_with(within(30 * SECOND)).await.unwrap().release().await.unwrap() };
         tokio::join!(old(), old(), old());
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Relaxed);
+    }
+
+    /// Two processes: one is far from the store and has not heard of slot z, which the other has besides.
+    struct Apart {
+        store: Faulty,
+        /// The far one's clock, which stands still.
+        clock: Arc<AtomicU64>,
+        far: Pool<Faulty, Warped>,
+        near: Pool<Faulty, TokioRuntime>,
+    }
+
+    impl Apart {
+        async fn new(slots: &[&str]) -> Self {
+            let store = Faulty::new(TokioRuntime::store_clock());
+            store.hears_after(0);
+            let clock = Arc::new(AtomicU64::new(3_600 * SECOND));
+            let runtime = Warped::new().clock({
+                let clock = clock.clone();
+                move |_| clock.load(Relaxed)
+            });
+            let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+            let far = opened(store.clone(), runtime, options, slots).await;
+            let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+            let near = [slots, &["z"]].concat();
+            let near = opened(store.clone(), runtime, OpenOptions::default(), &near).await;
+            Apart { store, clock, far, near }
+        }
+
+        /// For longer than the far one names its own.
+        fn time_passes(&self) {
+            self.clock.fetch_add(3 * SECOND, Relaxed);
+        }
+    }
+
+    async fn opened<S: Store, R: Runtime>(
+        store: S,
+        runtime: R,
+        options: OpenOptions,
+        slots: &[&str],
+    ) -> Pool<S, R> {
+        let handle = Leasehold::new(store, runtime, options);
+        let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
+        handle.pool_with("p", options, None).await.unwrap()
+    }
+
+    /// Waits in a task of its own.
+    fn waits<S: Store, R: Runtime>(pool: &Pool<S, R>) -> JoinHandle<Result<Lease<S, R>>> {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire_with(within(600 * SECOND)).await })
+    }
+
+    /// Takes the lease of slot z out of these.
+    fn taken<S: Store, R: Runtime>(leases: &mut Vec<Lease<S, R>>) -> Lease<S, R> {
+        leases.swap_remove(leases.iter().position(|lease| lease.slot() == "z").unwrap())
+    }
+
+    // It took itself for one that stands in line, and for seconds all that came free went to those who do.
+    #[tokio::test]
+    async fn who_hears_late_that_its_own_are_taken_is_served_in_turn() {
+        let apart = Apart::new(&["a"]).await;
+        let Apart { store, far, near, .. } = &apart;
+        let mut leases =
+            near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
+        let waiting = waits(far);
+        store.performs(stands_in_line, 0).await;
+        // Behind it in line: what it gives back is not for all to ask for.
+        let second = waits(near);
+        store.performs(stands_in_line, 1).await;
+        taken(&mut leases).release().await.unwrap();
+        // It is granted that, gives it back, and asks for its own; and once more, under the name that it has by then.
+        store.performs(names_and_waits, 0).await;
+        store.is(HOLDS);
+        store.performs(names_and_waits, 1).await;
+        let _z = second.await.unwrap().unwrap();
+        let stood = store.count(stands_in_line);
+        apart.time_passes();
+        store.is(WELL);
+        // Well before all ask again because a message may have been lost.
+        let stands = tokio::time::timeout(Duration::from_secs(3), store.performs(stands_in_line, stood));
+        stands.await.expect("in line again");
+        let later = waits(near);
+        store.performs(stands_in_line, stood + 1).await;
+        leases.pop().unwrap().release().await.unwrap();
+        let won = waiting.await.unwrap().unwrap();
+        assert_eq!(won.slot(), "a");
+        won.release().await.unwrap();
+        later.await.unwrap().unwrap();
+    }
+
+    // It had asked for its own at first, so that its ticket was not given up: the store offered that slot to nobody.
+    #[tokio::test]
+    async fn who_gets_in_line_between_two_parts_of_its_own_leaves_it() {
+        let names: Vec<String> = (0..40).map(|number| format!("a{number}")).collect();
+        let apart = Apart::new(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let Apart { store, far, near, .. } = &apart;
+        let mut leases =
+            near.acquire_many_with(AcquireOptions { count: Some(41), ..within(0) }).await.unwrap();
+        taken(&mut leases).release().await.unwrap();
+        store.is(HOLDS);
+        let waiting = waits(far);
+        // It was granted that and gave it back, asked for its own, and asks for some of them once more.
+        store.performs(names_and_waits, 0).await;
+        store.performs(releases, 1).await;
+        let _z = near.acquire_with(within(0)).await.unwrap();
+        apart.time_passes();
+        store.is(WELL);
+        store.performs(stands_in_line, 0).await;
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        // Whatever set out before has arrived.
+        far.acquire_with(within(0)).await.unwrap_err();
+        leases.pop().unwrap().release().await.unwrap();
+        near.acquire_with(within(0)).await.expect("nobody waits for it");
+    }
+
+    // What is drawn is what a shuffle of all would give, with none twice.
+    #[test]
+    fn of_any_number_each_is_drawn_once() {
+        let slots: Vec<_> =
+            (0..50).map(|number| crate::id::SlotId::new(&format!("a{number}")).unwrap()).collect();
+        for (most, random) in [(0, 1), (7, 2), (50, 3), (80, 4)].into_iter().chain((5..99).map(|r| (32, r))) {
+            let (mut shuffled, mut state) = (slots.clone(), random);
+            for at in 0..slots.len().min(most) {
+                state = super::mix(state);
+                shuffled.swap(at, at + (state % (slots.len() - at) as u64) as usize);
+            }
+            shuffled.truncate(most);
+            assert_eq!(super::drawn(&slots, most, random), shuffled);
+        }
+        assert!(super::drawn(&[], 32, 1).is_empty());
     }
 
     // It was not told that nobody would be robbed for it.

@@ -211,7 +211,12 @@ impl LineModel {
         if self.offers.remove(&bid.holder).is_some() {
             return Ok(());
         }
-        let turn = self.tickets.remove(&bid.holder).map_or_else(|| turn(now, bid), |ticket| ticket.turn);
+        let turn = match self.tickets.remove(&bid.holder) {
+            Some(ticket) if ticket.sure => ticket.turn,
+            // As in `refuse`.
+            Some(ticket) => ticket.turn.min(turn(now, bid)),
+            None => turn(now, bid),
+        };
         let kept =
             self.offers.iter().find(|(_, offer)| offer.wish.is_of_names() && offer.wish.shares(&bid.wish));
         if let Some((other, _)) = kept {
@@ -392,6 +397,20 @@ mod tests {
         line.apply(20, 20, &change).expect("done");
         line.serve(20, &bid("2", &[], 0)).expect("it may have been passed over");
         line.end(20, |_| false).expect("the same");
+    }
+
+    // It asked late in the store's time and when there was nothing, and had no ticket: it came before the other.
+    #[test]
+    fn who_had_no_ticket_for_sure_is_served_as_it_says_by_then() {
+        let mut line = LineModel::default();
+        wait(&mut line, 10, bid("1", &[], 0));
+        line.apply(20, 20, &Fact::Defined { slots: ["x".to_owned()].to_vec() }).expect("done");
+        let turn = line.tickets.get("1").expect("a ticket").turn;
+        let second = Bid { waited: 25, ..bid("2", &[], 0) };
+        wait(&mut line, 30, second);
+        let served = Bid { waited: 35, ..bid("1", &[], 0) };
+        assert!(turn > line.tickets.get("2").expect("a ticket").turn);
+        line.serve(40, &served).expect("it has waited for longer");
     }
 
     #[test]
