@@ -83,7 +83,8 @@ impl Server {
         if let Some(connection) = &*kept {
             return Ok(connection.clone());
         }
-        let made = tokio::time::timeout(self.patience, self.connect()).await;
+        // In a box: it is seldom, and every command's future would have room for it.
+        let made = tokio::time::timeout(self.patience, Box::pin(self.connect())).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT))))?;
         *kept = Some(connection.clone());
         Ok(connection)
