@@ -17,7 +17,7 @@ use crate::Micros;
 use crate::id::Name;
 use crate::slots::Lane;
 
-/// For how long is remembered how a reservation ended: nobody asks for that later than its client tries, and its lane holds.
+/// For how long is remembered that a reservation was committed: its client tries for less, and so does its lane.
 const ENDED: Micros = 2 * LANE_GRACE;
 /// How many records that are as if never written one envelope forgets.
 const SWEEP: usize = 1_000;
@@ -317,7 +317,10 @@ impl Ledger {
         }
         reservation.state = if given_back { State::GivenBack } else { State::Committed };
         self.due.remove(&(reservation.gone, Owner::Reservation(id)));
-        reservation.until = reservation.until.min(wall + ENDED);
+        // Of what was given back its holder is to hear as long as it may believe that it is charged.
+        if !given_back {
+            reservation.until = reservation.until.min(wall + ENDED);
+        }
         reservation.gone = gone(wall, reservation.until);
         self.due.insert((reservation.gone, Owner::Reservation(id)));
         let parts = reservation.parts.clone();

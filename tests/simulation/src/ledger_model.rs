@@ -10,7 +10,7 @@ use crate::checker::Breach;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 const LANE_GRACE: u64 = 60_000_000;
-/// How long is remembered how a reservation ended.
+/// How long is remembered that a reservation was committed.
 const ENDED: u64 = 120_000_000;
 /// The longest time that is told.
 const LONGEST: u128 = 1 << 50;
@@ -234,7 +234,9 @@ impl LedgerModel {
         }
         let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
         reservation.ended = Some(back);
-        reservation.until = reservation.until.min(wall + ENDED);
+        if !back {
+            reservation.until = reservation.until.min(wall + ENDED);
+        }
         reservation.gone = last_millisecond(wall, reservation.until - wall);
         let parts = reservation.parts.clone();
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {

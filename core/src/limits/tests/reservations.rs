@@ -47,6 +47,12 @@ fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
     scene.pass(61 * SECOND);
     assert_eq!(scene.settle(Act::Commit { id: 9 }, &group()[1..]), Settlement::Gone);
     assert_eq!(scene.ledger.size().1, 0);
+    // Whoever believes that it is charged hears that it is not, as long as it may believe so.
+    assert!(scene.judge(Act::Reserve { id: 10, ttl: DAY }, &group()[..1]).allowed);
+    assert_eq!(scene.settle(Act::GiveBack { id: 10 }, &group()[..1]), Settlement::Done);
+    scene.pass(HOUR);
+    let given_back = Settlement::Before { given_back: true };
+    assert_eq!(scene.settle(Act::Commit { id: 10 }, &group()[..1]), given_back);
 }
 
 #[test]

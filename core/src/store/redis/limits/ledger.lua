@@ -104,7 +104,7 @@ while cursor <= words do
       answer = 'gone'
     else
       answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
-      ends = math.min(ends, wall + ENDED)
+      if what == 'commit' then ends = math.min(ends, wall + ENDED) end
       values[held] = string.sub(what, 1, 1) .. struct.pack('<d', ends) .. string.sub(packed, 10)
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
