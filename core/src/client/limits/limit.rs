@@ -246,8 +246,7 @@ impl<R: Runtime> Limit<R> {
     }
 
     /// Ends a reservation that was made elsewhere, by its [`Reservation::id`]: what it charged stays charged; what it has in flight
-    /// lands. Any process does so by the same limits in the same order; a second end of the same kind changes nothing, for two
-    /// minutes.
+    /// lands. Any process does so by the same limits in the same order; a second time it changes nothing, for two minutes.
     ///
     /// # Errors
     /// As [`Reservation::commit`]; `lost` also if the store knows it no more, and for budgets and rates too, as nobody here knows that
@@ -256,7 +255,8 @@ impl<R: Runtime> Limit<R> {
         self.reserved(id)?.commit().await
     }
 
-    /// The same, where what it charged is given back, as far as it still counts.
+    /// The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time has
+    /// passed.
     ///
     /// # Errors
     /// As [`Reservation::refund`]; `invalid_argument` for what is no id, or one of other limits.
@@ -266,7 +266,8 @@ impl<R: Runtime> Limit<R> {
 
     fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
-        let charges = self.charges(Amount::ZERO);
+        // What it cost the store knows; but of what costs something it matters whether that was given back.
+        let charges = self.charges(1u64.into());
         let id = reservation_id::read(id, &charges)?;
         Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }
@@ -363,7 +364,8 @@ impl<R: Runtime> Limit<R> {
         let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
         let (mut look, mut look_seldom) = (LOOK.0, LOOK_SELDOM.0);
         loop {
-            let turn = runtime::by(scope.runtime(), deadline, pin!(place.turn())).await;
+            let turn = pin!(place.turn(|| scope.runtime().now()));
+            let turn = runtime::by(scope.runtime(), deadline, turn).await;
             turn.ok_or_else(|| timed_out(again))?;
             scope.check_open()?;
             // Before it is asked: what changes meanwhile is heard.
@@ -388,7 +390,7 @@ impl<R: Runtime> Limit<R> {
                 }
                 // What those behind take now is not of the period for which this one waits.
                 Some(Rule::Budget { .. }) => {
-                    place.step_aside();
+                    place.step_aside(now + pause);
                     pause = pause.min(look_seldom);
                     look_seldom = (look_seldom * 2).min(LOOK_SELDOM.1);
                 }

@@ -6,6 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
+use crate::{MILLISECOND, Micros};
+
+/// By how much those may differ who know when a period begins: each was told so by an answer of its own.
+const TOGETHER: Micros = 50 * MILLISECOND;
+
 /// A line, by priority, then by arrival.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<State>);
@@ -19,8 +24,8 @@ struct State {
 #[derive(Debug, Default)]
 struct Waiting {
     caller: Option<oneshot::Sender<()>>,
-    /// It lets those behind go first, until something changes.
-    aside: bool,
+    /// Until when it lets those behind go first, unless something changes.
+    aside: Option<Micros>,
 }
 
 type Rank = (Reverse<i16>, u64);
@@ -45,7 +50,7 @@ impl Line {
     /// Something has changed: nobody stands aside any more, and the first looks now.
     pub fn nudge(&self) {
         let mut state = self.lock();
-        state.waiting.values_mut().for_each(|waiting| waiting.aside = false);
+        state.waiting.values_mut().for_each(|waiting| waiting.aside = None);
         call(state);
     }
 
@@ -56,8 +61,8 @@ impl Line {
 
 impl Place {
     /// Waits until nobody stands before this place.
-    pub async fn turn(&self) {
-        while let Some(called) = self.unless_first() {
+    pub async fn turn(&self, now: impl Fn() -> Micros) {
+        while let Some(called) = self.unless_first(now()) {
             let _ = called.await;
         }
     }
@@ -67,21 +72,23 @@ impl Place {
         self.line.lock().hear(self.rank)
     }
 
-    /// Lets those behind go first, who take nothing that could be had here.
-    pub fn step_aside(&self) {
+    /// Lets those behind go first until then, who take nothing before it that could be had here.
+    pub fn step_aside(&self, until: Micros) {
         let mut state = self.line.lock();
         if let Some(waiting) = state.waiting.get_mut(&self.rank) {
-            waiting.aside = true;
+            waiting.aside = Some(until);
         }
         call(state);
     }
 
-    fn unless_first(&self) -> Option<oneshot::Receiver<()>> {
+    fn unless_first(&self, now: Micros) -> Option<oneshot::Receiver<()>> {
         let mut state = self.line.lock();
         if let Some(waiting) = state.waiting.get_mut(&self.rank) {
-            waiting.aside = false;
+            waiting.aside = None;
         }
-        let first = state.waiting.iter().find(|(_, waiting)| !waiting.aside);
+        // All step back at the same time: whoever is first then comes by itself in a moment.
+        let is_there = |waiting: &Waiting| waiting.aside.is_none_or(|until| until <= now + TOGETHER);
+        let first = state.waiting.iter().find(|(_, waiting)| is_there(waiting));
         if first.is_none_or(|(first, _)| *first == self.rank) {
             return None;
         }
@@ -99,7 +106,7 @@ impl Drop for Place {
 
 /// Calls the first.
 fn call(mut state: MutexGuard<'_, State>) {
-    let first = state.waiting.values_mut().find(|waiting| !waiting.aside);
+    let first = state.waiting.values_mut().find(|waiting| waiting.aside.is_none());
     let caller = first.and_then(|first| first.caller.take());
     drop(state);
     if let Some(caller) = caller {
@@ -115,5 +122,35 @@ impl State {
             waiting.caller = Some(caller);
         }
         called
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    // Each was told by an answer of its own when a period begins, and whoever's timer was the first took what there is.
+    #[test]
+    fn those_who_step_aside_come_back_in_their_order() {
+        const BEGINS: Micros = 1_000 * MILLISECOND;
+        let line = Arc::new(Line::default());
+        let (first, second) = (line.clone().enter(5), line.clone().enter(0));
+        let has_turn = |place: &Place, now| place.turn(|| now).now_or_never().is_some();
+        assert!(!has_turn(&second, 0) && has_turn(&first, 0));
+        first.step_aside(BEGINS + 20 * MILLISECOND);
+        assert!(has_turn(&second, MILLISECOND), "of what is left of the period");
+        second.step_aside(BEGINS);
+        assert!(!has_turn(&second, BEGINS));
+        assert!(has_turn(&first, BEGINS + 20 * MILLISECOND));
+        drop(first);
+        assert!(has_turn(&second, BEGINS + 20 * MILLISECOND));
+        // Who does not come by then is waited for no longer than it stands here.
+        let third = line.clone().enter(-5);
+        second.step_aside(2 * BEGINS);
+        assert!(has_turn(&third, BEGINS) && !has_turn(&third, 3 * BEGINS));
+        line.nudge();
+        assert!(has_turn(&second, BEGINS) && !has_turn(&third, BEGINS));
     }
 }

@@ -15,7 +15,7 @@ use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
 use crate::client::limits::WaitOptions;
 use crate::client::warped::Warped;
-use crate::limits::{Act, Amount, Answer, Envelope, Rule};
+use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;
@@ -266,4 +266,26 @@ async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
     assert!(!matters(rate, Outage::Closed).await);
     assert!(matters(rate, Outage::Open).await);
     assert!(matters(lifetime(), Outage::Closed).await);
+}
+
+// What it costs is not known where it is ended by its id, and so nobody told that nothing was given back.
+#[tokio::test]
+async fn what_is_not_given_back_as_its_server_is_another_is_told_of_also_where_it_is_ended_by_its_id() {
+    let ledger = Arc::new(Mutex::new(Ledger::default()));
+    let [server, wall] = [1, 1_700_000_000 * SECOND].map(|number| Arc::new(AtomicU64::new(number)));
+    let [one, other] = [(); 2].map(|()| {
+        let (ledger, server, wall) = (ledger.clone(), server.clone(), wall.clone());
+        let scope = scope(runtime(), HOUR, move |envelope| {
+            let incarnation = format!("{:016}", server.load(SeqCst));
+            let moment = Moment { wall: wall.fetch_add(1, SeqCst), incarnation: &incarnation };
+            let answer = ledger.lock().unwrap().apply(moment, &envelope);
+            async move { Ok(answer) }
+        });
+        limit(&scope, "a", lifetime(), Outage::Closed)
+    });
+    let id = one.reserve(3u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().hand_over();
+    assert_eq!(other.remaining().await.unwrap(), 7u64.into());
+    server.store(2, SeqCst);
+    assert_eq!(other.refund_reservation(&id).await.unwrap_err().code(), Code::Lost);
+    assert_eq!(other.remaining().await.unwrap(), 7u64.into());
 }
