@@ -104,6 +104,9 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
   });
 }
 
+/** Instead of a task, that a call will never fail: also in `src/life.rs`. */
+const NEVER = 2 ** 32 - 1;
+
 /**
  * Begins a call for which the process does not wait. `tell` is told if it fails, at once if it has failed already, or if the
  * instance breaks; nothing else of the caller's is held until then.
@@ -111,7 +114,7 @@ export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Prom
 export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
   const number = newNumber(isCall);
   try {
-    begin(number);
+    if (begin(number) === NEVER) return;
   } catch (error) {
     if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
     return tell(error);

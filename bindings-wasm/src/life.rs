@@ -34,8 +34,11 @@ pub fn remaining(thing: u32) -> Result<f64, JsValue> {
     Ok(remaining as f64 / MILLISECOND as f64)
 }
 
+/// Instead of a task, that there will be no word: also in `face/instance.ts`.
+const NEVER: u32 = u32::MAX;
+
 /// Ends as a failure when it is claimed, or else when it is lost, and with nothing once it was given back. Fails at once
-/// where that is so already.
+/// where that is so already, and begins nothing where there will be no word.
 #[wasm_bindgen]
 pub fn told(thing: u32, claimed: bool, number: u32) -> Result<u32, JsValue> {
     entered();
@@ -45,17 +48,15 @@ pub fn told(thing: u32, claimed: bool, number: u32) -> Result<u32, JsValue> {
         (Held::Lease(lease), true) => Box::pin(lease.claimed()),
         (Held::Lock(lock), false) => Box::pin(lock.lost()),
         (Held::Lock(lock), true) => Box::pin(lock.claimed()),
-        // Of no token none is lost, which would be said at once; and a future is not asked again.
-        #[cfg(feature = "full")]
-        (Held::Selection(selection), _) if selection.tokens().is_empty() => {
-            return Ok(call(number, Box::pin(async { Ok(Answer::Nothing) })));
-        }
         // Nobody claims what others have selected.
         #[cfg(feature = "full")]
         (Held::Selection(selection), _) => selection.lost(),
     };
-    if let Poll::Ready(Some(error)) = word.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return Err(Failure::from(error).into());
+    match word.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Some(error)) => return Err(Failure::from(error).into()),
+        // What has ended is not asked again: of what is lost nobody is told that it is claimed.
+        Poll::Ready(None) => return Ok(NEVER),
+        Poll::Pending => {}
     }
     let work = async move { word.await.map_or(Ok(Answer::Nothing), |error| Err(error.into())) };
     Ok(call(number, Box::pin(work)))

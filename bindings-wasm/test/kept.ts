@@ -64,7 +64,10 @@ export function kept(connect: () => Transport): Checks {
         for (const lease of [plain, broken]) {
           isLost(lease.lost.reason);
           await fails(() => lease.lost.throwIfAborted(), "lost");
+          // Nobody claims what is lost: to ask for that broke the module.
+          same([AbortSignal.any([lease.lost, lease.claimed]).aborted, lease.claimed.aborted], [true, false]);
         }
+        same((await pool.acquire()).held, true);
       }),
 
     "given back in time, it is not aborted": () =>

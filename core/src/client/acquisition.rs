@@ -532,7 +532,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
         _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce above the chain's and rests: ask the chain why, or wait for `settle` to pass"
+            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`"
                 .to_owned()
         }
         _ if of_lock => {
