@@ -1,4 +1,4 @@
-import { type Begun, type Call, Owned, settled } from "../core.js";
+import { type Begun, type Call, glue, guarded, Owned, settled } from "../core.js";
 import { LeaseholdError } from "./errors.js";
 import { conclude, type Ended } from "./run.js";
 import { remaining, when } from "./told.js";
@@ -52,9 +52,11 @@ export class Hold {
     });
   }
 
-  /** Ends it here only. What is forgotten is not given back. Throws `lost` once it was given back. */
+  /** Ends it here only: the core knows nothing of it any more, and gives nothing back. Throws `lost` once it was given back. */
   forget(): void {
-    void this.number;
+    const { number } = this;
+    guarded(() => glue.free(number));
+    this.#owned?.taken();
     this.#owned = undefined;
   }
 

@@ -233,14 +233,17 @@ export class Limit {
 
   /**
    * Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any process
-   * does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two minutes.
+   * does so, of any language, by the same limits in the same order; a second time it changes nothing, for two minutes.
    * Rejects as the `commit` of a reservation, and with `invalid_argument` for what is no id, or one of other limits.
    */
   async commitReservation(id: string): Promise<void> {
     await this.#ended("commit_reservation", id);
   }
 
-  /** The same, where what it charged is given back, as far as it still counts. Rejects as the `refund` of a reservation. */
+  /**
+   * The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time has
+   * passed. Rejects as the `refund` of a reservation.
+   */
   async refundReservation(id: string): Promise<void> {
     await this.#ended("refund_reservation", id);
   }
@@ -250,7 +253,7 @@ export class Limit {
   }
 
   #ended(verb: string, id: unknown): Promise<unknown> {
-    return settled((call) => glue.limitAsk(this.#owned.number, verb, toCore(id), call));
+    return settled((call) => glue.limitAsk(this.#owned.number, verb, typeof id === "string" ? id : null, call));
   }
 
   async #reserve(waits: boolean, cost: Amount, options: unknown, signal: unknown): Promise<Reservation> {

@@ -30,6 +30,22 @@ test("a process ends while leases are held", async () => {
   assert.equal(await run(`${one} globalThis.kept = await pool.acquire(); console.log("done");`), "done\n");
 });
 
+test("what a thread handed over outlives it", async () => {
+  const lh = await open("memory:shared");
+  const flights = lh.limit("flights", { max: 9, kind: "in_flight" });
+  const code = `const flights = lh.limit("flights", { max: 9, kind: "in_flight" });
+    parentPort.postMessage((await flights.reserve(3, { ttl: 600_000 })).handOver());`;
+  let id = "";
+  const source = `import { parentPort } from "node:worker_threads"; ${load} ${code}`;
+  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  thread.once("message", (told: string) => (id = told));
+  await new Promise((resolve, reject) => thread.once("exit", resolve).once("error", reject));
+  assert.equal(await flights.used(), 3n);
+  await flights.refundReservation(id);
+  assert.equal(await flights.used(), 0n);
+  lh.close();
+});
+
 test("a process lives as long as it waits for a lease, and no longer", async () => {
   const code = `${one} globalThis.kept = await pool.acquire();
     await pool.acquire({ timeout: 50 }).catch((error) => console.log(error.code));`;
