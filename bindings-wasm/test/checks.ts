@@ -54,5 +54,7 @@ const others = (origin: string): Checks => ({
       await fails(() => fetchTransport({ url: origin, token }), "invalid_argument", /^token: (?!.*cret)/, "token");
     }
     same(await send("/redis", "secret\n"), "PONG");
+    // Node has no timers of fractions.
+    same(await fetchTransport({ url: `${origin}/redis`, token: "secret", timeout: 9_999.5 }).send(["PING"]), "PONG");
   },
 });

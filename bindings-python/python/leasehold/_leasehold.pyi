@@ -359,11 +359,12 @@ class Limit:
 
     def commit_reservation(self, id: str) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
-        process does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two
+        process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
         minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
 
     def refund_reservation(self, id: str) -> None:
-        """The same, where what it charged is given back, as far as it still counts. Fails as `Reservation.refund`."""
+        """The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time
+        has passed. Fails as `Reservation.refund`."""
 
     def at_cost(self, cost: int | str) -> Limit:
         """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs

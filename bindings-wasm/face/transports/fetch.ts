@@ -55,9 +55,9 @@ function address(url: unknown): string {
   return read.href;
 }
 
-/** What timers know; for a longer one they would ring at once. */
+/** What timers know, in Node whole numbers only; for a longer one they would ring at once. */
 function patience(timeout: unknown = 10_000): number {
-  if (typeof timeout === "number" && timeout >= 1 && timeout <= LONGEST) return timeout;
+  if (typeof timeout === "number" && timeout >= 1 && timeout <= LONGEST) return Math.ceil(timeout);
   throw invalid("timeout", `must be a number of milliseconds from 1 to ${LONGEST}`);
 }
 

@@ -102,12 +102,13 @@ class Limit(Face[_leasehold.Limit]):
 
     async def commit_reservation(self, id: str) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
-        process does so, of any language, by the same limits in the same order; a second end of the same kind changes nothing, for two
+        process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
         minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
         await call(self._core.commit_reservation, id)
 
     async def refund_reservation(self, id: str) -> None:
-        """The same, where what it charged is given back, as far as it still counts. Fails as `Reservation.refund`."""
+        """The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time
+        has passed. Fails as `Reservation.refund`."""
         await call(self._core.refund_reservation, id)
 
     def at_cost(self, cost: int | str) -> Limit:
@@ -127,6 +128,12 @@ class Reservation(Held[_leasehold.Reservation]):
     def answer(self) -> LimitAnswer:
         """What the limits said."""
         return self._core.answer
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0.0 when
+        its time has passed, or it has ended."""
+        return self._core.remaining
 
     @property
     def id(self) -> str:
