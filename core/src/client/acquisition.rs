@@ -532,12 +532,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
         _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`"
-                .to_owned()
+            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`".to_owned()
         }
-        _ if of_lock => {
-            "the lock was held by others until the timeout; give a longer one".to_owned()
-        }
+        _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {
             let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };
             format!("{came} came free before the timeout; give a longer one, more slots or a shorter ttl")
