@@ -14,7 +14,7 @@ mod url;
 pub use url::RedisUrl;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
@@ -185,6 +185,10 @@ impl Servers {
             Way::Cluster(cluster) => cluster.close(),
         }
     }
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn at(client: &Client) -> &ConnectionAddr {

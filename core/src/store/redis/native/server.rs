@@ -1,6 +1,6 @@
 //! One server, and the connection that is kept to it.
 
-use std::sync::{Mutex as SyncMutex, PoisonError};
+use std::sync::Mutex as SyncMutex;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::sentinels::Sentinels;
 use super::topology::{self, NO_NODE, SECTION, SLOTS};
+use super::unpoisoned;
 use crate::store::Certainty;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::store::redis::{POLICY, fit};
@@ -131,10 +132,6 @@ impl Place {
             Place::Primary(sentinels) => sentinels.primary(patience).await,
         }
     }
-}
-
-fn unpoisoned<T>(mutex: &SyncMutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const SILENT: &str = "the server did not answer in time";

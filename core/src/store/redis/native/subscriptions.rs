@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ::redis::aio::{PubSubSink, PubSubStream};
@@ -13,7 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
 use super::server::describe;
-use super::{Servers, at};
+use super::{Servers, at, unpoisoned};
 use crate::client::BoxedFuture;
 use crate::store::redis::transport::TransportError;
 use crate::store::redis::wire::heard;
@@ -249,8 +249,4 @@ async fn within<T>(work: impl Future<Output = ::redis::RedisResult<T>>) -> Resul
         Ok(Err(error)) => Err(TransportError::NotSent(describe(&error))),
         Err(_) => Err(TransportError::NotSent("the server did not answer in time".to_owned())),
     }
-}
-
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
