@@ -17,10 +17,10 @@ async function run(code: string): Promise<string> {
 }
 
 /** A thread of its own, ended from within, or from without when it says that it is ready. */
-async function worker(code: string, ready: (thread: Worker) => unknown = (thread) => thread.terminate()): Promise<number> {
+async function worker(code: string, ready: (thread: Worker, told: unknown) => unknown = (thread) => thread.terminate()): Promise<number> {
   const source = `import { parentPort } from "node:worker_threads"; ${load} ${code}`;
   const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
-  thread.once("message", () => ready(thread));
+  thread.once("message", (told) => ready(thread, told));
   return new Promise((resolve, reject) => thread.once("exit", resolve).once("error", reject));
 }
 
@@ -36,10 +36,7 @@ test("what a thread handed over outlives it", async () => {
   const code = `const flights = lh.limit("flights", { max: 9, kind: "in_flight" });
     parentPort.postMessage((await flights.reserve(3, { ttl: 600_000 })).handOver());`;
   let id = "";
-  const source = `import { parentPort } from "node:worker_threads"; ${load} ${code}`;
-  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
-  thread.once("message", (told: string) => (id = told));
-  await new Promise((resolve, reject) => thread.once("exit", resolve).once("error", reject));
+  await worker(code, (_, told) => (id = String(told)));
   assert.equal(await flights.used(), 3n);
   await flights.refundReservation(id);
   assert.equal(await flights.used(), 0n);

@@ -283,16 +283,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[cfg(feature = "redis")]
 mod tests {
     use std::sync::atomic::AtomicU64;
+
+    use tokio::task::JoinHandle;
 
     use super::*;
     use crate::client::faulty::{DELAY, Faulty, renews};
     use crate::client::native::connect;
     use crate::client::warped::Warped;
-    use crate::client::{AcquireOptions, Leasehold, OpenOptions, PoolOptions, TokioRuntime};
-    use crate::error::Code;
+    use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
+    use crate::error::{Code, Error};
+    use crate::store::MemoryStore;
 
     fn within(timeout: Micros) -> AcquireOptions {
         AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
@@ -394,6 +398,23 @@ mod tests {
         first.abort();
     }
 
+    /// Another process steals, and whoever waits for word of that hears it within so many seconds.
+    async fn is_told_of_a_thief<R: Runtime>(
+        lease: Lease<Faulty, R>,
+        told: JoinHandle<Option<Error>>,
+        other: &Pool<MemoryStore, TokioRuntime>,
+        seconds: u64,
+    ) {
+        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
+        let other = other.clone();
+        let thief = tokio::spawn(async move { other.acquire_with(steals).await });
+        let told = tokio::time::timeout(std::time::Duration::from_secs(seconds), told);
+        let told = told.await.expect("in time").unwrap();
+        assert_eq!(told.map(|error| error.code()), Some(Code::Claimed));
+        lease.release().await.unwrap();
+        thief.await.unwrap().unwrap();
+    }
+
     // It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
     #[tokio::test]
     async fn who_has_little_time_leaves_the_others_hearing() {
@@ -410,13 +431,8 @@ mod tests {
         let told = tokio::spawn(lease.claimed());
         // Whether somebody had claimed it before.
         store.performs(renews, 0).await;
-        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
-        let thief = tokio::spawn(async move { other.acquire_with(steals).await });
         // Well before it would listen again.
-        let told = tokio::time::timeout(std::time::Duration::from_secs(5), told).await.expect("in time");
-        assert_eq!(told.unwrap().map(|error| error.code()), Some(Code::Claimed));
-        lease.release().await.unwrap();
-        thief.await.unwrap().unwrap();
+        is_told_of_a_thief(lease, told, &other, 5).await;
     }
 
     // It looked once, and nobody listened for it again.
@@ -437,12 +453,7 @@ mod tests {
         let told = tokio::spawn(lease.claimed());
         store.performs(renews, 0).await;
         store.hears_after(0);
-        let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
-        let thief = tokio::spawn(async move { other.acquire_with(steals).await });
-        let told = tokio::time::timeout(std::time::Duration::from_secs(20), told).await.expect("in time");
-        assert_eq!(told.unwrap().map(|error| error.code()), Some(Code::Claimed));
-        lease.release().await.unwrap();
-        thief.await.unwrap().unwrap();
+        is_told_of_a_thief(lease, told, &other, 20).await;
     }
 
     // The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
