@@ -80,8 +80,8 @@ impl<R: Runtime> Reservation<R> {
     ///
     /// # Errors
     /// `lost` if it has something in flight and its time has passed: that counted as landed before it did, and more may have been
-    /// in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any
-    /// case.
+    /// in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it is tried on for half a minute, and
+    /// what was charged stays so in any case.
     pub async fn commit(mut self) -> Result<()> {
         // That it was in flight for too long is known without a store that says so.
         let is_over = self.flies() && self.remaining_micros() == 0;
