@@ -363,6 +363,8 @@ impl<R: Runtime> Limit<R> {
         let mut again = None;
         let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
         let (mut look, mut look_seldom) = (LOOK.0, LOOK_SELDOM.0);
+        // Those who were refused together are not to ask together each time.
+        let apart = || scope.runtime().jitter(SECOND / 5);
         loop {
             let turn = pin!(place.turn(|| scope.runtime().now()));
             let turn = runtime::by(scope.runtime(), deadline, turn).await;
@@ -391,10 +393,10 @@ impl<R: Runtime> Limit<R> {
                 // What those behind take now is not of the period for which this one waits.
                 Some(Rule::Budget { .. }) => {
                     place.step_aside(now + pause);
-                    pause = pause.min(look_seldom);
+                    pause = pause.min(look_seldom + apart());
                     look_seldom = (look_seldom * 2).min(LOOK_SELDOM.1);
                 }
-                _ => pause = pause.min(LOOK_SELDOM.0),
+                _ => pause = pause.min(LOOK_SELDOM.0 + apart()),
             }
             let told = pin!(scope.runtime().sleep(pause));
             let rest = runtime::by(scope.runtime(), deadline, select(told, called)).await;
