@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;
 use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotView, State};
-use crate::store::Store;
+use crate::store::{Store, StorePool};
 use crate::value::Value;
 
 /// How many slots a pool has, and where they are.
@@ -69,7 +69,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     #[doc(hidden)]
     pub async fn add_by(&self, slots: &Value) -> Result<u32> {
         let slots = slot_specs(slots).map_err(|error| error.within("slots"))?;
-        self.core.define(&definition(&self.core.options, &slots)).await
+        let lag = self.core.courier.pool().lag();
+        self.core.define(&definition(&self.core.options, &slots, lag)).await
     }
 
     /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes back if the store loses its memory while a process still names

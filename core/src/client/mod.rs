@@ -29,7 +29,7 @@ mod options;
 mod pool;
 mod pursuit;
 mod quorum;
-mod runtime;
+pub(crate) mod runtime;
 mod send;
 mod statistics;
 mod stock;

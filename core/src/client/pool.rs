@@ -116,10 +116,10 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         read_nonce: Option<ReadNonce>,
         response_timeout: Micros,
     ) -> Self {
-        let definition = definition(&options, options.slots.as_deref().unwrap_or_default());
+        let pool = store.pool(&name);
+        let definition = definition(&options, options.slots.as_deref().unwrap_or_default(), pool.lag());
         let room = Arc::<WaitingRoom>::default();
-        let courier =
-            Courier::new(store.pool(&name), runtime.clone(), response_timeout, definition, room.clone());
+        let courier = Courier::new(pool, runtime.clone(), response_timeout, definition, room.clone());
         let own = options.slots.as_deref().map(OwnSlots::new);
         let secret = runtime.random();
         let makes_names = name.pool == Name::of_locks();
@@ -412,11 +412,11 @@ fn only_one(options: &AcquireOptions) -> Result<()> {
     }
 }
 
-/// The requests that make a pool of these options and slots.
-pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)]) -> Vec<Request> {
+/// The requests that make a pool of these options and slots in a store that [lags](StorePool::lag) so much.
+pub(super) fn definition(options: &PoolOptions, slots: &[(String, SlotSpec)], lag: Micros) -> Vec<Request> {
     let define = |slots: &[(String, SlotSpec)]| Request::Define {
         slots: SlotSpec::together(slots.iter().map(|(_, spec)| spec)),
-        longest: options.ttl,
+        longest: options.ttl + lag,
         doubt_rest: options.doubt_rest,
     };
     if slots.is_empty() { vec![define(slots)] } else { slots.chunks(MAX_PER_REQUEST).map(define).collect() }

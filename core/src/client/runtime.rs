@@ -76,6 +76,8 @@ pub(super) async fn within<R: Runtime, T>(
 
 #[cfg(feature = "tokio")]
 pub use native::TokioRuntime;
+#[cfg(feature = "redis")]
+pub(crate) use native::boot_time;
 
 #[cfg(feature = "tokio")]
 mod native {
@@ -136,7 +138,7 @@ mod native {
     }
 
     /// The boot-time clock: monotonic, and running while the machine sleeps.
-    fn boot_time() -> Micros {
+    pub(crate) fn boot_time() -> Micros {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         time.tv_sec as Micros * crate::SECOND + time.tv_nsec as Micros / 1_000
     }

@@ -54,6 +54,12 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
         None
     }
 
+    /// How long after another server took the place of one that may still be asked to grant, in microseconds: so much longer
+    /// than its own leases a pool waits that may have lost some.
+    fn lag(&self) -> Micros {
+        0
+    }
+
     /// How many slots were ever added to the pool, if this store can say so at once. Read after a grant, it is
     /// never below what it was at the grant.
     fn ever_added(&self) -> Option<usize> {

@@ -144,6 +144,10 @@ impl<T: Transport> StorePool for RedisPool<T> {
         None
     }
 
+    fn lag(&self) -> Micros {
+        self.store.transport.lag()
+    }
+
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
         let store = &self.store;
         store.vet().await?;

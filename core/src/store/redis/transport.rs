@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use crate::Micros;
 use crate::client::{MaybeSend, MaybeSync};
 use crate::store::{Certainty, Listener, StoreError, Watch};
 
@@ -13,6 +14,12 @@ pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
 
     /// Sends one command and waits for its reply. A reply that is an error of the server is `Ok`.
     fn send(&self, command: Vec<String>) -> impl Future<Output = Result<Resp, TransportError>> + MaybeSend;
+
+    /// How long after another server took the place of one commands may still be sent to that, in microseconds: it may go on to
+    /// serve them, and what it grants is to have ended before the other grants anything.
+    fn lag(&self) -> Micros {
+        0
+    }
 
     /// The text of the script that Redis knows by this digest, for a server that does not have it yet. A host may keep the
     /// texts where they are fetched only when they are needed.

@@ -109,6 +109,23 @@ async fn a_demoted_master_is_left() {
     assert!(pair.front.connections() <= 12, "{} connections", pair.front.connections());
 }
 
+// One that writes only with a replica refuses from then on, and is no replica itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_master_without_replicas_is_left() {
+    let pair = Pair::start();
+    let chain = Chain::new(&["a"], 7);
+    let pool = pair.pool(lasting(&["a"]), &chain).await;
+    drop(pool.acquire_with(patient()).await.expect("granted"));
+    pair.in_step().await;
+    let writes = pair.master.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).expect("a reply");
+    assert_eq!(writes.error_code(), None);
+    pair.link.cut();
+    pair.replica.promote().expect("promoted");
+    pair.front.retarget(pair.replica.port());
+    goes_on(&pool).await;
+    assert!(pair.front.connections() <= 12, "{} connections", pair.front.connections());
+}
+
 // A lease longer than any that the replica has heard of: its length was lost with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_longer_lease_than_the_replica_knows_of_is_waited_for() {

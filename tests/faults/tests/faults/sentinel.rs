@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::client::PoolOptions;
 use leasehold::{Code, MILLISECOND};
-use leasehold_faults::{Pool, eventually, goes_on, handle, options, patient, soon, successor};
+use leasehold_faults::{Lease, Pool, eventually, goes_on, handle, options, patient, soon, successor, within};
 use leasehold_servers::{Proxy, RedisOptions, RedisServer, Sentinel};
 
 use crate::push::{handover, lasting};
@@ -39,7 +39,9 @@ impl Watched {
     async fn promoted(&self) {
         let replica = &self.servers[1];
         eventually("the replica is promoted", async || {
-            let writes = replica.command(&["SET", "step", "1"]).expect("a reply").error_code().is_none();
+            // As it is promoted, it closes its connections.
+            let said = replica.command(&["SET", "step", "1"]);
+            let writes = said.is_ok_and(|said| said.error_code().is_none());
             writes && self.sentinel.primary().is_ok_and(|port| port == replica.port())
         })
         .await;
@@ -71,6 +73,37 @@ async fn a_primary_that_is_replaced_is_left_for_the_next() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_primary_that_dies_is_left_for_the_next() {
     a_failover(Some("own-1f3a"), |watched| watched.servers[0].kill().expect("killed")).await;
+}
+
+// The primary of before goes on to serve for some ten seconds, and whoever kept its connection was granted what another had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn after_a_failover_nobody_is_granted_by_the_primary_of_before() {
+    let watched = Watched::start(None);
+    let lasting = || PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) };
+    let one = watched.pool(lasting()).await;
+    goes_on(&one).await;
+    watched.sentinel.fail_over().expect("begun");
+    watched.promoted().await;
+    assert!(
+        watched.servers[0].command(&["SET", "step", "1"]).expect("a reply").error_code().is_none(),
+        "it serves"
+    );
+    let other = watched.pool(lasting()).await;
+    let mut held = None;
+    for _ in 0..60 {
+        // Each holds what it is granted until the other has tried.
+        for pool in [&one, &other] {
+            let lease = pool.acquire_with(within(0)).await.ok();
+            if let Some(lease) = lease {
+                let before = held.replace(lease);
+                assert!(
+                    before.is_none_or(|before: Lease| !before.is_held()),
+                    "granted while somebody holds it"
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
 }
 
 // Its connections stay open, and nobody speaks.

@@ -14,7 +14,7 @@ mod url;
 pub use url::RedisUrl;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
@@ -72,6 +72,9 @@ impl NativeTransport {
         // A little less than the client's own patience, so that a hung connection is dropped here.
         let patience = Duration::from_micros(response_timeout - response_timeout / 10);
         let servers = Arc::new(Servers::new(url, patience));
+        if servers.lag() > 0 {
+            handle.spawn(look(Arc::downgrade(&servers)));
+        }
         let subscriptions = Subscriptions::new(servers.clone(), handle.clone());
         NativeTransport { shared: Arc::new(Shared { servers, handle, subscriptions }) }
     }
@@ -82,6 +85,10 @@ impl Transport for NativeTransport {
 
     async fn send(&self, command: Vec<String>) -> Result<Resp, TransportError> {
         self.shared.servers.send(&command).await
+    }
+
+    fn lag(&self) -> Micros {
+        self.shared.servers.lag()
     }
 
     async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {
@@ -128,6 +135,14 @@ impl Servers {
                 }
                 reply => reply,
             },
+        }
+    }
+
+    /// How long after another server took the place of one commands may still reach that.
+    fn lag(&self) -> Micros {
+        match &self.way {
+            Way::One(server) if matches!(server.place(), Place::Primary(_)) => sentinels::LAG,
+            _ => 0,
         }
     }
 
@@ -183,6 +198,17 @@ impl Servers {
         match &self.way {
             Way::One(server) => server.close(),
             Way::Cluster(cluster) => cluster.close(),
+        }
+    }
+}
+
+/// Has a primary left that is none any more, for as long as there is somebody to leave it.
+async fn look(servers: Weak<Servers>) {
+    loop {
+        tokio::time::sleep(sentinels::LOOK).await;
+        let Some(servers) = servers.upgrade() else { return };
+        if let Way::One(server) = &servers.way {
+            server.look().await;
         }
     }
 }

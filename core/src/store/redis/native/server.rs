@@ -43,24 +43,33 @@ impl Server {
         &self.place
     }
 
-    /// Sends a command once. A connection that failed, or that leads to a replica by now, is dropped: the next command makes
-    /// a new one.
+    /// Sends a command once. A connection that failed, or that leads to a replica by now, or to a primary without any, is dropped:
+    /// the next command makes a new one.
     pub async fn send(&self, command: &Cmd) -> Reply {
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
             Err(reply) => return reply,
         };
         let reply = asked(&mut connection, command).await;
-        // A primary of before that was demoted keeps its connections; the address may lead elsewhere by now.
         let left = match &reply {
             Err(_) => true,
-            Ok(Resp::Error(text)) => text.starts_with("READONLY"),
+            Ok(Resp::Error(text)) => LEAVES.iter().any(|word| text.starts_with(word)),
             Ok(_) => false,
         };
         if left {
             *self.connection.lock().await = None;
+            self.fail();
         }
         reply
+    }
+
+    /// Drops the connection if the sentinels, where there are any, say that the primary is another.
+    pub async fn look(&self) {
+        let Place::Primary(sentinels) = &self.place else { return };
+        let is_kept = self.connection.lock().await.is_some();
+        if is_kept && sentinels.moved(self.patience).await {
+            *self.connection.lock().await = None;
+        }
     }
 
     /// Whom a cluster's node has named as it was connected to, told once.
@@ -82,13 +91,29 @@ impl Server {
     async fn connection(&self) -> Result<MultiplexedConnection, Reply> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = &*kept {
-            return Ok(connection.clone());
+            // In a box, as what follows: it is seldom, and every command's future would have room for it.
+            let moved = match &self.place {
+                Place::Primary(sentinels) if sentinels.is_overdue() => {
+                    Box::pin(sentinels.moved(self.patience)).await
+                }
+                _ => false,
+            };
+            if !moved {
+                return Ok(connection.clone());
+            }
         }
-        // In a box: it is seldom, and every command's future would have room for it.
+        *kept = None;
         let made = tokio::time::timeout(self.patience, Box::pin(self.connect())).await;
-        let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT))))?;
+        let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
         *kept = Some(connection.clone());
         Ok(connection)
+    }
+
+    /// What the sentinels said last was of no use.
+    fn fail(&self) {
+        if let Place::Primary(sentinels) = &self.place {
+            sentinels.fail();
+        }
     }
 
     async fn connect(&self) -> Result<MultiplexedConnection, Reply> {
@@ -133,6 +158,9 @@ impl Place {
         }
     }
 }
+
+/// A primary of before that was demoted, or cut off, keeps its connections; the address may lead elsewhere by now.
+const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
 
 const SILENT: &str = "the server did not answer in time";
 
@@ -214,7 +242,9 @@ fn resp(value: Value) -> Resp {
 pub(super) fn describe(error: &RedisError) -> String {
     let category = error.category();
     match (error.code(), error.detail()) {
-        (Some(code), _) => format!("{category}: {code}"),
+        (Some(code), detail) => {
+            format!("{category}: {code} {}", detail.unwrap_or_default()).trim_end().to_owned()
+        }
         (None, _) if error.is_timeout() => SILENT.to_owned(),
         (None, _) if error.is_connection_refusal() => "the server refuses connections".to_owned(),
         (None, _) if error.is_connection_dropped() => "the connection was lost".to_owned(),
