@@ -40,6 +40,8 @@ pub(super) const DEAF: u8 = 5;
 pub(super) const SLOW: u8 = 4;
 /// Does not answer those who name slots and wait until it is something else.
 pub(super) const HOLDS: u8 = 6;
+/// The same of who gets in line.
+pub(super) const HOLDS_LINE: u8 = 7;
 pub(super) const DELAY: Micros = 80 * MILLISECOND;
 
 impl Faulty {
@@ -125,8 +127,12 @@ impl StorePool for FaultyPool {
         if state == MUTE {
             std::future::pending::<()>().await;
         }
-        if envelope.requests.iter().any(names_and_waits) {
-            let _ = self.store.state.subscribe().wait_for(|state| *state != HOLDS).await;
+        for (of_kind, held) in
+            [(names_and_waits as fn(&Request) -> bool, HOLDS), (stands_in_line, HOLDS_LINE)]
+        {
+            if envelope.requests.iter().any(of_kind) {
+                let _ = self.store.state.subscribe().wait_for(|state| *state != held).await;
+            }
         }
         answer
     }

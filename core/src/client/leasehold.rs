@@ -287,7 +287,8 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     }
 
     /// Opens no more pools and limits, and ends acquisitions that wait for a slot with `cancelled`. Leases that are held stay
-    /// held until they are given back.
+    /// held until they are given back. Native connections are closed as soon as nothing is under way, and made again for what those
+    /// leases still need.
     pub fn close(&self) {
         let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
@@ -297,6 +298,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         {
             scope.close();
         }
+        self.0.store.close();
     }
 }
 

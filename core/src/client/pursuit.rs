@@ -82,6 +82,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         loop {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
+                // Who names its own no more stands in line with this attempt, and may be called before the answer is here.
+                #[cfg(not(target_family = "wasm"))]
+                waiter.seat.set(self.place(want), false);
                 match self.attempt(want, Some(&waiter.seat)).await? {
                     Ok(leases) => {
                         want.has_ticket.store(false, Relaxed);

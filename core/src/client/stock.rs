@@ -187,7 +187,7 @@ mod tests {
 
     use tokio::task::JoinHandle;
 
-    use crate::client::faulty::{Faulty, HOLDS, WELL, names_and_waits, releases, stands_in_line};
+    use crate::client::faulty::{Faulty, HOLDS, HOLDS_LINE, WELL, names_and_waits, releases, stands_in_line};
     use crate::client::native::{NativePool, connect};
     use crate::client::warped::Warped;
     use crate::client::{
@@ -322,6 +322,35 @@ mod tests {
         assert_eq!(won.slot(), "a");
         won.release().await.unwrap();
         later.await.unwrap().unwrap();
+    }
+
+    // Its ticket was offered what came free and called by name, and it did not know that name to be its own: for a second the slot
+    // lay, and all waited.
+    #[tokio::test]
+    async fn who_is_called_before_it_knows_that_it_stands_in_line_comes() {
+        let apart = Apart::new(&["a"]).await;
+        let Apart { store, far, near, .. } = &apart;
+        let mut leases =
+            near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
+        let waiting = waits(far);
+        store.performs(stands_in_line, 0).await;
+        let second = waits(near);
+        store.performs(stands_in_line, 1).await;
+        taken(&mut leases).release().await.unwrap();
+        store.performs(names_and_waits, 0).await;
+        let _z = second.await.unwrap().unwrap();
+        let (stood, given) = (store.count(stands_in_line), store.count(releases));
+        store.is(HOLDS_LINE);
+        apart.time_passes();
+        store.performs(stands_in_line, stood).await;
+        let last = leases.pop().unwrap();
+        let released = tokio::spawn(async move { last.release().await });
+        store.performs(releases, given).await;
+        store.is(WELL);
+        // Its clock stands still, and with it all that would have it look by itself.
+        let won = tokio::time::timeout(Duration::from_secs(10), waiting).await;
+        assert_eq!(won.expect("it comes").unwrap().unwrap().slot(), "a");
+        released.await.unwrap().unwrap();
     }
 
     // It had asked for its own at first, so that its ticket was not given up: the store offered that slot to nobody.

@@ -32,6 +32,13 @@ impl<T: redis::Transport> Store for EitherStore<T> {
             EitherStore::Redis(store) => EitherPool::Redis(store.pool(name)),
         }
     }
+
+    fn close(&self) {
+        match self {
+            EitherStore::Memory(store) => Store::close(store),
+            EitherStore::Redis(store) => Store::close(store),
+        }
+    }
 }
 
 impl<T: redis::Transport> StorePool for EitherPool<T> {
@@ -57,6 +64,13 @@ impl<T: redis::Transport> StorePool for EitherPool<T> {
         match self {
             EitherPool::Memory(pool) => pool.clock(),
             EitherPool::Redis(_) => None,
+        }
+    }
+
+    fn lag(&self) -> Micros {
+        match self {
+            EitherPool::Memory(pool) => pool.lag(),
+            EitherPool::Redis(pool) => pool.lag(),
         }
     }
 

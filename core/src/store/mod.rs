@@ -32,6 +32,9 @@ pub trait Store: Clone + MaybeSend + MaybeSync + 'static {
 
     /// The pool of this name, which need not be defined yet.
     fn pool(&self, name: &PoolName) -> Self::Pool;
+
+    /// No more pools are opened, and no more slots acquired: what is kept open for that is closed.
+    fn close(&self) {}
 }
 
 /// One pool of a store.

@@ -133,6 +133,10 @@ impl<T: Transport> Store for RedisStore<T> {
     fn pool(&self, name: &PoolName) -> Self::Pool {
         RedisPool { store: self.clone(), keys: Keys::new(name) }
     }
+
+    fn close(&self) {
+        self.transport.close();
+    }
 }
 
 impl<T: Transport> StorePool for RedisPool<T> {

@@ -21,6 +21,9 @@ pub trait Transport: Clone + MaybeSend + MaybeSync + 'static {
         0
     }
 
+    /// No more is wanted of it than what is under way, and what ends it: what it keeps open for others to come is closed.
+    fn close(&self) {}
+
     /// The text of the script that Redis knows by this digest, for a server that does not have it yet. A host may keep the
     /// texts where they are fetched only when they are needed.
     fn script(&self, digest: &str) -> String {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
-use leasehold::client::PoolOptions;
+use leasehold::client::{Leasehold, PoolOptions};
 use leasehold_faults::{
     Place, Pool, Prize, eventually, handle, info, options, patient, soon, tickets, within,
 };
@@ -279,19 +279,42 @@ async fn subscriptions_do_not_multiply_over_outages() {
     assert_eq!(subscribers(&place), 1, "one connection for the messages of one handle");
 }
 
+/// How many clients a server has, that which asks included.
+fn clients(place: &Place) -> u64 {
+    let text = info(place.server(), "clients");
+    let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:"));
+    line.and_then(|count| count.trim().parse().ok()).expect("a count")
+}
+
 // Handles that are opened and dropped all day long.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_dropped_handle_leaves_no_connection() {
     let place = Place::redis();
-    let clients = || {
-        let text = info(place.server(), "clients");
-        let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:"));
-        line.and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
-    };
     for _ in 0..5 {
         let (one, other) = (place.pool(lasting(), None).await, place.pool(lasting(), None).await);
         handover(&one, &other).await;
     }
-    // The one that asks is counted, too.
-    eventually("all are gone", async || clients() <= 1).await;
+    eventually("all are gone", async || clients(&place) <= 1).await;
+}
+
+// Where handles are collected seldom, as in Node, each one that was closed kept its connections.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_closed_handle_leaves_no_connection() {
+    let place = Place::redis();
+    let handles = [(); 2].map(|()| handle(&place.url()));
+    let [one, other] = &handles;
+    let one = one.pool_with("relayers", lasting(), None).await.expect("opens");
+    let other = other.pool_with("relayers", lasting(), None).await.expect("opens");
+    handover(&one, &other).await;
+    let lease = one.acquire_with(patient()).await.expect("granted");
+    let waiting = tokio::spawn({
+        let other = other.clone();
+        async move { other.acquire_with(patient()).await.map(drop) }
+    });
+    eventually("it waits", async || other.statistics().waiting == 1).await;
+    handles.iter().for_each(Leasehold::close);
+    waiting.await.expect("no panic").expect_err("closed");
+    eventually("all are gone", async || clients(&place) <= 1).await;
+    lease.release().await.expect("its own");
+    eventually("what that needed is gone too", async || clients(&place) <= 1).await;
 }

@@ -14,6 +14,7 @@ mod url;
 pub use url::RedisUrl;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -52,6 +53,9 @@ struct Servers {
     patience: Duration,
     /// Sent to when a server was left for another.
     changes: watch::Sender<()>,
+    /// How many commands are under way, and whether the last one is to leave no connection behind.
+    under_way: AtomicUsize,
+    closed: AtomicBool,
 }
 
 enum Way {
@@ -87,6 +91,15 @@ impl Transport for NativeTransport {
         self.shared.servers.send(&command).await
     }
 
+    fn close(&self) {
+        self.shared.servers.closed.store(true, SeqCst);
+        // A command that is under way would fail with its connection.
+        if self.shared.servers.under_way.load(SeqCst) == 0 {
+            self.shared.close();
+        }
+        self.shared.subscriptions.close();
+    }
+
     fn lag(&self) -> Micros {
         self.shared.servers.lag()
     }
@@ -96,8 +109,9 @@ impl Transport for NativeTransport {
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
+impl Shared {
+    /// Closes the connections for commands.
+    fn close(&self) {
         let servers = self.servers.clone();
         // As a thread ends Tokio's own state of it may be gone, and to enter would panic.
         if tokio::runtime::Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed()) {
@@ -107,6 +121,12 @@ impl Drop for Shared {
         // The driver spawns its tasks on the runtime; their ends must find it.
         let _entered = self.handle.enter();
         servers.close();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -121,10 +141,12 @@ impl Servers {
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, changes.clone())),
         };
-        Servers { way, patience, changes }
+        let (under_way, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Servers { way, patience, changes, under_way, closed }
     }
 
     async fn send(&self, command: &[String]) -> Reply {
+        let _under_way = UnderWay::new(self);
         let packed = packed(command);
         match &self.way {
             // In a box, as those of one server would have room for it.
@@ -198,6 +220,24 @@ impl Servers {
         match &self.way {
             Way::One(server) => server.close(),
             Way::Cluster(cluster) => cluster.close(),
+        }
+    }
+}
+
+/// Counts a command for as long as it is under way.
+struct UnderWay<'a>(&'a Servers);
+
+impl<'a> UnderWay<'a> {
+    fn new(servers: &'a Servers) -> Self {
+        servers.under_way.fetch_add(1, SeqCst);
+        UnderWay(servers)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if self.0.under_way.fetch_sub(1, SeqCst) == 1 && self.0.closed.load(SeqCst) {
+            self.0.close();
         }
     }
 }

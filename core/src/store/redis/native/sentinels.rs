@@ -71,6 +71,15 @@ impl Sentinels {
         Ok(word.primary)
     }
 
+    /// Closes the connections to them.
+    pub fn close(&self) {
+        for sentinel in &self.sentinels {
+            if let Ok(mut connection) = sentinel.connection.try_lock() {
+                *connection = None;
+            }
+        }
+    }
+
     /// Commands are sent there from now on.
     pub fn reached(&self, primary: &Client) {
         let mut state = self.state();

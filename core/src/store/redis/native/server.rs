@@ -85,6 +85,9 @@ impl Server {
         if let Ok(mut connection) = self.connection.try_lock() {
             *connection = None;
         }
+        if let Place::Primary(sentinels) = &self.place {
+            sentinels.close();
+        }
     }
 
     /// The connection, or what is to be said of the command that cannot be sent.

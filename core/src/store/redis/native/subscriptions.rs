@@ -1,7 +1,9 @@
 //! Messages of the server: one connection for all channels of a transport, made when the first is wanted.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{
+    AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release, Ordering::SeqCst,
+};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -96,7 +98,22 @@ impl Subscriptions {
     }
 }
 
+impl Subscriptions {
+    /// Closes the connection, if nobody wants a channel any more.
+    pub fn close(&self) {
+        let shared = self.shared.clone();
+        self.shared.handle.spawn(async move { shared.rest(&mut *shared.link.lock().await) });
+    }
+}
+
 impl Shared {
+    /// Closes a connection of which nobody is to want a channel any more.
+    fn rest(&self, link: &mut Option<Link>) {
+        if self.servers.closed.load(SeqCst) && unpoisoned(&self.channels).is_empty() {
+            *link = None;
+        }
+    }
+
     /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
     async fn connect(self: &Arc<Self>) -> Result<Link, TransportError> {
         let changes = self.servers.changes.subscribe();
@@ -238,6 +255,7 @@ impl Drop for Subscription {
                         shared.handle.spawn(reconnect(Arc::downgrade(&shared)));
                     }
                 }
+                shared.rest(&mut link);
             });
         }
     }
