@@ -536,7 +536,7 @@ fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str
 
 /// A pool that is gone again as often as it is made.
 fn homeless() -> StoreError {
-    StoreError::new(Certainty::Refused, "the pool's definition was lost and could not be renewed")
+    StoreError::new(Certainty::Refused, "the pool's definition is lost each time")
 }
 
 /// Tells all callers of the failure and gives their requests up.
@@ -549,7 +549,7 @@ fn abandon(parcels: &mut [Parcel], cause: &str) {
 
 /// The error of a request for which there is no room.
 pub(super) fn full() -> Error {
-    Error::new(Code::Busy, "100,000 requests wait for the store already; try again later")
+    Error::new(Code::Busy, "100,000 requests wait already; try again later")
 }
 
 /// What is known of an envelope that got no answer for so long.
