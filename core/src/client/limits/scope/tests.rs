@@ -143,6 +143,25 @@ async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
     }
 }
 
+// It was told that the time had passed of what was reserved a moment ago.
+#[tokio::test]
+async fn what_a_store_forgot_is_not_said_to_be_too_old() {
+    let ((runtime, ahead), store) = (ahead(), Arc::new(Mutex::new(ledger())));
+    let kept = store.clone();
+    let scope = scope(runtime, HOUR, move |envelope| {
+        let ledger = kept.lock().unwrap().clone();
+        async move { StoreLedger::charge(&ledger, &envelope).await }
+    });
+    let flights = limit(&scope, "flights", Rule::InFlight { max: 1 }, Outage::Closed);
+    for (passes, says) in [(0, "lost its memory"), (HOUR, "time has passed")] {
+        let reserved = shortly(flights.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap();
+        *store.lock().unwrap() = ledger();
+        ahead.fetch_add(passes, SeqCst);
+        let error = shortly(reserved.commit()).await.unwrap_err();
+        assert!(error.code() == Code::Lost && error.message().contains(says), "{error}");
+    }
+}
+
 // It was told that the store is busy, of which nobody asked anything.
 #[tokio::test]
 async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
