@@ -334,6 +334,15 @@ pub fn reservations() -> Tally {
             told.ask(request("reset", limit(0)));
         }
     }
+    // Where it was charged: what was taken before leaves the window, whoever reserves and gives back.
+    let rolling = rule("rolling", 10, 10 * SECOND);
+    let limit = |cost: u64| [charge("b", &rolling, cost)];
+    told.ask(request("take", limit(9)));
+    for id in 200..205 {
+        assert_eq!(told.pass(2 * SECOND).ask(reserve(id, HOUR, limit(1)))["reply"], "allowed");
+        assert_eq!(told.ask(settle("give_back", id, limit(1)))["reply"], "settled");
+    }
+    assert_eq!(told.ask(request("peek", limit(0)))["remaining"], "10");
     told
 }
 
