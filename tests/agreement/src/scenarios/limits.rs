@@ -381,6 +381,18 @@ pub fn changes() -> Tally {
     told.pass(5 * SECOND).allow(&slow, 0);
     assert_eq!(told.allow(&fast, 0), "995");
     told.look(&rule("refill", 3, 10 * SECOND));
+    // Of two periods by which it is asked in turn each refills, also where it refuses.
+    for (one, other) in [
+        (rule("refill", 10, 20 * SECOND), rule("refill", 10, 21 * SECOND)),
+        (gcra(10, 20 * SECOND, 10), gcra(10, 21 * SECOND, 10)),
+    ] {
+        told.pass(HOUR).allow(&one, 10);
+        for _ in 0..2 {
+            told.pass(SECOND / 2).refuse(&other, 1);
+            told.pass(SECOND / 2).refuse(&one, 1);
+        }
+        told.pass(SECOND / 2).allow(&other, 1);
+    }
     // What is above a lower maximum is worked off at its pace, and a higher one finds what is left.
     for (large, small) in [
         (rule("refill", 10, 10 * SECOND), rule("refill", 4, 10 * SECOND)),
