@@ -191,8 +191,8 @@ for (const place of ["memory", "Redis"]) {
       await assert.rejects(second.refund(), failure("lost"));
       await assert.rejects(second.commit(), failure("lost"));
       assert.deepEqual([await spend.used(), second.remaining], [3n, 0]);
-      const late = await spend.reserve(1, { ttl: 1 });
-      await sleep(50);
+      const late = await spend.reserve(1, { ttl: 1_000 });
+      await sleep(1_050);
       assert.equal(late.remaining, 0);
       await assert.rejects(late.refund(), failure("lost"));
       assert.equal(await spend.used(), 4n);
@@ -230,12 +230,12 @@ for (const place of ["memory", "Redis"]) {
 
     test("what is in flight for too long is told of", async () => {
       const flights = lh.limit("late-flights", { max: 2, kind: "in_flight" });
-      const late = await flights.reserve(1, { ttl: 1 });
-      await sleep(50);
+      const late = await flights.reserve(1, { ttl: 1_000 });
+      await sleep(1_050);
       await assert.rejects(late.commit(), failure("lost"));
       const block = async () => {
-        await using _late = await flights.reserve(1, { ttl: 1 });
-        await sleep(50);
+        await using _late = await flights.reserve(1, { ttl: 1_000 });
+        await sleep(1_050);
       };
       await assert.rejects(block(), failure("lost"));
     });

@@ -145,8 +145,8 @@ export function limits(connect: () => Transport): Checks {
         await fails(() => second.refund(), "lost");
         await fails(() => second.commit(), "lost");
         same([await spend.used(), second.remaining], [3n, 0]);
-        const late = await spend.reserve(1, { ttl: 1 });
-        await sleep(50);
+        const late = await spend.reserve(1, { ttl: 1_000 });
+        await sleep(1_050);
         same(late.remaining, 0);
         await fails(() => late.refund(), "lost");
         same(await spend.used(), 4n);
@@ -220,8 +220,8 @@ export function limits(connect: () => Transport): Checks {
         const next = flights.waitToReserve(1, { ttl, ...patient });
         await flight.commit();
         await (await next).commit();
-        const late = await flights.reserve(1, { ttl: 1 });
-        await sleep(50);
+        const late = await flights.reserve(1, { ttl: 1_000 });
+        await sleep(1_050);
         await fails(() => late.commit(), "lost");
       }),
 

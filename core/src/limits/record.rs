@@ -221,12 +221,11 @@ impl<'a> Draft<'a> {
     /// Gives a cost back, as far as it still counts; without a mark as if it was charged just now.
     pub fn give_back(&mut self, cost: Amount, mark: Option<Micros>) {
         let small = cost.saturating_u64();
-        let charged = mark.unwrap_or(self.now);
-        let since = self.now.saturating_sub(charged);
+        let since = self.now.saturating_sub(mark.unwrap_or(self.now));
         match (*self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.give_back(small, since),
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
-                rolling.give_back(Window { max, period }, self.now, small, charged);
+                rolling.give_back(Window { max, period }, self.now, small, mark);
             }
             // With a period ends the epoch of its reservations.
             (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {

@@ -32,11 +32,15 @@ impl Refill {
     pub fn after(self, rate: Rate, elapsed: Micros) -> Self {
         let Rate { max, period } = rate;
         let left = self.parts().saturating_sub(refilled(elapsed, self.max));
-        let (whole, part) = match self.period == period {
-            true => divided(left, period),
-            // A part of another period is rounded up, so that nothing is lost.
-            false => (left.div_ceil(self.period.max(1).into()) as u64, 0),
-        };
+        let (mut whole, mut part) = divided(left, self.period.max(1));
+        if part > 0 && self.period != period {
+            // Rounded up, so that nothing is lost; but in the parts of this period, or where two ask in turn each would make
+            // a whole one of what the other has refilled.
+            part = (u128::from(part) * u128::from(period)).div_ceil(self.period.into()) as u64;
+            if part == period {
+                (whole, part) = (whole + 1, 0);
+            }
+        }
         // Where nothing is left, the epoch ends, and with it what was reserved before.
         Refill { max, period, whole, part, peak: if left == 0 { max } else { self.peak.max(max) } }
     }

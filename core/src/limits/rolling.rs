@@ -101,17 +101,22 @@ impl Rolling {
         });
     }
 
-    /// Gives back what was charged at `charged`, if that is in the window still. It is taken from the oldest in the window,
-    /// which leave first: never is less counted than was taken, in this window or in another.
-    pub fn give_back(&mut self, window: Window, now: Micros, mut cost: u64, charged: Micros) {
-        if charged + window.period <= now {
+    /// Gives back what was charged at `charged`, if that is in the window still: from the cell that holds it, and what is
+    /// not there any more from the oldest in the window before it, which leave first. If nobody knows when it was charged, all
+    /// of it from the oldest. Never is less counted than was taken, in this window or in another.
+    pub fn give_back(&mut self, window: Window, now: Micros, mut cost: u64, charged: Option<Micros>) {
+        if charged.is_some_and(|charged| charged + window.period <= now) {
             return;
         }
-        self.cells.retain_mut(|cell| {
-            let part = if cell.last + window.period > now { cost.min(cell.amount) } else { 0 };
-            (cost, cell.amount) = (cost - part, cell.amount - part);
-            cell.amount > 0
-        });
+        let its = charged.map(|charged| self.cells.partition_point(|cell| cell.last < charged));
+        let older = 0..its.unwrap_or(self.cells.len());
+        for at in its.into_iter().chain(older) {
+            if let Some(cell) = self.cells.get_mut(at).filter(|cell| cell.last + window.period > now) {
+                let part = cost.min(cell.amount);
+                (cost, cell.amount) = (cost - part, cell.amount - part);
+            }
+        }
+        self.cells.retain(|cell| cell.amount > 0);
     }
 
     pub fn is_empty(&self) -> bool {

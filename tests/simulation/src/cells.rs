@@ -107,13 +107,17 @@ impl Cells {
         }
     }
 
-    /// From the oldest in the window, which leave first.
-    pub fn give_back(&mut self, period: u64, now: u64, mut left: u128) {
-        for (_, amount) in self.cells.iter_mut().filter(|(last, _)| last + period > now) {
+    /// From where it is counted if it is known when it was taken, and for the rest from the oldest before that in the window,
+    /// which leave first.
+    pub fn give_back(&mut self, period: u64, now: u64, mut left: u128, taken: Option<u64>) {
+        let (mut before, mut since): (Vec<_>, Vec<_>) =
+            self.cells.iter().copied().partition(|(last, _)| taken.is_none_or(|taken| *last < taken));
+        let window = before.iter_mut().filter(|(last, _)| last + period > now);
+        for (_, amount) in since.first_mut().into_iter().chain(window) {
             let part = left.min(*amount);
             (left, *amount) = (left - part, *amount - part);
         }
-        self.cells.retain(|(_, amount)| *amount > 0);
+        self.cells = before.into_iter().chain(since).filter(|(_, amount)| *amount > 0).collect();
     }
 
     /// What a window of this period holds.

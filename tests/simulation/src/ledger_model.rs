@@ -380,7 +380,7 @@ impl Sight {
             Used::Parts { parts, fastest, .. } => {
                 *parts = parts.saturating_sub((amount * period).saturating_sub(since * *fastest));
             }
-            Used::Cells(cells) if since < period => cells.give_back(of.period, now, amount),
+            Used::Cells(cells) if since < period => cells.give_back(of.period, now, amount, mark),
             Used::Money(births) => births.give_back(amount),
             Used::Flights(flights) => {
                 let landed = flights.iter().position(|&flight| Some(flight.0) == mark && flight.1 == amount);

@@ -236,7 +236,8 @@ impl<R: Runtime> Limit<R> {
     /// stays charged. What is in flight is so until the reservation ends.
     ///
     /// # Errors
-    /// `store_unavailable`, also where the limit is open then; `invalid_argument` for a `ttl` that is not 1 µs to 7 days.
+    /// `store_unavailable`, also where the limit is open then, and where less than a quarter of `ttl` is left as the answer comes;
+    /// `invalid_argument` for a `ttl` that is not 1 µs to 7 days.
     pub async fn reserve(
         &self,
         cost: impl Into<Amount>,
@@ -288,16 +289,30 @@ impl<R: Runtime> Limit<R> {
         };
         scope.check_open()?;
         let id = scope.runtime().random_id();
-        let until = in_time(scope.runtime().now(), ttl);
+        let sent = scope.runtime().now();
+        let until = in_time(sent, ttl);
         let act = Act::Reserve { id, ttl };
-        let answer = match self.judge_now(&act, cost) {
-            Some(verdict) => self.answer(&verdict),
-            None => scope.judge(act, charges.clone(), false).await?,
+        let (answer, took) = match self.judge_now(&act, cost) {
+            Some(verdict) => (self.answer(&verdict), 0),
+            None => {
+                let answer = scope.judge(act, charges.clone(), false).await?;
+                (answer, scope.runtime().now().saturating_sub(sent))
+            }
         };
-        Ok(match answer.allowed {
-            true => Ok(Reservation::new(Some(scope.clone()), id, charges, answer, until)),
-            false => Err(answer),
-        })
+        if !answer.allowed {
+            return Ok(Err(answer));
+        }
+        let reserved = Reservation::new(Some(scope.clone()), id, charges, answer, until);
+        // What arrives with little left would be over before it is used, as with a lease; here without what clocks may differ
+        // by, which is more than all of a brief one.
+        if took > ttl - ttl / 4 {
+            reserved.retract();
+            return Err(Error::new(
+                Code::StoreUnavailable,
+                "the store's answer came too late for a reservation of this ttl, which is given back if its time has not passed; reserve for longer",
+            ));
+        }
+        Ok(Ok(reserved))
     }
 
     /// Waits until a cost is allowed, and charges it; asks once where the timeout is 0, unless somebody of this process waits

@@ -79,9 +79,9 @@ impl<R: Runtime> Reservation<R> {
     /// Ends it: what it charged stays charged; what it has in flight lands.
     ///
     /// # Errors
-    /// `lost` if it has something in flight and its time has passed: that counted as landed before it did, and more may have been
-    /// in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it is tried on for half a minute, and
-    /// what was charged stays so in any case.
+    /// `lost` if it has something in flight and its time has passed, or the store lost its memory meanwhile: that counted as landed
+    /// before it did, and more may have been in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it
+    /// is tried on for half a minute, and what was charged stays so in any case.
     pub async fn commit(mut self) -> Result<()> {
         // That it was in flight for too long is known without a store that says so.
         let is_over = self.flies() && self.remaining_micros() == 0;
@@ -93,7 +93,14 @@ impl<R: Runtime> Reservation<R> {
             Settlement::Gone if self.is_elsewhere() => Err(Error::new(Code::Lost, UNKNOWN)),
             Settlement::Gone if self.flies() => Err(Error::new(
                 Code::Lost,
-                "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer",
+                match is_over {
+                    true => {
+                        "the reservation's time has passed, and what it has in flight was counted no more; reserve for longer"
+                    }
+                    false => {
+                        "the store has lost its memory since this was reserved, or it was ended elsewhere, and what it has in flight was counted no more"
+                    }
+                },
             )),
             Settlement::Before { given_back: true } => Err(Error::new(
                 Code::Lost,

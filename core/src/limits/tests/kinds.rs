@@ -142,9 +142,22 @@ fn a_maximum_changes_at_run_time_and_usage_stays() {
     scene.pass(HOUR / 10);
     assert!(scene.take(before, 0).allowed);
     assert_eq!(scene.remaining(after), 93);
-    // A part of another period counts as a whole.
+    // And what is left of one is as much of it by another period.
     assert!(scene.pass(1).take(before, 0).allowed);
     assert_eq!(scene.remaining(refill(10, HOUR / 2)), 3);
+}
+
+// Each of them made a whole one of what was left of one, also where it was refused: nothing was ever refilled.
+#[test]
+fn what_is_asked_by_two_periods_in_turn_is_refilled() {
+    for (one, other) in rates(10, 20 * SECOND).into_iter().zip(rates(10, 21 * SECOND)).take(2) {
+        let mut scene = Scene::new();
+        assert_eq!(scene.allowed(one, 10), 10);
+        let turns = [one, other].into_iter().cycle().take(100);
+        let allowed = turns.filter(|rule| scene.pass(SECOND / 10).take(*rule, 1).allowed).count();
+        // Of ten seconds each counts half.
+        assert_eq!(allowed, 4, "{one:?}");
+    }
 }
 
 #[test]

@@ -63,6 +63,38 @@ fn a_refund_is_taken_from_the_window_of_who_asks() {
     assert_eq!((scene.remaining(short), scene.remaining(long)), (10, 10));
 }
 
+// It was taken from the oldest: what had been taken before was as if it was taken now, and never came free.
+#[test]
+fn a_window_comes_free_while_somebody_reserves_and_gives_back() {
+    let rule = rolling(10, MINUTE);
+    let mut scene = Scene::new();
+    assert_eq!(scene.allowed(rule, 9), 9);
+    let one = [charge("a", rule, 1)];
+    for id in 0..120 {
+        assert!(scene.pass(SECOND).judge(Act::Reserve { id, ttl: HOUR }, &one).allowed);
+        scene.settle(Act::GiveBack { id }, &one);
+    }
+    assert_eq!((scene.remaining(rule), scene.cells()), (10, 0));
+}
+
+// Where a refund took some of that already, from what was taken before: what was taken since counts as long as ever.
+#[test]
+fn what_is_given_back_is_not_taken_from_what_was_taken_since() {
+    let rule = rolling(10, MINUTE);
+    let mut scene = Scene::new();
+    assert!(scene.take(rule, 2).allowed);
+    let reserve = [charge("a", rule, 3)];
+    assert!(scene.pass(10 * SECOND).judge(Act::Reserve { id: 1, ttl: HOUR }, &reserve).allowed);
+    assert!(scene.pass(10 * SECOND).take(rule, 4).allowed);
+    // Of the five before that, two are left.
+    scene.judge(Act::Refund, &reserve);
+    assert_eq!(scene.remaining(rule), 4);
+    scene.settle(Act::GiveBack { id: 1 }, &reserve);
+    assert_eq!(scene.remaining(rule), 6);
+    assert_eq!(scene.pass(MINUTE - 1).remaining(rule), 6);
+    assert_eq!(scene.pass(1).remaining(rule), 10);
+}
+
 // It may have been dropped before anybody asked by the longer one.
 #[test]
 fn what_was_reserved_before_a_longer_period_gives_nothing_back() {

@@ -334,6 +334,15 @@ pub fn reservations() -> Tally {
             told.ask(request("reset", limit(0)));
         }
     }
+    // Where it was charged: what was taken before leaves the window, whoever reserves and gives back.
+    let rolling = rule("rolling", 10, 10 * SECOND);
+    let limit = |cost: u64| [charge("b", &rolling, cost)];
+    told.ask(request("take", limit(9)));
+    for id in 200..205 {
+        assert_eq!(told.pass(2 * SECOND).ask(reserve(id, HOUR, limit(1)))["reply"], "allowed");
+        assert_eq!(told.ask(settle("give_back", id, limit(1)))["reply"], "settled");
+    }
+    assert_eq!(told.ask(request("peek", limit(0)))["remaining"], "10");
     told
 }
 
@@ -372,6 +381,18 @@ pub fn changes() -> Tally {
     told.pass(5 * SECOND).allow(&slow, 0);
     assert_eq!(told.allow(&fast, 0), "995");
     told.look(&rule("refill", 3, 10 * SECOND));
+    // Of two periods by which it is asked in turn each refills, also where it refuses.
+    for (one, other) in [
+        (rule("refill", 10, 20 * SECOND), rule("refill", 10, 21 * SECOND)),
+        (gcra(10, 20 * SECOND, 10), gcra(10, 21 * SECOND, 10)),
+    ] {
+        told.pass(HOUR).allow(&one, 10);
+        for _ in 0..2 {
+            told.pass(SECOND / 2).refuse(&other, 1);
+            told.pass(SECOND / 2).refuse(&one, 1);
+        }
+        told.pass(SECOND / 2).allow(&other, 1);
+    }
     // What is above a lower maximum is worked off at its pace, and a higher one finds what is left.
     for (large, small) in [
         (rule("refill", 10, 10 * SECOND), rule("refill", 4, 10 * SECOND)),

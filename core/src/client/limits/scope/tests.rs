@@ -37,11 +37,18 @@ where
     Scope::new(Box::new(Elsewhere(store)), runtime, response_timeout)
 }
 
+/// A runtime whose clock is so far ahead as is told.
+fn ahead() -> (Warped, Arc<AtomicU64>) {
+    let ahead = Arc::new(AtomicU64::new(0));
+    let clock = ahead.clone();
+    (Warped::new().clock(move |time| time + clock.load(SeqCst)), ahead)
+}
+
 /// A scope whose store does not answer while that is so.
-fn hanging(response_timeout: Micros) -> (Arc<Scope<TokioRuntime>>, Arc<AtomicBool>) {
+fn hanging<R: Runtime>(runtime: R, response_timeout: Micros) -> (Arc<Scope<R>>, Arc<AtomicBool>) {
     let (hangs, ledger) = (Arc::new(AtomicBool::new(false)), ledger());
     let sticks = hangs.clone();
-    let scope = scope(runtime(), response_timeout, move |envelope| {
+    let scope = scope(runtime, response_timeout, move |envelope| {
         let (ledger, sticks) = (ledger.clone(), sticks.clone());
         async move {
             if sticks.load(SeqCst) {
@@ -75,19 +82,20 @@ fn at_any_time() -> WaitOptions {
 // Its holder was told nothing: at the end of a block an outage is no error.
 #[tokio::test]
 async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
-    let (scope, hangs) = hanging(SECOND / 20);
+    let (runtime, ahead) = ahead();
+    let (scope, hangs) = hanging(runtime, SECOND / 20);
     let flights = limit(&scope, "flights", Rule::InFlight { max: 10 }, Outage::Closed);
     let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
     let both = Limit::group([&flights, &spend]).unwrap();
-    for (limit, ttl, code) in [
-        (&flights, 1, Code::Lost),
-        (&both, 1, Code::Lost),
-        (&flights, HOUR, Code::StoreUnavailable),
-        (&spend, 1, Code::StoreUnavailable),
+    for (limit, passes, code) in [
+        (&flights, HOUR, Code::Lost),
+        (&both, HOUR, Code::Lost),
+        (&flights, 0, Code::StoreUnavailable),
+        (&spend, HOUR, Code::StoreUnavailable),
     ] {
         for gives_back in [false, true] {
-            let ttl = Duration::from_micros(ttl);
-            let reserved = shortly(limit.reserve(1u64, ttl)).await.unwrap().unwrap();
+            let reserved = shortly(limit.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap();
+            ahead.fetch_add(passes, SeqCst);
             hangs.store(true, SeqCst);
             let end = async { if gives_back { reserved.refund().await } else { reserved.commit().await } };
             let error = shortly(end).await.unwrap_err();
@@ -99,10 +107,65 @@ async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
     }
 }
 
+// Its time had passed, and another was allowed the same: two were in flight of one.
+#[tokio::test]
+async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
+    let ((runtime, ahead), delay, ledger) = (ahead(), Arc::new(AtomicU64::new(0)), ledger());
+    let late = delay.clone();
+    let scope = scope(runtime, HOUR, move |envelope| {
+        let (ledger, ahead, late) = (ledger.clone(), ahead.clone(), late.clone());
+        async move {
+            let answer = StoreLedger::charge(&ledger, &envelope).await;
+            ahead.fetch_add(late.load(SeqCst), SeqCst);
+            answer
+        }
+    });
+    let flights = limit(&scope, "flights", Rule::InFlight { max: 1 }, Outage::Closed);
+    let until_free = async || {
+        delay.store(0, SeqCst);
+        while flights.remaining().await.unwrap() == Amount::ZERO {
+            tokio::task::yield_now().await;
+        }
+    };
+    delay.store(HOUR / 2, SeqCst);
+    let kept = shortly(flights.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap();
+    assert!(kept.remaining_micros() > HOUR / 4);
+    kept.commit().await.unwrap();
+    for waits in [false, true] {
+        delay.store(HOUR / 5 * 4, SeqCst);
+        let error = match waits {
+            false => shortly(flights.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap_err(),
+            true => shortly(flights.wait_to_reserve_for(1u64, HOUR, at_any_time())).await.unwrap_err(),
+        };
+        assert_eq!(error.code(), Code::StoreUnavailable);
+        assert!(error.message().contains("too late") && error.message().contains("longer"), "{error}");
+        shortly(until_free()).await;
+    }
+}
+
+// It was told that the time had passed of what was reserved a moment ago.
+#[tokio::test]
+async fn what_a_store_forgot_is_not_said_to_be_too_old() {
+    let ((runtime, ahead), store) = (ahead(), Arc::new(Mutex::new(ledger())));
+    let kept = store.clone();
+    let scope = scope(runtime, HOUR, move |envelope| {
+        let ledger = kept.lock().unwrap().clone();
+        async move { StoreLedger::charge(&ledger, &envelope).await }
+    });
+    let flights = limit(&scope, "flights", Rule::InFlight { max: 1 }, Outage::Closed);
+    for (passes, says) in [(0, "lost its memory"), (HOUR, "time has passed")] {
+        let reserved = shortly(flights.reserve(1u64, Duration::from_micros(HOUR))).await.unwrap().unwrap();
+        *store.lock().unwrap() = ledger();
+        ahead.fetch_add(passes, SeqCst);
+        let error = shortly(reserved.commit()).await.unwrap_err();
+        assert!(error.code() == Code::Lost && error.message().contains(says), "{error}");
+    }
+}
+
 // It was told that the store is busy, of which nobody asked anything.
 #[tokio::test]
 async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
-    let (scope, hangs) = hanging(HOUR);
+    let (scope, hangs) = hanging(runtime(), HOUR);
     let rule = Rule::Refill { max: 10, period: HOUR };
     let (open, closed) =
         (limit(&scope, "open", rule, Outage::Open), limit(&scope, "closed", rule, Outage::Closed));
@@ -125,7 +188,7 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
 // All but the first of them were told that the limit allowed it at no time.
 #[tokio::test]
 async fn all_who_wait_are_told_that_the_store_does_not_answer() {
-    let (scope, hangs) = hanging(50 * MILLISECOND);
+    let (scope, hangs) = hanging(runtime(), 50 * MILLISECOND);
     let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Closed);
     assert!(shortly(limit.increment(1u64)).await.unwrap());
     hangs.store(true, SeqCst);
@@ -141,7 +204,7 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
 async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
     for rule in [Rule::Lifetime { max: 100u64.into() }, budget] {
-        let (scope, hangs) = hanging(20 * MILLISECOND);
+        let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
         let limit = limit(&scope, "a", rule, Outage::Open);
         assert!(shortly(limit.increment(10u64)).await.unwrap());
         hangs.store(true, SeqCst);
@@ -244,7 +307,7 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
 #[tokio::test]
 async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
     let matters = async |rule, outage| {
-        let (scope, hangs) = hanging(SECOND);
+        let (scope, hangs) = hanging(runtime(), SECOND);
         let limit = limit(&scope, "a", rule, outage);
         assert!(!scope.matters());
         assert!(shortly(limit.increment(1u64)).await.unwrap());

@@ -35,12 +35,21 @@
             longest, shortest, round = period, period, 0
           end
         end
-        local since = window and now - period or 0
+        local since, its, own = window and now - period or 0, 0, 0
+        if back > 0 and mark then
+          -- From the cell that holds it; what is not there any more from those before it, which leave first.
+          for k = 1, #cells, 2 do
+            if its == 0 and cells[k] >= mark then its, own = k, math.min(back, cells[k + 1]) end
+          end
+          back = back - own
+        end
         for k = 1, #cells, 2 do
           local time, amount = cells[k], cells[k + 1]
           if time + span > now then
             if lands and time == mark and amount == cost then
               lands, amount = false, 0
+            elseif k == its then
+              back, amount = 0, amount - own
             elseif back > 0 and time > since then
               local part = math.min(back, amount)
               back, amount = back - part, amount - part

@@ -23,7 +23,9 @@
             if whole < 0 then whole, part = 0, 0 end
           end
           if r[FIRST] ~= period then
-            if part > 0 then whole, part = whole + 1, 0 end
+            quotient, rest = scale(part, period, r[FIRST])
+            part = rest > 0 and quotient + 1 or quotient
+            if part == period then whole, part = whole + 1, 0 end
             epoch = false
             if parts and gives then mark, cost = nil, 0 end
           end
