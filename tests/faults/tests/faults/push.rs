@@ -301,7 +301,7 @@ async fn a_dropped_handle_leaves_no_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_closed_handle_leaves_no_connection() {
     let place = Place::redis();
-    let handles = [(); 2].map(|()| handle(&place.url()));
+    let handles = [(); 2].map(|()| handle(place.url()));
     let [one, other] = &handles;
     let one = one.pool_with("relayers", lasting(), None).await.expect("opens");
     let other = other.pool_with("relayers", lasting(), None).await.expect("opens");
