@@ -237,6 +237,9 @@ mod tests {
         stop.store(true, Relaxed);
     }
 
+    /// One that waits in a task of its own.
+    type Waiting<R> = JoinHandle<Result<Lease<Faulty, R>>>;
+
     /// Two processes: one is far from the store and has not heard of slot z, which the other has besides.
     struct Apart {
         store: Faulty,
@@ -261,6 +264,23 @@ mod tests {
             let near = [slots, &["z"]].concat();
             let near = opened(store.clone(), runtime, OpenOptions::default(), &near).await;
             Apart { store, clock, far, near }
+        }
+
+        /// The near one holds slot a, the far one waits for it, and a second of the near one behind it in line: what the far
+        /// one gives back is not for all to ask for. It was granted slot z, gave it back, and asks for its own.
+        async fn names_its_own(
+            &self,
+        ) -> (Lease<Faulty, TokioRuntime>, Waiting<Warped>, Waiting<TokioRuntime>) {
+            let Apart { store, far, near, .. } = self;
+            let mut leases =
+                near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
+            let waiting = waits(far);
+            store.performs(stands_in_line, 0).await;
+            let second = waits(near);
+            store.performs(stands_in_line, 1).await;
+            taken(&mut leases).release().await.unwrap();
+            store.performs(names_and_waits, 0).await;
+            (leases.swap_remove(0), waiting, second)
         }
 
         /// For longer than the far one names its own.
@@ -295,17 +315,9 @@ mod tests {
     #[tokio::test]
     async fn who_hears_late_that_its_own_are_taken_is_served_in_turn() {
         let apart = Apart::new(&["a"]).await;
-        let Apart { store, far, near, .. } = &apart;
-        let mut leases =
-            near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
-        let waiting = waits(far);
-        store.performs(stands_in_line, 0).await;
-        // Behind it in line: what it gives back is not for all to ask for.
-        let second = waits(near);
-        store.performs(stands_in_line, 1).await;
-        taken(&mut leases).release().await.unwrap();
-        // It is granted that, gives it back, and asks for its own; and once more, under the name that it has by then.
-        store.performs(names_and_waits, 0).await;
+        let Apart { store, near, .. } = &apart;
+        let (held, waiting, second) = apart.names_its_own().await;
+        // And once more, under the name that it has by then.
         store.is(HOLDS);
         store.performs(names_and_waits, 1).await;
         let _z = second.await.unwrap().unwrap();
@@ -317,7 +329,7 @@ mod tests {
         stands.await.expect("in line again");
         let later = waits(near);
         store.performs(stands_in_line, stood + 1).await;
-        leases.pop().unwrap().release().await.unwrap();
+        held.release().await.unwrap();
         let won = waiting.await.unwrap().unwrap();
         assert_eq!(won.slot(), "a");
         won.release().await.unwrap();
@@ -329,22 +341,14 @@ mod tests {
     #[tokio::test]
     async fn who_is_called_before_it_knows_that_it_stands_in_line_comes() {
         let apart = Apart::new(&["a"]).await;
-        let Apart { store, far, near, .. } = &apart;
-        let mut leases =
-            near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
-        let waiting = waits(far);
-        store.performs(stands_in_line, 0).await;
-        let second = waits(near);
-        store.performs(stands_in_line, 1).await;
-        taken(&mut leases).release().await.unwrap();
-        store.performs(names_and_waits, 0).await;
+        let store = &apart.store;
+        let (held, waiting, second) = apart.names_its_own().await;
         let _z = second.await.unwrap().unwrap();
         let (stood, given) = (store.count(stands_in_line), store.count(releases));
         store.is(HOLDS_LINE);
         apart.time_passes();
         store.performs(stands_in_line, stood).await;
-        let last = leases.pop().unwrap();
-        let released = tokio::spawn(async move { last.release().await });
+        let released = tokio::spawn(async move { held.release().await });
         store.performs(releases, given).await;
         store.is(WELL);
         // Its clock stands still, and with it all that would have it look by itself.

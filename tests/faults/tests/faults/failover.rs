@@ -93,9 +93,8 @@ async fn a_promoted_replica_needs_no_client_to_tell_it() {
     a_loss(true).await;
 }
 
-// An old master that comes back as a replica keeps the client's connection open: it must not be asked for ever.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_demoted_master_is_left() {
+/// A master that refuses from then on is left for where its address leads: it must not be asked for ever.
+async fn is_left(refuse: impl FnOnce(&Pair)) {
     let pair = Pair::start();
     let chain = Chain::new(&["a"], 7);
     let pool = pair.pool(lasting(&["a"]), &chain).await;
@@ -104,26 +103,25 @@ async fn a_demoted_master_is_left() {
     pair.link.cut();
     pair.replica.promote().expect("promoted");
     pair.front.retarget(pair.replica.port());
-    pair.master.replicate(&pair.replica).expect("it follows");
+    refuse(&pair);
     goes_on(&pool).await;
     assert!(pair.front.connections() <= 12, "{} connections", pair.front.connections());
 }
 
-// One that writes only with a replica refuses from then on, and is no replica itself.
+// An old master that comes back as a replica keeps the client's connection open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_demoted_master_is_left() {
+    is_left(|pair| pair.master.replicate(&pair.replica).expect("it follows")).await;
+}
+
+// One that writes only with a replica is no replica itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_master_without_replicas_is_left() {
-    let pair = Pair::start();
-    let chain = Chain::new(&["a"], 7);
-    let pool = pair.pool(lasting(&["a"]), &chain).await;
-    drop(pool.acquire_with(patient()).await.expect("granted"));
-    pair.in_step().await;
-    let writes = pair.master.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).expect("a reply");
-    assert_eq!(writes.error_code(), None);
-    pair.link.cut();
-    pair.replica.promote().expect("promoted");
-    pair.front.retarget(pair.replica.port());
-    goes_on(&pool).await;
-    assert!(pair.front.connections() <= 12, "{} connections", pair.front.connections());
+    is_left(|pair| {
+        let set = pair.master.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).expect("a reply");
+        assert_eq!(set.error_code(), None);
+    })
+    .await;
 }
 
 // A lease longer than any that the replica has heard of: its length was lost with it.

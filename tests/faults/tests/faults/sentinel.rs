@@ -48,10 +48,14 @@ impl Watched {
     }
 }
 
+/// So short that a failover outlasts it.
+fn brief() -> PoolOptions {
+    PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) }
+}
+
 async fn a_failover(own: Option<&str>, fail: impl Fn(&Watched)) {
     let watched = Watched::start(own);
-    let lasting = || PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) };
-    let (one, other) = (watched.pool(lasting()).await, watched.pool(lasting()).await);
+    let (one, other) = (watched.pool(brief()).await, watched.pool(brief()).await);
     goes_on(&one).await;
     goes_on(&other).await;
     let held = one.acquire_with(patient()).await.expect("granted");
@@ -79,8 +83,7 @@ async fn a_primary_that_dies_is_left_for_the_next() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn after_a_failover_nobody_is_granted_by_the_primary_of_before() {
     let watched = Watched::start(None);
-    let lasting = || PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) };
-    let one = watched.pool(lasting()).await;
+    let one = watched.pool(brief()).await;
     goes_on(&one).await;
     watched.sentinel.fail_over().expect("begun");
     watched.promoted().await;
@@ -88,7 +91,7 @@ async fn after_a_failover_nobody_is_granted_by_the_primary_of_before() {
         watched.servers[0].command(&["SET", "step", "1"]).expect("a reply").error_code().is_none(),
         "it serves"
     );
-    let other = watched.pool(lasting()).await;
+    let other = watched.pool(brief()).await;
     let mut held = None;
     for _ in 0..60 {
         // Each holds what it is granted until the other has tried.
