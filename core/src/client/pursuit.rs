@@ -83,7 +83,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 let name = self.holder(want);
                 // Who names its own no more stands in line with this attempt, and may be called before the answer is here.
-                #[cfg(not(target_family = "wasm"))]
                 waiter.seat.set(self.place(want), false);
                 match self.attempt(want, Some(&waiter.seat)).await? {
                     Ok(leases) => {
@@ -109,7 +108,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && self.makes_names {
-                    waiter.seat.set(self.place(want), false);
                     continue;
                 }
             }

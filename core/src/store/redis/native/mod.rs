@@ -44,6 +44,8 @@ struct Shared {
     servers: Arc<Servers>,
     handle: tokio::runtime::Handle,
     subscriptions: Subscriptions,
+    /// How many commands are under way.
+    under_way: AtomicUsize,
 }
 
 /// What an address leads to.
@@ -53,8 +55,7 @@ struct Servers {
     patience: Duration,
     /// Sent to when a server was left for another.
     changes: watch::Sender<()>,
-    /// How many commands are under way, and whether the last one is to leave no connection behind.
-    under_way: AtomicUsize,
+    /// Whether the last command under way is to leave no connection behind.
     closed: AtomicBool,
 }
 
@@ -80,7 +81,9 @@ impl NativeTransport {
             handle.spawn(look(Arc::downgrade(&servers)));
         }
         let subscriptions = Subscriptions::new(servers.clone(), handle.clone());
-        NativeTransport { shared: Arc::new(Shared { servers, handle, subscriptions }) }
+        NativeTransport {
+            shared: Arc::new(Shared { servers, handle, subscriptions, under_way: AtomicUsize::new(0) }),
+        }
     }
 }
 
@@ -88,13 +91,14 @@ impl Transport for NativeTransport {
     const VETS: bool = true;
 
     async fn send(&self, command: Vec<String>) -> Result<Resp, TransportError> {
+        let _under_way = UnderWay::new(&self.shared);
         self.shared.servers.send(&command).await
     }
 
     fn close(&self) {
         self.shared.servers.closed.store(true, SeqCst);
-        // A command that is under way would fail with its connection.
-        if self.shared.servers.under_way.load(SeqCst) == 0 {
+        // Else the last that is under way does it, and those that follow, to withdraw what waited, have their connection.
+        if self.shared.under_way.load(SeqCst) == 0 {
             self.shared.close();
         }
         self.shared.subscriptions.close();
@@ -141,12 +145,10 @@ impl Servers {
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, changes.clone())),
         };
-        let (under_way, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Servers { way, patience, changes, under_way, closed }
+        Servers { way, patience, changes, closed: AtomicBool::new(false) }
     }
 
     async fn send(&self, command: &[String]) -> Reply {
-        let _under_way = UnderWay::new(self);
         let packed = packed(command);
         match &self.way {
             // In a box, as those of one server would have room for it.
@@ -225,18 +227,18 @@ impl Servers {
 }
 
 /// Counts a command for as long as it is under way.
-struct UnderWay<'a>(&'a Servers);
+struct UnderWay<'a>(&'a Shared);
 
 impl<'a> UnderWay<'a> {
-    fn new(servers: &'a Servers) -> Self {
-        servers.under_way.fetch_add(1, SeqCst);
-        UnderWay(servers)
+    fn new(shared: &'a Shared) -> Self {
+        shared.under_way.fetch_add(1, SeqCst);
+        UnderWay(shared)
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        if self.0.under_way.fetch_sub(1, SeqCst) == 1 && self.0.closed.load(SeqCst) {
+        if self.0.under_way.fetch_sub(1, SeqCst) == 1 && self.0.servers.closed.load(SeqCst) {
             self.0.close();
         }
     }

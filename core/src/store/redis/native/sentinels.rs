@@ -73,11 +73,7 @@ impl Sentinels {
 
     /// Closes the connections to them.
     pub fn close(&self) {
-        for sentinel in &self.sentinels {
-            if let Ok(mut connection) = sentinel.connection.try_lock() {
-                *connection = None;
-            }
-        }
+        self.sentinels.iter().for_each(Sentinel::close);
     }
 
     /// Commands are sent there from now on.
@@ -146,10 +142,8 @@ impl Sentinels {
     ) -> Result<Word, TransportError> {
         let answer = tokio::time::timeout(patience, self.told(from, sentinel, patience)).await;
         let answer = answer.unwrap_or_else(|_| Err(said("it did not answer in time")));
-        if answer.is_err()
-            && let Ok(mut connection) = sentinel.connection.try_lock()
-        {
-            *connection = None;
+        if answer.is_err() {
+            sentinel.close();
         }
         answer
     }
@@ -195,6 +189,15 @@ impl Sentinels {
     }
 }
 
+impl Sentinel {
+    /// Closes the connection, unless one is being made.
+    fn close(&self) {
+        if let Ok(mut connection) = self.connection.try_lock() {
+            *connection = None;
+        }
+    }
+}
+
 /// The epoch in what a sentinel says of a primary; 0 if it must not say it.
 fn epoch(known: &Resp) -> u64 {
     let Resp::List(fields) = known else { return 0 };
@@ -222,13 +225,9 @@ fn most_credible(mut words: Vec<Word>, turn: usize, of: usize) -> Option<Word> {
     let latest = words.iter().map(|word| word.epoch).max()?;
     words.retain(|word| word.epoch == latest);
     let most = agreed(&words);
-    let credible = |word: &&Word| votes(&words, word) == most;
-    let from = words
-        .iter()
-        .filter(credible)
-        .min_by_key(|word| (of + word.from - turn % of.max(1)) % of.max(1))?
-        .from;
-    words.into_iter().find(|word| word.from == from)
+    let says = |from: usize| words.iter().position(|word| word.from == from && votes(&words, word) == most);
+    let at = (0..of).find_map(|step| says((turn % of + step) % of))?;
+    Some(words.swap_remove(at))
 }
 
 fn said(what: &str) -> TransportError {

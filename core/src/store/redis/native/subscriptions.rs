@@ -96,9 +96,7 @@ impl Subscriptions {
         }
         done.map(|()| Watch::new(subscription))
     }
-}
 
-impl Subscriptions {
     /// Closes the connection, if nobody wants a channel any more.
     pub fn close(&self) {
         let shared = self.shared.clone();
