@@ -62,7 +62,10 @@ async fn a_failover(own: Option<&str>, fail: impl Fn(&Watched)) {
     fail(&watched);
     let lease = successor(&other, &held).await;
     watched.promoted().await;
-    lease.release().await.expect("its own");
+    // Where the primary of before granted it in its last moments, it is lost with what that one knew.
+    if let Err(error) = lease.release().await {
+        assert_eq!(error.code(), Code::Lost, "{error}");
+    }
     goes_on(&one).await;
     goes_on(&other).await;
     let keys = watched.servers[1].command(&["EXISTS", "faults:{relayers}:meta"]).expect("a reply");
