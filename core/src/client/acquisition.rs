@@ -503,14 +503,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return unavailable(&cause);
         }
         let left = refused.earliest.map(|at| at.saturating_sub(self.runtime.now()));
+        let code = if want.patient { Code::TimedOut } else { Code::Exhausted };
         let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
             (Refusal::Quiet, Some(left)) => Error::new(
-                if want.patient { Code::TimedOut } else { Code::Exhausted },
+                code,
                 format!(
-                    "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
+                    "the store may have lost leases; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
-            _ if want.patient => timed_out(want, self.makes_names),
+            _ if want.patient && refused.why != Refusal::Beyond => timed_out(want, self.makes_names),
             (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
                 format!(
@@ -520,10 +521,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             (_, Some(left)) => Error::new(
                 Code::Exhausted,
                 format!(
-                    "all slots are leased or rest; one is due in {left} ms at the latest; wait by giving a timeout"
+                    "all slots are leased or rest; one is due within {left} ms; wait by giving a timeout"
                 ),
             ),
-            _ => Error::new(Code::Exhausted, "no slot can be handed out; enable or add some"),
+            _ => Error::new(code, "too few slots are enabled; enable or add some"),
         };
         error.after(left)
     }

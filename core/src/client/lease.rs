@@ -598,10 +598,7 @@ fn claimed(slot: &str, priority: i16) -> Error {
 
 pub(super) fn unexpected(reply: &Reply) -> Error {
     let kind = reply.kind();
-    Error::new(
-        Code::Internal,
-        format!("the store gave a reply that does not fit ({kind}); report this as a bug"),
-    )
+    Error::new(Code::Internal, format!("the store's reply does not fit ({kind}); report this as a bug"))
 }
 
 #[cfg(all(test, feature = "redis"))]
