@@ -590,9 +590,7 @@ fn claimed(slot: &str, priority: i16) -> Error {
     let priority = i32::from(priority);
     Error::new(
         Code::Claimed,
-        format!(
-            "one of priority {priority} waits for {slot}: finish and give it back; it is not renewed meanwhile"
-        ),
+        format!("one of priority {priority} waits for {slot}: finish and give it back; it is not renewed"),
     )
 }
 
