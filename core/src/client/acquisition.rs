@@ -127,11 +127,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if options.steal.is_some() && options.slots.is_some() && !self.makes_names {
             return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
         }
+        let count = options.count.unwrap_or(1);
+        // What others added it gives back: it would be granted too few for ever.
+        if options.slots.is_none() && self.own.as_ref().is_some_and(|own| count as usize > own.len()) {
+            return Err(Error::invalid("count", "is above the number of slots that this pool was opened with"));
+        }
         Ok(Want {
             name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),
             priority: options.priority.unwrap_or(0),
             steal: options.steal,
-            count: options.count.unwrap_or(1),
+            count,
             ttl,
             interval: self.interval(options.keepalive, ttl)?,
             slots: options.slots,
@@ -151,10 +156,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// leases that it forgot.
     pub(super) fn ttl(&self, ttl: Option<Micros>) -> Result<Micros> {
         match ttl {
-            Some(ttl) if ttl > self.options.ttl => Err(Error::invalid(
-                "ttl",
-                "is longer than that of the pool; open the pool with the longest ttl",
-            )),
+            Some(ttl) if ttl > self.options.ttl => {
+                Err(Error::invalid("ttl", "is above the pool's; open the pool with the longest"))
+            }
             Some(ttl) if ttl < *TTL_RANGE.start() => Err(Error::invalid("ttl", "must be 1 ms or more")),
             Some(ttl) => Ok(ttl),
             None => Ok(self.options.ttl),
@@ -173,7 +177,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Err(Error::invalid(
                 "keepalive",
                 format_args!(
-                    "is too long: ttl ({ttl} ms) must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
+                    "is too long: ttl ({ttl} ms) must be longer than it ({interval} ms) and response_timeout ({slack} ms) together"
                 ),
             ));
         }
@@ -503,14 +507,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return unavailable(&cause);
         }
         let left = refused.earliest.map(|at| at.saturating_sub(self.runtime.now()));
+        let code = if want.patient { Code::TimedOut } else { Code::Exhausted };
         let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
             (Refusal::Quiet, Some(left)) => Error::new(
-                if want.patient { Code::TimedOut } else { Code::Exhausted },
+                code,
                 format!(
-                    "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
+                    "the store may have lost leases; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
-            _ if want.patient => timed_out(want, self.makes_names),
+            _ if want.patient && refused.why != Refusal::Beyond => timed_out(want, self.makes_names),
             (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
                 format!(
@@ -520,10 +525,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             (_, Some(left)) => Error::new(
                 Code::Exhausted,
                 format!(
-                    "all slots are leased or rest; one is due in {left} ms at the latest; wait by giving a timeout"
+                    "all slots are leased or rest; one is due within {left} ms; wait by giving a timeout"
                 ),
             ),
-            _ => Error::new(Code::Exhausted, "no slot can be handed out; enable or add some"),
+            _ => Error::new(code, "too few slots are enabled; enable or add some"),
         };
         error.after(left)
     }

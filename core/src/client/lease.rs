@@ -590,18 +590,13 @@ fn claimed(slot: &str, priority: i16) -> Error {
     let priority = i32::from(priority);
     Error::new(
         Code::Claimed,
-        format!(
-            "one of priority {priority} waits for {slot}: finish and give it back; it is not renewed meanwhile"
-        ),
+        format!("one of priority {priority} waits for {slot}: finish and give it back; it is not renewed"),
     )
 }
 
 pub(super) fn unexpected(reply: &Reply) -> Error {
     let kind = reply.kind();
-    Error::new(
-        Code::Internal,
-        format!("the store gave a reply that does not fit ({kind}); report this as a bug"),
-    )
+    Error::new(Code::Internal, format!("the store's reply does not fit ({kind}); report this as a bug"))
 }
 
 #[cfg(all(test, feature = "redis"))]

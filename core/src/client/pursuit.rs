@@ -28,6 +28,13 @@ const JITTER: Micros = 4;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 
+/// Where those wait who want more than can be had.
+#[cfg(not(target_family = "wasm"))]
+const BEYOND: Place = Place::Beyond;
+/// The same, but they are called every time: few wait in one tab or worker, and its code is judged by its size.
+#[cfg(target_family = "wasm")]
+const BEYOND: Place = Place::These;
+
 /// A caller that waits: dropped, it gives up its seat, and its ticket.
 struct Waiter<'a, S: Store, R: Runtime> {
     core: &'a PoolCore<S, R>,
@@ -84,7 +91,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let name = self.holder(want);
                 // Who names its own no more stands in line with this attempt, and may be called before the answer is here.
                 waiter.seat.set(self.place(want), false);
-                match self.attempt(want, Some(&waiter.seat)).await? {
+                let outcome = self.attempt(want, Some(&waiter.seat)).await?;
+                #[cfg(not(target_family = "wasm"))]
+                if refused.why == Refusal::Beyond
+                    && !matches!(outcome, Err(Refused { why: Refusal::Beyond, .. }))
+                {
+                    self.room.call_beyond();
+                }
+                match outcome {
                     Ok(leases) => {
                         want.has_ticket.store(false, Relaxed);
                         waiter.seat.leave();
@@ -111,7 +125,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     continue;
                 }
             }
-            let place = self.place(want);
+            let place =
+                if waiter.asked && refused.why == Refusal::Beyond { BEYOND } else { self.place(want) };
             // Who named its own until now stands in no line yet: it asks when it is among the first.
             if !cfg!(target_family = "wasm") {
                 waiter.asked &= place.ticket().is_none() || want.has_ticket.load(Relaxed);
@@ -141,12 +156,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
     fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
         let now = self.runtime.now();
-        match recheck {
-            Some(recheck) => {
-                let late = self.runtime.random() % (recheck / JITTER + 1);
-                self.room.set_recheck(&self.runtime, now + recheck + late);
-            }
-            None => self.set_moved_up(),
+        if let Some(recheck) = recheck {
+            let late = self.runtime.random() % (recheck / JITTER + 1);
+            self.room.set_recheck(&self.runtime, now + recheck + late);
+        }
+        // Behind one that wants more than can be had somebody moved up. In a wasm module it costs less to look each time.
+        if cfg!(target_family = "wasm") || recheck.is_none() || refused.why == Refusal::Beyond {
+            self.set_moved_up();
         }
         if let Some(earliest) = refused.earliest {
             // A moment later, so that what is due has come about.
@@ -292,7 +308,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::client::faulty::{DELAY, Faulty, renews};
+    use crate::client::faulty::{DELAY, Faulty, renews, stands_in_line};
     use crate::client::native::connect;
     use crate::client::warped::Warped;
     use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
@@ -414,6 +430,42 @@ mod tests {
         assert_eq!(told.map(|error| error.code()), Some(Code::Claimed));
         lease.release().await.unwrap();
         thief.await.unwrap().unwrap();
+    }
+
+    // They had no ticket and stayed in front all the same: whoever came behind them was never asked for.
+    #[tokio::test]
+    async fn who_comes_behind_those_who_want_more_than_can_be_had_is_served() {
+        // Over a network those behind others have no tickets.
+        let store = Faulty::new(TokioRuntime::store_clock());
+        store.hears_after(0);
+        let handle = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+        let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
+        pool.disable("c").await.unwrap();
+        let waiting: Vec<_> = (0..8)
+            .map(|_| {
+                let pool = pool.clone();
+                let three = AcquireOptions { count: Some(3), ..within(60 * SECOND) };
+                tokio::spawn(async move {
+                    for lease in pool.acquire_many_with(three).await? {
+                        lease.release().await?;
+                    }
+                    Ok::<_, Error>(())
+                })
+            })
+            .collect();
+        store.performs(stands_in_line, 7).await;
+        // Whether it came when all of them had been refused or not.
+        for _ in 0..3 {
+            pool.acquire_with(within(10 * SECOND)).await.expect("free").release().await.unwrap();
+        }
+        pool.enable("c").await.unwrap();
+        // One hears of it at once, and what it gives back goes on to the others.
+        let served = futures_util::future::try_join_all(waiting);
+        let served = tokio::time::timeout(std::time::Duration::from_secs(4), served);
+        for outcome in served.await.expect("in time").unwrap() {
+            outcome.unwrap();
+        }
     }
 
     // It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.

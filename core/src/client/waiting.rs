@@ -89,6 +89,9 @@ pub(super) enum Place {
     Own,
     /// For slots of their own choice.
     These,
+    /// For more slots than can be had without an administrator: in nobody's way, and without a ticket.
+    #[cfg(not(target_family = "wasm"))]
+    Beyond,
 }
 
 /// A place in the waiting room, given up when it is dropped.
@@ -171,7 +174,9 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
-        room.some_choose |= place == Place::These;
+        if !cfg!(target_family = "wasm") {
+            room.some_choose |= place == Place::These;
+        }
         room.seats.insert(
             at,
             Chair { number, turn, place, names, asked: false, bell: None, again: false, granted: false },
@@ -194,7 +199,10 @@ impl WaitingRoom {
         }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
-            self.call_spare(calls.freed, &|chair| chair.names.is_empty());
+            let _left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
+            // One may have been added: one looks, and tells the others.
+            #[cfg(not(target_family = "wasm"))]
+            self.call(_left.min(1), Call::Ready, &Chair::is_beyond);
         }
     }
 
@@ -233,28 +241,36 @@ impl WaitingRoom {
 
     /// A slot is given back: calls the first who may have it, and those who choose for themselves.
     pub fn call_first(&self, freed: &SlotId) {
-        self.call_spare(1, &|chair| chair.names.is_empty() || chair.names.contains(freed));
+        let meant = |chair: &Chair| chair.names.is_empty() || chair.names.contains(freed);
+        self.call_spare(1, &|chair| meant(chair) && !chair.is_beyond());
     }
 
-    /// Calls so many of those who are `meant`, and counts the slots for which nobody waits.
-    fn call_spare(&self, count: u32, meant: &dyn Fn(&Chair) -> bool) {
+    /// Calls so many of those who are `meant`, and counts the slots for which nobody waits; returns how many these are.
+    fn call_spare(&self, count: u32, meant: &dyn Fn(&Chair) -> bool) -> u32 {
         let beyond = self.call(count, Call::Ready, meant);
         if beyond > 0 {
             let mut room = self.lock();
             room.spare = room.spare.saturating_add(beyond);
             room.freed = room.freed.wrapping_add(beyond);
         }
+        beyond
     }
 
     /// Calls so many of those whom the store does not know.
     fn call_aside(&self, count: u32) {
-        self.call(count, Call::Ready, &|chair| chair.place.ticket().is_none());
+        self.call(count, Call::Ready, &|chair| chair.place.ticket().is_none() && !chair.is_beyond());
+    }
+
+    /// Calls those who wanted more than could be had: one of them learnt that there is more now.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn call_beyond(&self) {
+        self.call(u32::MAX, Call::Ready, &Chair::is_beyond);
     }
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
         self.lock().noted = false;
-        self.call(1, Call::Alarm, &|_| true);
+        self.call(1, Call::Alarm, &|chair| !chair.is_beyond());
     }
 
     /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves. Returns how many fewer
@@ -278,7 +294,7 @@ impl WaitingRoom {
         let (mut left, mut beyond) = (count, spare);
         let some_choose = room.some_choose;
         for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
-            if left == 0 && beyond == 0 && !some_choose {
+            if !cfg!(target_family = "wasm") && left == 0 && beyond == 0 && !some_choose {
                 break;
             }
             let chooses = chair.place == Place::These;
@@ -447,7 +463,15 @@ impl Chair {
     }
 
     fn is_in_front(&self) -> bool {
-        self.place != Place::These && !self.granted
+        self.place != Place::These && !self.granted && !self.is_beyond()
+    }
+
+    fn is_beyond(&self) -> bool {
+        #[cfg(not(target_family = "wasm"))]
+        return self.place == Place::Beyond;
+        // There they are among those who choose for themselves: few wait in one tab or worker.
+        #[cfg(target_family = "wasm")]
+        false
     }
 
     fn should_ask(&self) -> bool {
@@ -460,7 +484,7 @@ impl Place {
     pub fn ticket(self) -> Option<u128> {
         match self {
             Place::Line(ticket) | Place::Names(ticket) => Some(ticket),
-            Place::Own | Place::These => None,
+            _ => None,
         }
     }
 }
@@ -565,6 +589,33 @@ mod tests {
         assert!(!moves_up(), "all before it have asked");
         seats[0].set(Place::Line(0), true);
         assert!(moves_up());
+    }
+
+    /// Eight of them had no ticket and were in front all the same: the ninth was never called, nor did anybody else ask.
+    #[cfg(feature = "tokio")]
+    #[tokio::test]
+    async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
+        let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, FRONT as i64);
+        seats.iter_mut().for_each(|seat| seat.stay(Place::Beyond, true));
+        let may_ask = || room.let_ask().is_some();
+        assert!(may_ask(), "nobody waits in turn");
+        let mut newcomer = room.enter((0, 100), Place::Line(100), Vec::new()).expect("there is room");
+        newcomer.stay(Place::Line(100), false);
+        room.set_moved_up(&runtime, runtime.now() + crate::SECOND);
+        assert!(room.lock().moved_up.is_some(), "it is in front");
+        assert!(!may_ask(), "it is before those who come later");
+        room.call_first(&slot());
+        assert_eq!(newcomer.bell.try_recv(), Ok(Some(Call::Ready)));
+        let mut called = || seats.iter_mut().filter_map(|seat| seat.bell.try_recv().ok().flatten()).count();
+        room.call_first(&slot());
+        room.pass_alarm();
+        assert_eq!(called(), 0, "there are not more than before");
+        room.hear(Some(&Calls { freed: 1, ..Calls::default() }));
+        assert_eq!(called(), 1, "somebody may have added one");
+        room.call_all();
+        assert_eq!(called(), FRONT - 1, "a message may have been lost");
     }
 
     /// Else each of those who come after it would ask in vain for what others took, or what rests.

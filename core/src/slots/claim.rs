@@ -68,6 +68,7 @@ impl Pool {
                 (Choice::Any { least, .. }, Refusal::Exhausted) if *least > self.obtainable() => {
                     self.line.leave(claim.holder);
                     self.waiters_until = now + INTEREST;
+                    why = Refusal::Beyond;
                 }
                 (Choice::Any { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
                     self.line.enter(now, claim);
@@ -80,7 +81,7 @@ impl Pool {
         }
         let earliest = match (why, &claim.choice) {
             (Refusal::Quiet, _) => Some(self.quiet_until()),
-            (Refusal::NoSlot, _) => None,
+            (Refusal::NoSlot | Refusal::Beyond, _) => None,
             (_, Choice::Any { .. }) => self.due.next(),
             (_, Choice::These { slots, .. } | Choice::Named { slots }) => self.first_due(slots),
             #[cfg(feature = "tokens")]

@@ -156,6 +156,8 @@ pub enum Refusal {
     Exhausted,
     /// The same, and holders of lower priority have been told to yield.
     Claimed,
+    /// More slots than can be had without an administrator. Who waits for them has no ticket.
+    Beyond,
     /// The pool has no slot, or one that was named is not there.
     NoSlot,
     /// The store lost memory: nothing is granted until every lease that may be forgotten has ended.

@@ -258,6 +258,7 @@ fn reply(reply: &Reply) -> Value {
             let why = match why {
                 Refusal::Exhausted => "exhausted",
                 Refusal::Claimed => "claimed",
+                Refusal::Beyond => "beyond",
                 Refusal::NoSlot => "no_slot",
                 Refusal::Quiet => "quiet",
             };

@@ -240,6 +240,7 @@ pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
             let why = match why {
                 Refusal::Exhausted => "exhausted",
                 Refusal::Claimed => "claimed",
+                Refusal::Beyond => "beyond",
                 Refusal::NoSlot => "noslot",
                 Refusal::Quiet => "quiet",
             };

@@ -232,6 +232,9 @@ impl LineModel {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
             return Err(Breach::new("Q2", text));
         }
+        if why == "beyond" {
+            self.tickets.remove(&bid.holder);
+        }
         if !bid.waits
             || matches!(bid.wish, Wish::These | Wish::Free { .. })
             || !matches!(why, "exhausted" | "claimed")

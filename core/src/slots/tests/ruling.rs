@@ -30,6 +30,7 @@ impl Model {
                     Choice::Any { least, .. } if exhausted && *least as usize > self.obtainable() => {
                         self.queue.leave(claim.holder);
                         self.interest_ends = now + INTEREST;
+                        return Reply::Refused { why: Refusal::Beyond, earliest: None };
                     }
                     Choice::Any { .. } | Choice::Named { .. } if exhausted => {
                         self.queue.enter(now, claim);

@@ -22,7 +22,10 @@ impl Scene {
     /// Asks for what is not there to be had.
     fn wait(&mut self, claim: Claim) {
         let reply = self.ask(Request::Claim(claim));
-        assert!(matches!(reply, Reply::Refused { why: Refusal::Exhausted, .. }), "{reply:?}");
+        assert!(
+            matches!(reply, Reply::Refused { why: Refusal::Exhausted | Refusal::Beyond, .. }),
+            "{reply:?}"
+        );
     }
 
     fn get(&mut self, claim: Claim) -> Grant {
@@ -296,7 +299,7 @@ fn the_time_that_was_waited_elsewhere_counts() {
 fn who_wants_more_than_there_will_ever_be_stands_in_nobodys_way() {
     let mut scene = Scene::of(&["a", "b", "c"]);
     scene.ask(change("c", SlotChange::Disable));
-    scene.wait(queue(1, 3));
+    assert_eq!(scene.ask(Request::Claim(queue(1, 3))), refused(Refusal::Beyond, None));
     scene.get(queue(2, 1));
     // One that could be served when it came, and cannot be any more.
     let mut scene = Scene::of(&["a", "b"]);

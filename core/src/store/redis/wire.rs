@@ -309,6 +309,7 @@ impl<'a> Reader<'a> {
                     "exhausted" => Refusal::Exhausted,
                     "noslot" => Refusal::NoSlot,
                     "claimed" => Refusal::Claimed,
+                    "beyond" => Refusal::Beyond,
                     "quiet" => Refusal::Quiet,
                     _ => return None,
                 };

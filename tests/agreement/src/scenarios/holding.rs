@@ -170,6 +170,9 @@ pub fn refusals() -> Scenario {
     told.ask(change("b", "break"));
     told.ask(change("b", "disable"));
     told.ask(these(&["b"]));
+    // Who waits for what an administrator alone can give hears of it when one does.
+    told.ask(json!({ "request": "claim", "any": "random", "least": "2", "ttl": TTL, "wait": true }));
+    told.ask(change("b", "enable"));
     told
 }
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use leasehold::MILLISECOND;
-use leasehold_faults::{Arrivals, Handle, Place, Prize, Won, eventually, soon};
+use leasehold::client::AcquireOptions;
+use leasehold_faults::{Arrivals, Handle, Place, Prize, Won, eventually, options, patient, soon, within};
 
 /// The prize as each of `count` processes sees it, held by the first of them.
 async fn held(place: &Place, count: usize, ageing: u64) -> (Vec<Prize>, Won) {
@@ -95,6 +96,48 @@ async fn who_grows_older_is_served_however_many_go_before_it(place: Place) {
     crowd.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
+// As where an operator takes more slots out of service than eight workers can do without.
+async fn who_wants_more_than_can_be_had_is_in_nobodys_way(place: Place) {
+    let pool = place.pool(options(&["a", "b", "c"]), None).await;
+    pool.disable("c").await.expect("disabled");
+    // A fresh server grants nothing until that has ended which it may have forgotten.
+    pool.acquire_with(patient()).await.expect("granted").release().await.expect("its own");
+    let greedy: Vec<_> = (0..8)
+        .map(|_| {
+            let pool = pool.clone();
+            let three = AcquireOptions { count: Some(3), ..within(30_000) };
+            tokio::spawn(async move {
+                for lease in pool.acquire_many_with(three).await.expect("served") {
+                    lease.release().await.expect("its own");
+                }
+            })
+        })
+        .collect();
+    eventually("they wait", async || pool.statistics().waiting == 8).await;
+    // Those who come one after the other, and those who come at once.
+    for _ in 0..3 {
+        let (outcome, took) = soon(Duration::from_secs(12), "a free one", pool.acquire_with(patient())).await;
+        outcome.expect("free").release().await.expect("its own");
+        assert!(took < Duration::from_secs(2), "{took:?}");
+    }
+    let modest: Vec<_> = (0..20)
+        .map(|_| {
+            let pool = pool.clone();
+            tokio::spawn(async move {
+                pool.acquire_with(patient()).await.expect("served").release().await.expect("its own");
+            })
+        })
+        .collect();
+    for caller in modest {
+        soon(Duration::from_secs(4), "those who want one", caller).await.0.expect("no panic");
+    }
+    // Of what can be had now they hear at once, and one after the other they have it.
+    pool.enable("c").await.expect("enabled");
+    for caller in greedy {
+        soon(Duration::from_secs(4), "those who want three", caller).await.0.expect("no panic");
+    }
+}
+
 // A name that nobody has is not waited for, however many wait for another one in the same process.
 async fn who_waits_for_one_lock_is_in_nobody_elses_way(handle: &Handle) {
     let (busy, free) = (Prize::name(handle, "busy"), Prize::name(handle, "free"));
@@ -125,6 +168,7 @@ on_both!(
     who_is_more_urgent_is_served_first_and_who_is_least_last,
     who_waits_long_outweighs_who_is_more_urgent,
     who_grows_older_is_served_however_many_go_before_it,
+    who_wants_more_than_can_be_had_is_in_nobodys_way,
 );
 
 async fn lines_of_locks(place: Place) {

@@ -144,9 +144,12 @@
     if why then
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
       if ask[WAIT] and names and why == 'exhausted' then
-        line('enter')(holder, names)
-        local ticket = line('find')(holder)
-        if ticket and ticket.steal ~= '-' and stealing('steal')(holder) then why = 'claimed' end
+        if line('enter')(holder, names) then
+          why = 'beyond'
+        else
+          local ticket = line('find')(holder)
+          if ticket and ticket.steal ~= '-' and stealing('steal')(holder) then why = 'claimed' end
+        end
       elseif ask[WAIT] then
         pool[WAITERS_UNTIL] = now + INTEREST
       end
@@ -155,7 +158,7 @@
           local s = load(names[i])
           if s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
         end
-      elseif names then
+      elseif names and why ~= 'beyond' then
         arrange()
         local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES', 'LIMIT', '0', '1')[2]
         earliest = due and tonumber(due) - WHEN_DUE

@@ -116,11 +116,12 @@ function queue.precedes(name, holder)
   local first, card = head(name)
   return first and card.turn .. first < turn .. holder
 end
+-- Gives it a ticket, or says that it wants more than can be had.
 function queue.enter(holder, names)
   if not names[1] and ask[LEAST] > pool[CERTAIN] + pool[DOUBTFUL] and ask[LEAST] > obtainable() then
     leave(holder)
     pool[WAITERS_UNTIL] = now + INTEREST
-    return
+    return true
   end
   if pool[WAITING] == 0 then
     pool[NAMERS] = MAX_TICKETS
