@@ -113,7 +113,8 @@ impl Value {
     pub fn as_number(&self) -> Result<f64> {
         match *self {
             Value::Number(number) if number.is_finite() => Ok(number),
-            Value::Integer(number) => Ok(number as f64),
+            // Beyond 64 bits nothing is in range, and to convert that takes too much of the wasm module.
+            Value::Integer(number) => Ok(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64 as f64),
             _ => Err(Error::invalid("", format_args!("must be a finite number, not {}", self.shown()))),
         }
     }
@@ -267,6 +268,14 @@ mod tests {
             (Value::Text("5".into()), None),
         ] {
             assert_eq!(value.as_u64().ok(), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_of_any_size_are_numbers_of_their_sign() {
+        let edge = 2f64.powi(63);
+        for (integer, number) in [(5, 5.0), (-5, -5.0), (i128::MAX, edge), (i128::MIN, -edge)] {
+            assert_eq!(Value::Integer(integer).as_number(), Ok(number));
         }
     }
 
