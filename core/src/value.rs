@@ -143,8 +143,14 @@ fn shown_number(number: f64) -> String {
         return format!("{sign}{}", if number.is_finite() { "a number above 10^15" } else { "infinity" });
     }
     let thousandths = (number.abs() * 1e3).round() as u64;
-    let decimals = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
-    format!("{sign}{}", decimals.trim_end_matches('0').trim_end_matches('.'))
+    let (whole, mut rest, mut width) = (thousandths / 1_000, thousandths % 1_000, 3);
+    if rest == 0 {
+        return format!("{sign}{whole}");
+    }
+    while rest % 10 == 0 {
+        (rest, width) = (rest / 10, width - 1);
+    }
+    format!("{sign}{whole}.{rest:0width$}")
 }
 
 impl From<()> for Value {
@@ -281,9 +287,15 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_as_they_are_written() {
-        for (number, shown) in
-            [(0.5, "0.5"), (-1.0, "-1"), (0.0, "0"), (1234.25, "1234.25"), (f64::NAN, "NaN")]
-        {
+        for (number, shown) in [
+            (0.5, "0.5"),
+            (-1.0, "-1"),
+            (0.0, "0"),
+            (1234.25, "1234.25"),
+            (1.05, "1.05"),
+            (-0.001, "-0.001"),
+            (f64::NAN, "NaN"),
+        ] {
             assert_eq!(shown_number(number), shown);
         }
     }
