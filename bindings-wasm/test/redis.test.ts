@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
-import { createClient, createCluster } from "redis";
+import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { fetchTransport, ioredisTransport, type Leasehold, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
@@ -298,9 +298,12 @@ test("what is no client, and a client that nobody made a transport, are refused 
   for (const client of [undefined, null, {}, "redis://127.0.0.1", node]) {
     await fails(() => ioredisTransport(client as never), "invalid_argument", /ioredis/, "client");
   }
+  const nodes = [{ host: "127.0.0.1", port: 1 }];
   const cluster = createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] });
-  for (const client of [undefined, null, {}, "redis://127.0.0.1", io, cluster]) {
-    await fails(() => nodeRedisTransport(client as never), "invalid_argument", /package redis/, "client");
+  const sentinel = createSentinel({ name: "primary", sentinelRootNodes: nodes });
+  // The first is told each command's key, the second whether it only reads; and nobody hears by a pool.
+  for (const client of [undefined, null, {}, "redis://127.0.0.1", io, cluster, sentinel, createClientPool()]) {
+    await fails(() => nodeRedisTransport(client as never), "invalid_argument", /createClient of the npm package redis.* ioredis/, "client");
   }
   for (const client of [io, node]) {
     await fails(() => open(client as never), "invalid_argument", /ioredisTransport or nodeRedisTransport/, "target");

@@ -22,14 +22,17 @@ export interface NodeRedisSubscriber {
 
 /**
  * A transport over a connected `redis` client, which stays the caller's to close. Messages come over a duplicate of it.
- * For a cluster take `ioredis`: a `createCluster` of this package wants to be told each command's key.
+ * It is what `createClient` gives: a `createClientPool` hears no messages. For a cluster, or a primary behind sentinels, take `ioredis`:
+ * a `createCluster` of this package wants to be told each command's key, a `createSentinel` whether it only reads.
  *
  * A command that the client sends twice is performed once. All the same make the client with
  * `disableOfflineQueue: true`, so that a dead server is told of at once: leasehold repeats commands itself.
  */
 export function nodeRedisTransport(client: NodeRedisClient): Transport {
-  const fits = typeof client?.sendCommand === "function" && !("call" in client) && !("getRandomNode" in client);
-  if (!fits) throw invalid("client", "must be a client of one server of the npm package redis; of a cluster, take ioredis");
+  const fits = typeof client?.sendCommand === "function" && typeof client.duplicate === "function";
+  if (!fits || OTHERS.some((method) => method in client)) {
+    throw invalid("client", "must be what createClient of the npm package redis gives; of a cluster, or behind sentinels, take ioredis");
+  }
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 
@@ -101,6 +104,9 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
     },
   };
 }
+
+/** What its clusters, its clients of sentinels and those of ioredis have. */
+const OTHERS = ["getRandomNode", "getSentinelNode", "call"];
 
 /** The classes of its error replies. */
 const REPLIES: ReadonlySet<string> = new Set(["ErrorReply", "SimpleError", "BlobError"]);
