@@ -1,5 +1,6 @@
 import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
+import { later } from "./later.js";
 
 /** What is needed of a client of the npm package `redis` (or `@redis/client`), version 4 or later. */
 export interface NodeRedisClient {
@@ -10,6 +11,7 @@ export interface NodeRedisClient {
 }
 
 export interface NodeRedisSubscriber {
+  readonly isOpen: boolean;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
@@ -36,21 +38,29 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 
+  const end = async (made: NodeRedisSubscriber | undefined) => {
+    try {
+      await (made?.destroy ? made.destroy() : made?.disconnect?.());
+    } catch {}
+  };
+
   const abandon = (made: Promise<NodeRedisSubscriber> | undefined) => {
     subscriber = undefined;
-    made?.then((made) => (made.destroy ? made.destroy() : made.disconnect?.())).catch(() => {});
+    made?.then(end, () => {});
+  };
+
+  /** Connects one again that ended for good, by its strategy or with its client, once that is there: it may be connected by hand. */
+  const mend = (made: NodeRedisSubscriber) => {
+    later(async () => {
+      if ((await subscriber?.catch(() => {})) !== made || made.isOpen) return;
+      if (!client.isOpen) return mend(made);
+      await made.connect().catch(() => {});
+    });
   };
 
   const listen = async (): Promise<NodeRedisSubscriber> => {
     const made = client.duplicate();
-    const failed = new Promise<never>((_, fails) => {
-      made.on("error", (error) => {
-        fails(error);
-        // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and
-        // trying keeps the process alive.
-        if (!client.isOpen) abandon(Promise.resolve(made));
-      });
-    });
+    const failed = new Promise<never>((_, fails) => void made.on("error", fails));
     try {
       // It would try for ever, and who waits is to know that nothing is heard.
       await Promise.race([made.connect(), failed]);
@@ -60,6 +70,12 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
     }
     // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
     made.unref?.();
+    made.on("error", () => {
+      // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and trying
+      // keeps the process alive.
+      if (!client.isOpen) end(made);
+      if (!made.isOpen) mend(made);
+    });
     // Connected and subscribed again.
     made.on("ready", () => listeners.forEach((listener) => listener("")));
     return made;
