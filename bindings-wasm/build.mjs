@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ordered } from "./order.mjs";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const trial = process.argv.includes("--trial");
@@ -44,6 +45,9 @@ const size = [
 // Once more over what came of that: some of it can be folded now.
 const again = ["--gufa", "--code-folding", "-Oz", "--converge", "--one-caller-inline-max-function-size=17", "--dealign", "--low-memory-unused"];
 
+// The levels are those of -Oz, for how it is written.
+const sort = ["--reorder-functions-by-name", "--strip-debug", "--optimize-level=2", "--shrink-level=2"];
+
 rmSync(folder, { recursive: true, force: true });
 
 // A panic says where it was: not on whose machine it was built, nor from which registry.
@@ -69,6 +73,8 @@ function make(face, features) {
   const optimize = (passes) => run(process.execPath, [join(binaryen, "bin/wasm-opt"), ...passes, ...used, "-o", bound, bound]);
   optimize(size);
   if (!trial) optimize(again);
+  writeFileSync(bound, ordered(readFileSync(bound)));
+  optimize(sort);
   // Where in Rust's own library a panic was, the name of the file says; with blanks for its folders all else stays where it is.
   const blank = (path) => " ".repeat(path.length);
   writeFileSync(bound, readFileSync(bound, "latin1").replace(/\/rustc\/[0-9a-f]{40}\/library\/[\w/]*\//g, blank), "latin1");

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { startRedis } from "./redis.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const tools = join(root, "../node_modules/.bin/");
@@ -42,6 +43,63 @@ test("it is two packages, of which the main one holds no compiled code", () => {
   const addons = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".node"));
   assert.equal(addons.length, 1);
   assert.match(addons[0] ?? "", /^leasehold-[\w-]+\/leasehold\.[\w-]+\.node$/);
+});
+
+/** The package once more beside what is installed, and what its name is for an import. */
+function copied(name: string, linked = false): string {
+  const [installed, copy] = [join(consumer, "node_modules"), join(consumer, name, "node_modules")];
+  const isAddon = (path: string) => path.endsWith(".node");
+  cpSync(installed, copy, { recursive: true, filter: (path) => !linked || !isAddon(path) });
+  const addons = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter(isAddon);
+  if (linked) for (const addon of addons) linkSync(join(installed, addon), join(copy, addon));
+  return `./${name}/node_modules/leasehold/dist/index.js`;
+}
+
+// Both granted the slots of one pool.
+test("of two copies in one process one keeps stores in memory, and both reach a Redis", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const source = `
+    import { parentPort, Worker } from "node:worker_threads";
+    import * as one from "leasehold";
+    import * as other from "${copied("double")}";
+    const inMemory = (copy) => Promise.allSettled([copy.open(), copy.open("memory:x"), copy.openQuorum(["memory:y"])]);
+    if (parentPort) {
+      for (const { reason } of await inMemory(other)) parentPort.postMessage([reason.code, reason.field, reason.message]);
+    } else {
+      console.log((await inMemory(one)).map(({ status }) => status).join());
+      for (const { reason } of await inMemory(other)) console.log(reason.name, reason.code, reason.field, /npm dedupe/.test(reason.message));
+      const thread = new Worker(new URL(import.meta.url));
+      thread.on("message", ([code, field]) => console.log(code, field));
+      await new Promise((ended) => thread.once("exit", ended));
+      console.log((await inMemory(one)).map(({ status }) => status).join());
+      const pools = await Promise.all([one, other].map(async (copy) => (await copy.open("${redis.url}")).pool("p", { slots: ["a"], ttl: 300 })));
+      for (const pool of pools) {
+        const lease = await pool.acquire({ timeout: 20_000 });
+        console.log(lease.slot);
+        await lease.release();
+      }
+    }`;
+  writeFileSync(join(consumer, "double.mjs"), source);
+  const refused = ["url", "url", "servers[0].url"].map((field) => `invalid_argument ${field}`);
+  assert.deepEqual(run(process.execPath, ["double.mjs"]).trimEnd().split("\n"), [
+    "fulfilled,fulfilled,fulfilled",
+    ...refused.map((words) => `LeaseholdError ${words} true`),
+    ...refused,
+    "fulfilled,fulfilled,fulfilled",
+    ...["a", "a"],
+  ]);
+});
+
+test("copies whose addon is one file, as some package managers link it, share the stores in memory", () => {
+  writeFileSync(
+    join(consumer, "linked.mjs"),
+    `import * as one from "leasehold";
+     import * as other from "${copied("linked", true)}";
+     const [pool, same] = await Promise.all([one, other].map(async (copy) => (await copy.open()).pool("p", { slots: ["a"] })));
+     console.log(pool.tryAcquire().slot, same.tryAcquire());`,
+  );
+  assert.equal(run(process.execPath, ["linked.mjs"]), "a null\n");
 });
 
 for (const module of ["NodeNext", "ESNext"]) {

@@ -1,4 +1,5 @@
 import { glue } from "./core.js";
+import { inMemory } from "./memory.js";
 import { toCore } from "./shared/keys.js";
 import { Leasehold, type OpenOptions, type SeedConfig } from "./shared/leasehold.js";
 import { isTransport, type Transport } from "./transport.js";
@@ -13,5 +14,7 @@ export async function open(target?: string | Transport | SeedConfig, options?: O
 
 /** The number of an opened store. */
 export function opened(target: unknown, options: unknown): number {
-  return glue.open(target, isTransport(target), toCore(options));
+  const shared = isTransport(target);
+  const open = () => glue.open(target, shared, toCore(options));
+  return shared ? open() : inMemory("url", open);
 }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { RedisServer } from "./redis.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const tools = join(root, "../node_modules/.bin/");
@@ -30,22 +31,64 @@ test("Node imports it, ready for use", () => {
   assert.equal(run(process.execPath, ["import.mjs"]), "0.1.0\n");
 });
 
-test("both modules work, also in one program", () => {
-  const work = `
-    const slot = async (lh) => (await (await lh.pool("p", { slots: ["a"] })).acquire()).slot;
-    const fence = (lh) => lh.lock("b").run(({ fence }) => fence > 0n);`;
+const WORK = `
+  const slot = async (lh) => {
+    const lease = await (await lh.pool("p", { slots: ["a"], ttl: 300 })).acquire({ timeout: 20_000 });
+    await lease.release();
+    return lease.slot;
+  };
+  const fence = (lh) => lh.lock("b").run(({ fence }) => fence > 0n);`;
+
+test("both modules work", () => {
   writeFileSync(
-    join(consumer, "both.mjs"),
-    `import { open as small } from "leasehold-wasm";
-     import { open as full } from "leasehold-wasm/full";
-     ${work}
-     const [one, other] = [await small(), await full()];
-     console.log(await slot(one), await fence(one), one.limit, await slot(other), await fence(other));
-     const limit = other.limit("c", { max: 3, period: 60_000 });
-     const wallet = other.tokens("w", { source: () => [{ id: "t", amount: 5 }] });
+    join(consumer, "small.mjs"),
+    `import { open } from "leasehold-wasm";
+     ${WORK}
+     const lh = await open();
+     console.log(await slot(lh), await fence(lh), lh.limit);`,
+  );
+  assert.equal(run(process.execPath, ["small.mjs"]), "a true undefined\n");
+  writeFileSync(
+    join(consumer, "full.mjs"),
+    `import { open } from "leasehold-wasm/full";
+     ${WORK}
+     const lh = await open();
+     console.log(await slot(lh), await fence(lh));
+     const limit = lh.limit("c", { max: 3, period: 60_000 });
+     const wallet = lh.tokens("w", { source: () => [{ id: "t", amount: 5 }] });
      console.log((await limit.take(2)).remaining, await limit.increment(2), (await wallet.select(3)).change);`,
   );
-  assert.equal(run(process.execPath, ["both.mjs"]), "a true undefined a true\n1n false 2n\n");
+  assert.equal(run(process.execPath, ["full.mjs"]), "a true\n1n false 2n\n");
+});
+
+// Each granted the slots of one pool.
+test("of two copies in one realm, and of both modules, one keeps stores in memory, and all reach a Redis", async (t) => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  cpSync(join(consumer, "node_modules/leasehold-wasm"), join(consumer, "double"), { recursive: true });
+  writeFileSync(
+    join(consumer, "double.mjs"),
+    `import { Redis } from "${import.meta.resolve("ioredis")}";
+     import { ioredisTransport } from "leasehold-wasm/ioredis";
+     import * as one from "leasehold-wasm";
+     import * as full from "leasehold-wasm/full";
+     import * as copy from "./double/dist/node.js";
+     import * as fullCopy from "./double/dist/full/full/node.js";
+     ${WORK}
+     const said = async (opens) => opens().then(() => "opened", ({ code, field, message }) => [code, field, /npm dedupe/.test(message)].join());
+     console.log(await said(() => one.open("redis://host")));
+     for (const { open } of [copy, copy, one, full, fullCopy]) console.log(await said(() => open("memory:x")));
+     console.log(await said(() => full.openQuorum(["memory:y"])));
+     const client = new Redis(${redis.port});
+     for (const { open } of [one, full, copy, fullCopy]) console.log(await slot(await open(ioredisTransport(client))));
+     client.disconnect();`,
+  );
+  const refused = (field: string) => `invalid_argument,${field},true`;
+  assert.deepEqual(run(process.execPath, ["double.mjs"]).trimEnd().split("\n"), [
+    "invalid_argument,url,false",
+    ...["opened", "opened", refused("url"), refused("url"), refused("url"), refused("servers")],
+    ...["a", "a", "a", "a"],
+  ]);
 });
 
 test("a worker's bundler finds the worker's entry before Node's", () => {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
-import { createClient, createCluster } from "redis";
+import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { fetchTransport, ioredisTransport, type Leasehold, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
@@ -261,7 +261,7 @@ test("a cluster of ioredis is duplicated as such", async () => {
   const real = new Cluster([{ port: 1 }], { lazyConnect: true });
   assert.equal(typeof ioredisTransport(real).send, "function");
   const given: unknown[][] = [];
-  const subscriber = { subscribe: async () => 1, unsubscribe: async () => 0, on: () => {}, disconnect: () => {} };
+  const subscriber = { connect: async () => {}, subscribe: async () => 1, unsubscribe: async () => 0, on: () => {}, disconnect: () => {} };
   const duplicate = (...options: unknown[]) => (given.push(options), subscriber);
   for (const isCluster of [false, true]) {
     const client = { status: "ready", isCluster, call: async () => null, duplicate };
@@ -298,9 +298,12 @@ test("what is no client, and a client that nobody made a transport, are refused 
   for (const client of [undefined, null, {}, "redis://127.0.0.1", node]) {
     await fails(() => ioredisTransport(client as never), "invalid_argument", /ioredis/, "client");
   }
+  const nodes = [{ host: "127.0.0.1", port: 1 }];
   const cluster = createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] });
-  for (const client of [undefined, null, {}, "redis://127.0.0.1", io, cluster]) {
-    await fails(() => nodeRedisTransport(client as never), "invalid_argument", /package redis/, "client");
+  const sentinel = createSentinel({ name: "primary", sentinelRootNodes: nodes });
+  // The first is told each command's key, the second whether it only reads; and nobody hears by a pool.
+  for (const client of [undefined, null, {}, "redis://127.0.0.1", io, cluster, sentinel, createClientPool()]) {
+    await fails(() => nodeRedisTransport(client as never), "invalid_argument", /createClient of the npm package redis.* ioredis/, "client");
   }
   for (const client of [io, node]) {
     await fails(() => open(client as never), "invalid_argument", /ioredisTransport or nodeRedisTransport/, "target");
@@ -336,9 +339,68 @@ test("node-redis gives up a subscription for which there is no connection", asyn
   assert.equal(await connected(), 2);
 });
 
+/** Clients that connect no more by themselves, and how they are had again. */
+const final: Record<string, (port: number) => Promise<Made & { ended(): boolean; connect(): unknown }>> = {
+  async ioredis(port) {
+    const client = new Redis(port, { retryStrategy: null as never });
+    client.on("error", () => {});
+    const [ended, connect] = [() => client.status === "end", () => client.connect()];
+    return { transport: ioredisTransport(client), end: () => client.disconnect(), ended, connect };
+  },
+  async "node-redis"(port) {
+    const client = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: false } });
+    client.on("error", () => {});
+    await client.connect();
+    const [ended, connect] = [() => !client.isOpen, () => client.connect()];
+    return { transport: nodeRedisTransport(client), end: () => client.destroy(), ended, connect };
+  },
+};
+
+for (const [name, make] of Object.entries(final)) {
+  // Who waited asked every five seconds from then on, and was told of nothing.
+  test(`${name} hears again after its connection for messages, or also its client, ended for good`, async (t) => {
+    const server = await RedisServer.start();
+    t.after(() => server.stop());
+    const { transport, end, ended, connect } = await make(server.port);
+    t.after(end);
+    const leasehold = await open(transport);
+    t.after(() => leasehold.close());
+    const options = { slots: ["a"], ttl: 6_000, timeout: 30_000 };
+    const relayers = await leasehold.pool("p", options);
+    const other = new Redis(server.port);
+    t.after(() => other.disconnect());
+    // It listens to nothing itself.
+    const { send } = ioredisTransport(other);
+    const held = await (await open({ send })).pool("p", options);
+    const waited = async () => {
+      const lease = await held.acquire();
+      const waiting = relayers.acquire();
+      await eventually(async () => ((await other.call("KEYS", "*:line")) as string[]).length > 0);
+      const begun = performance.now();
+      await lease.release();
+      await (await waiting).release();
+      return performance.now() - begun;
+    };
+    const listens = () => eventually(async () => ((await other.call("PUBSUB", "NUMSUB", channel)) as [string, number])[1] > 0);
+    await waited();
+    const [channel = ""] = (await other.call("PUBSUB", "CHANNELS")) as string[];
+    for (const kinds of [["pubsub"], ["pubsub", "normal"]]) {
+      for (const kind of kinds) await other.call("CLIENT", "KILL", "TYPE", kind);
+      if (kinds.length > 1) {
+        await eventually(ended);
+        await connect();
+      }
+      await listens();
+      const time = await waited();
+      assert.ok(time < 2_500, `${time} ms after the end of ${kinds}`);
+    }
+  });
+}
+
 test("node-redis closes its connection for messages though the server refused to end a subscription", async () => {
   let open = 0;
   const subscriber = {
+    isOpen: true,
     connect: async () => void open++,
     subscribe: async () => {},
     unsubscribe: async () => Promise.reject(new Error("refused")),

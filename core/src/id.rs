@@ -187,11 +187,20 @@ fn check(text: &str, separators: &[u8], most: usize) -> Result<()> {
             "",
             format_args!(
                 "character {} is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :",
-                bad.escape_default()
+                shown(bad)
             ),
         ));
     }
     Ok(())
+}
+
+/// A letter as messages show it: by its number, if it is not printable ASCII. That is formatted as holders are: all else would
+/// be more for browsers.
+pub(crate) fn shown(letter: char) -> String {
+    match letter {
+        ' '..='~' => letter.into(),
+        _ => format!("\\u{{{:x}}}", u128::from(letter)),
+    }
 }
 
 fn is_hexadecimal(text: &str) -> bool {
@@ -233,6 +242,15 @@ mod tests {
         assert_eq!(SlotId::new("0XAB").unwrap().as_str(), "0xab");
         assert_ne!(SlotId::new("Alice").unwrap(), SlotId::new("alice").unwrap());
         assert_eq!(SlotId::new("0x00Ab").unwrap().account(), SlotId::new("0xab").unwrap().account());
+    }
+
+    #[test]
+    fn a_letter_that_cannot_be_seen_is_shown_by_its_number() {
+        let message = |text: &str| SlotId::new(text).unwrap_err().message().to_owned();
+        assert!(message("a{b").starts_with(": character { is not allowed"));
+        for (bad, shown) in [("a\nb", r"\u{a}"), ("é", r"\u{e9}"), ("\u{200b}", r"\u{200b}")] {
+            assert!(message(bad).starts_with(&format!(": character {shown} is not allowed")), "{bad:?}");
+        }
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl Value {
     pub fn as_number(&self) -> Result<f64> {
         match *self {
             Value::Number(number) if number.is_finite() => Ok(number),
-            Value::Integer(number) => Ok(number as f64),
+            // Beyond 64 bits nothing is in range, and to convert that takes too much of the wasm module.
+            Value::Integer(number) => Ok(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64 as f64),
             _ => Err(Error::invalid("", format_args!("must be a finite number, not {}", self.shown()))),
         }
     }
@@ -142,8 +143,14 @@ fn shown_number(number: f64) -> String {
         return format!("{sign}{}", if number.is_finite() { "a number above 10^15" } else { "infinity" });
     }
     let thousandths = (number.abs() * 1e3).round() as u64;
-    let decimals = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
-    format!("{sign}{}", decimals.trim_end_matches('0').trim_end_matches('.'))
+    let (whole, mut rest, mut width) = (thousandths / 1_000, thousandths % 1_000, 3);
+    if rest == 0 {
+        return format!("{sign}{whole}");
+    }
+    while rest % 10 == 0 {
+        (rest, width) = (rest / 10, width - 1);
+    }
+    format!("{sign}{whole}.{rest:0width$}")
 }
 
 impl From<()> for Value {
@@ -271,10 +278,24 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_of_any_size_are_numbers_of_their_sign() {
+        let edge = 2f64.powi(63);
+        for (integer, number) in [(5, 5.0), (-5, -5.0), (i128::MAX, edge), (i128::MIN, -edge)] {
+            assert_eq!(Value::Integer(integer).as_number(), Ok(number));
+        }
+    }
+
+    #[test]
     fn numbers_are_shown_as_they_are_written() {
-        for (number, shown) in
-            [(0.5, "0.5"), (-1.0, "-1"), (0.0, "0"), (1234.25, "1234.25"), (f64::NAN, "NaN")]
-        {
+        for (number, shown) in [
+            (0.5, "0.5"),
+            (-1.0, "-1"),
+            (0.0, "0"),
+            (1234.25, "1234.25"),
+            (1.05, "1.05"),
+            (-0.001, "-0.001"),
+            (f64::NAN, "NaN"),
+        ] {
             assert_eq!(shown_number(number), shown);
         }
     }

@@ -1,4 +1,5 @@
 import { glue } from "../core.js";
+import { inMemory } from "../memory.js";
 import { invalid } from "../shared/errors.js";
 import { toCore } from "../shared/keys.js";
 import type { OpenOptions } from "../shared/leasehold.js";
@@ -13,5 +14,6 @@ import { isTransport, type Transport } from "../transport.js";
 export async function openQuorum(servers: readonly (string | Transport)[], options?: OpenOptions): Promise<Quorum> {
   if (!Array.isArray(servers)) throw invalid("servers", "must be a list");
   const told = servers.flatMap((server) => [server, isTransport(server)]);
-  return new Quorum(glue.openQuorum(told, toCore(options)));
+  const open = () => glue.openQuorum(told, toCore(options));
+  return new Quorum(servers.every(isTransport) ? open() : inMemory("servers", open));
 }

@@ -1,5 +1,6 @@
 import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
+import { later } from "./later.js";
 
 /** What is needed of a client of the npm package `ioredis`, a `Redis` or a `Cluster`. */
 export interface IoredisClient {
@@ -15,7 +16,8 @@ export interface IoredisSubscriber {
   unsubscribe(channel: string): Promise<unknown>;
   on(event: "message", listener: (channel: string, message: string) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
-  on(event: "connect" | "ready" | "reconnecting", listener: () => void): unknown;
+  on(event: "connect" | "ready" | "reconnecting" | "end", listener: () => void): unknown;
+  connect(): Promise<unknown>;
   disconnect(): void;
 }
 
@@ -43,8 +45,16 @@ export function ioredisTransport(client: IoredisClient): Transport {
     const made = client.isCluster ? duplicate.call(client, [], options) : duplicate.call(client, options);
     const tell = (channel: string, message: string) => listeners.get(channel)?.forEach((listener) => listener(message));
     made.on("message", tell);
-    // It connects again by itself.
+    // It connects again by itself, unless it is told not to, as its client is.
     made.on("error", () => {});
+    /** Once its client is there: that may be connected again by hand. */
+    const mend = () =>
+      later(() => {
+        if (made !== subscriber) return;
+        if (client.status === "end") mend();
+        else made.connect().catch(() => {});
+      });
+    made.on("end", mend);
     // It may idle, or try to connect, for as long as its pool is used: who waits keeps the process alive, and nobody else.
     // A cluster's connections are not shown.
     const holding = made as { stream?: Unrefs; reconnectTimeout?: Unrefs | null };

@@ -1,5 +1,6 @@
 import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
+import { later } from "./later.js";
 
 /** What is needed of a client of the npm package `redis` (or `@redis/client`), version 4 or later. */
 export interface NodeRedisClient {
@@ -10,6 +11,7 @@ export interface NodeRedisClient {
 }
 
 export interface NodeRedisSubscriber {
+  readonly isOpen: boolean;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
@@ -22,32 +24,43 @@ export interface NodeRedisSubscriber {
 
 /**
  * A transport over a connected `redis` client, which stays the caller's to close. Messages come over a duplicate of it.
- * For a cluster take `ioredis`: a `createCluster` of this package wants to be told each command's key.
+ * It is what `createClient` gives: a `createClientPool` hears no messages. For a cluster, or a primary behind sentinels, take `ioredis`:
+ * a `createCluster` of this package wants to be told each command's key, a `createSentinel` whether it only reads.
  *
  * A command that the client sends twice is performed once. All the same make the client with
  * `disableOfflineQueue: true`, so that a dead server is told of at once: leasehold repeats commands itself.
  */
 export function nodeRedisTransport(client: NodeRedisClient): Transport {
-  const fits = typeof client?.sendCommand === "function" && !("call" in client) && !("getRandomNode" in client);
-  if (!fits) throw invalid("client", "must be a client of one server of the npm package redis; of a cluster, take ioredis");
+  const fits = typeof client?.sendCommand === "function" && typeof client.duplicate === "function";
+  if (!fits || OTHERS.some((method) => method in client)) {
+    throw invalid("client", "must be what createClient of the npm package redis gives; of a cluster, or behind sentinels, take ioredis");
+  }
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 
+  const end = async (made: NodeRedisSubscriber | undefined) => {
+    try {
+      await (made?.destroy ? made.destroy() : made?.disconnect?.());
+    } catch {}
+  };
+
   const abandon = (made: Promise<NodeRedisSubscriber> | undefined) => {
     subscriber = undefined;
-    made?.then((made) => (made.destroy ? made.destroy() : made.disconnect?.())).catch(() => {});
+    made?.then(end, () => {});
+  };
+
+  /** Connects one again that ended for good, by its strategy or with its client, once that is there: it may be connected by hand. */
+  const mend = (made: NodeRedisSubscriber) => {
+    later(async () => {
+      if ((await subscriber?.catch(() => {})) !== made || made.isOpen) return;
+      if (!client.isOpen) return mend(made);
+      await made.connect().catch(() => {});
+    });
   };
 
   const listen = async (): Promise<NodeRedisSubscriber> => {
     const made = client.duplicate();
-    const failed = new Promise<never>((_, fails) => {
-      made.on("error", (error) => {
-        fails(error);
-        // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and
-        // trying keeps the process alive.
-        if (!client.isOpen) abandon(Promise.resolve(made));
-      });
-    });
+    const failed = new Promise<never>((_, fails) => void made.on("error", fails));
     try {
       // It would try for ever, and who waits is to know that nothing is heard.
       await Promise.race([made.connect(), failed]);
@@ -57,6 +70,12 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
     }
     // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
     made.unref?.();
+    made.on("error", () => {
+      // It connects again by itself, for as long as its client is there: nobody sends what could be told of otherwise, and trying
+      // keeps the process alive.
+      if (!client.isOpen) end(made);
+      if (!made.isOpen) mend(made);
+    });
     // Connected and subscribed again.
     made.on("ready", () => listeners.forEach((listener) => listener("")));
     return made;
@@ -101,6 +120,9 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
     },
   };
 }
+
+/** What its clusters, its clients of sentinels and those of ioredis have. */
+const OTHERS = ["getRandomNode", "getSentinelNode", "call"];
 
 /** The classes of its error replies. */
 const REPLIES: ReadonlySet<string> = new Set(["ErrorReply", "SimpleError", "BlobError"]);

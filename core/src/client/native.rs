@@ -1,6 +1,9 @@
 //! Opening a store by its URL, in a program that has sockets: Rust programs, and the bindings of Node and
 //! Python.
 
+use std::fs::{File, TryLockError};
+use std::sync::{Mutex, PoisonError};
+
 use tokio::runtime::Handle;
 
 use super::builders::Connect;
@@ -10,7 +13,7 @@ use super::{Lease, Leasehold, Lock, Locked, OpenOptions, Pool, Quorum, TokioRunt
 use super::{Limit, Reservation};
 #[cfg(feature = "tokens")]
 use super::{Selection, Tokens};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
 use crate::value::Value;
@@ -111,6 +114,11 @@ pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Re
     let options = OpenOptions { pool: target.pool, ..options };
     let store = match target.memory {
         Some(name) => {
+            if !keeps_memory() {
+                let advice = "another copy of leasehold in this process keeps its stores in memory, and would grant the same slots: \
+                              install one for all (`npm dedupe`), or use a Redis";
+                return Err(Error::invalid("url", advice));
+            }
             // A forked child starts with a store of its own: it holds none of its parent's leases.
             let name = format!("{}:{name}", std::process::id());
             EitherStore::Memory(MemoryStore::named(&name, TokioRuntime::store_clock()))
@@ -122,6 +130,24 @@ pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Re
         }
     };
     Ok(Leasehold::new(store, TokioRuntime::new(handle), options))
+}
+
+/// Whether this copy of the library is the one that keeps the stores in this process's memory: by the first that it opens. Two
+/// that were loaded from two files have nothing in common but the process, which has an entry of its own among the system's
+/// files; who locks that has it until the process ends. Where there is none, as on other systems than Linux, nobody notices.
+fn keeps_memory() -> bool {
+    static ENTRY: Mutex<Option<File>> = Mutex::new(None);
+    let mut entry = ENTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    if entry.is_some() {
+        return true;
+    }
+    let Ok(file) = File::open("/proc/self/status") else { return true };
+    match file.try_lock() {
+        Ok(()) => *entry = Some(file),
+        Err(TryLockError::WouldBlock) => return false,
+        Err(TryLockError::Error(_)) => {}
+    }
+    true
 }
 
 #[cfg(test)]

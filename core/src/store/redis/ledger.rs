@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::transport::{Resp, Transport, classify};
 use super::{Keys, RedisStore};
 use crate::error::{Code, Error, Result};
-use crate::id::{Name, PoolName};
+use crate::id::{Name, PoolName, shown};
 use crate::limits::{
     Act, Amount, Answer, Charge, Charged, Envelope, Performed, Reply, Request, Rule, Settlement, Standing,
     Verdict,
@@ -220,7 +220,7 @@ fn optional(word: &str) -> Option<Option<u64>> {
 }
 
 fn garbled(text: &str) -> Error {
-    let shown: String = text.chars().take(80).flat_map(char::escape_default).collect();
+    let shown: String = text.chars().take(80).map(shown).collect();
     Error::new(
         Code::Internal,
         format!("the store's answer makes no sense: \"{shown}\"; report this as a bug"),

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use std::str::Split;
 
 use crate::error::{Code, Error, Result};
-use crate::id::SlotId;
+use crate::id::{SlotId, shown};
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
     Answer, Calls, Choice, Claim, Envelope, Grant, LeaseRef, Loss, Mode, Performed, Refusal, Reply, Request,
@@ -382,10 +382,7 @@ impl<'a> Reader<'a> {
 }
 
 fn garbled(text: &str) -> Error {
-    let mut shown = String::new();
-    for letter in text.chars().take(80) {
-        shown.extend(letter.escape_default());
-    }
+    let shown: String = text.chars().take(80).map(shown).collect();
     Error::new(
         Code::Internal,
         format!("the store's answer makes no sense: \"{shown}\"; report this as a bug"),
