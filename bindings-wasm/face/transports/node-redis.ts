@@ -38,15 +38,10 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
 
-  const end = async (made: NodeRedisSubscriber | undefined) => {
+  const end = async (made: NodeRedisSubscriber) => {
     try {
-      await (made?.destroy ? made.destroy() : made?.disconnect?.());
+      await (made.destroy ? made.destroy() : made.disconnect?.());
     } catch {}
-  };
-
-  const abandon = (made: Promise<NodeRedisSubscriber> | undefined) => {
-    subscriber = undefined;
-    made?.then(end, () => {});
   };
 
   /** Connects one again that ended for good, by its strategy or with its client, once that is there: it may be connected by hand. */
@@ -65,7 +60,8 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
       // It would try for ever, and who waits is to know that nothing is heard.
       await Promise.race([made.connect(), failed]);
     } catch (error) {
-      abandon(Promise.resolve(made));
+      subscriber = undefined;
+      end(made);
       throw error;
     }
     // It may idle for as long as its pool is used: who waits keeps the process alive, and nobody else.
@@ -83,7 +79,8 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
 
   const leave = (listener: (message: string) => void): void => {
     if (!listeners.delete(listener) || listeners.size > 0) return;
-    abandon(subscriber);
+    subscriber?.then(end, () => {});
+    subscriber = undefined;
   };
 
   return {

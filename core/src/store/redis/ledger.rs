@@ -5,9 +5,10 @@ use std::str::Split;
 use rustc_hash::FxHashMap;
 
 use super::transport::{Resp, Transport, classify};
+use super::wire::garbled;
 use super::{Keys, RedisStore};
-use crate::error::{Code, Error, Result};
-use crate::id::{Name, PoolName, shown};
+use crate::error::Result;
+use crate::id::{Name, PoolName};
 use crate::limits::{
     Act, Amount, Answer, Charge, Charged, Envelope, Performed, Reply, Request, Rule, Settlement, Standing,
     Verdict,
@@ -217,12 +218,4 @@ fn reply(mut words: Split<'_, char>) -> Option<Reply> {
 /// A number, or the word that there is none.
 fn optional(word: &str) -> Option<Option<u64>> {
     if word == "-" { Some(None) } else { word.parse().ok().map(Some) }
-}
-
-fn garbled(text: &str) -> Error {
-    let shown: String = text.chars().take(80).map(shown).collect();
-    Error::new(
-        Code::Internal,
-        format!("the store's answer makes no sense: \"{shown}\"; report this as a bug"),
-    )
 }

@@ -381,7 +381,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn garbled(text: &str) -> Error {
+/// An answer that no script gives.
+pub(super) fn garbled(text: &str) -> Error {
     let shown: String = text.chars().take(80).map(shown).collect();
     Error::new(
         Code::Internal,
