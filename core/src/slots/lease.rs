@@ -44,7 +44,8 @@ impl Pool {
         slot.set_nonce(nonce, now);
         slot.rest_until = slot.rest_until.max(now + cooldown);
         self.due.remove(place, &mut self.positions);
-        self.settle(now, place, now);
+        // Who used no nonce adds nothing to a doubt that is older: that has had its rest.
+        self.settle(now, place, if outcome == Outcome::Unused { 0 } else { now });
         Reply::Released
     }
 

@@ -231,7 +231,8 @@ impl Pool {
         }
     }
 
-    /// Where a slot goes that is leased no more since `ended`: it is in no set when this is called.
+    /// Where a slot goes that is leased no more: it is in no set when this is called. If its nonce is in doubt it rests, from
+    /// `ended` on, which is 0 if it has done so.
     pub(super) fn settle(&mut self, now: Micros, place: u32, ended: Micros) {
         let doubt_rest = self.doubt_rest;
         let Some(slot) = self.slots.get_mut(place as usize) else { return };

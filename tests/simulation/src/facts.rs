@@ -93,6 +93,10 @@ impl<'a> Sent<'a> {
         let mut lines = answer.split('\n');
         let mut done = lines.next()?.strip_prefix("done ")?.split(' ');
         let (now, top) = (done.next()?.parse().ok()?, done.next()?.parse().ok()?);
+        // What has no pool keeps nothing, not even its time.
+        if answer.ends_with("\nundefined") {
+            return None;
+        }
         let mut facts: Vec<Fact> = Vec::new();
         for (request, line) in self.requests.iter().zip(lines) {
             let reply: Vec<&str> = line.split(' ').collect();

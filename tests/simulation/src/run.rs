@@ -266,8 +266,15 @@ async fn inspect<S: LimitStore>(
     pool.enable(slot).await.map_err(|error| error.to_string())?;
     let slots = SlotId::new(slot).ok().map(|id| vec![id]);
     let options = AcquireOptions { slots, timeout: Some(20_000_000), ..AcquireOptions::default() };
-    let lease = pool.acquire_with(options).await.map_err(|error| error.to_string())?;
-    let (nonce, next) = (lease.nonce(), site.chain.next(slot));
+    let mut lease = pool.acquire_with(options.clone()).await.map_err(|error| error.to_string())?;
+    let next = site.chain.next(slot);
+    // Whose lease was broken may have signed after the next holder read the chain: the next to sign is refused, and says so.
+    if site.plan.misfortunes.contains(&Misfortune::Break) && lease.nonce().is_some_and(|nonce| nonce < next) {
+        lease.rejected(Some(next)).map_err(|error| error.to_string())?;
+        lease.release().await.map_err(|error| error.to_string())?;
+        lease = pool.acquire_with(options).await.map_err(|error| error.to_string())?;
+    }
+    let nonce = lease.nonce();
     if nonce != Some(next) {
         return Err(format!("the lease has nonce {nonce:?}, the chain expects {next}"));
     }

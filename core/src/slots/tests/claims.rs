@@ -122,6 +122,9 @@ fn a_slot_in_doubt_rests_first_if_so_defined() {
     scene.pass(6 * SECOND);
     let next = scene.claim_of("a");
     assert_eq!(next.nonce, NonceRecord::InDoubt { floor: Some(7) });
-    scene.ask(release(&next, Outcome::Rejected { expected: Some(9) }));
+    scene.ask(release(&next, Outcome::Unused));
+    let again = scene.claim_of("a");
+    assert_eq!(again.nonce, NonceRecord::InDoubt { floor: Some(7) }, "no less in doubt, and rested");
+    scene.ask(release(&again, Outcome::Rejected { expected: Some(9) }));
     assert_eq!(scene.claim_of("a").nonce, NonceRecord::Known(9), "certain again: no rest");
 }

@@ -8,7 +8,7 @@ use super::account::{Account, after, lowest, unsettled};
 use super::queue::Queue;
 use crate::Micros;
 use crate::id::SlotId;
-use crate::nonce::NonceRecord;
+use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
     Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, Reply,
     Request, SWEEP, SlotChange, SlotSpec, SlotView, State,
@@ -339,7 +339,8 @@ impl Model {
                     Reply::Released
                 });
                 if reply == Reply::Released {
-                    self.place(now, &lease.slot, now);
+                    // A lease whose nonce was not used makes no doubt.
+                    self.place(now, &lease.slot, if *outcome == Outcome::Unused { 0 } else { now });
                 }
                 reply
             }

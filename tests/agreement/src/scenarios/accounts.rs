@@ -105,7 +105,9 @@ pub fn doubt() -> Scenario {
     told.ask(release("b", &fence, "unknown"));
     told.look(&["b"]);
     told.pass(9).ask(these(&["b"]));
-    told.pass(1).lease("b");
+    let fence = told.pass(1).lease("b");
+    told.ask(release("b", &fence, "unused"));
+    told.lease("b");
     told
 }
 

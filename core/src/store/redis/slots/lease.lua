@@ -30,7 +30,8 @@
           s[KIND], s[FLOOR] = kind, after
           local rest = now + args[at + 4]
           if rest > s[REST] then s[REST] = rest end
-          settle(s, now)
+          -- Who used no nonce adds nothing to a doubt that is older: that has had its rest.
+          settle(s, outcome == 'unused' and 0 or now)
           answer = 'released'
         end
       end
