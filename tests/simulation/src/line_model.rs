@@ -112,6 +112,11 @@ impl LineModel {
         self.tickets.contains_key(holder)
     }
 
+    /// Whether something is kept for this claim.
+    pub fn is_kept_for(&self, holder: &str) -> bool {
+        self.offers.contains_key(holder)
+    }
+
     /// This claim as one that steals, if it stands in line and does.
     pub fn thief(&self, holder: &str) -> Option<Thief> {
         let ticket = self.tickets.get(holder)?;
@@ -297,6 +302,11 @@ impl Wish {
             Wish::Names(names) => names.iter().any(|name| name == slot),
             Wish::These | Wish::Free { .. } => false,
         }
+    }
+
+    /// Whether a part of it can be had while another cannot.
+    pub fn has_parts(&self) -> bool {
+        !matches!(self, Wish::Names(names) if names.len() == 1)
     }
 
     /// Whether two stand in one line.
