@@ -89,7 +89,7 @@ impl Pool {
         any: bool,
         wanting: usize,
         ways: &[u32],
-    ) -> Option<Vec<(Key, u32)>> {
+    ) -> Option<Vec<(i32, u32)>> {
         let (mut lowest, mut coming) = (Vec::new(), 0);
         // Those that are alike stay in their order.
         for &place in ways {
@@ -98,8 +98,7 @@ impl Pool {
             if any && slot.mode != Mode::Enabled {
                 continue;
             }
-            if let Some(rival) = self.rival(now, slot, ticket, priority) {
-                let key = (rival != Rival::Itself, slot.priority, rival);
+            if let Some(key) = self.key(now, slot, ticket, priority) {
                 lowest.insert(lowest.partition_point(|&(other, _)| other <= key), (key, place));
                 lowest.truncate(wanting);
             } else if matches!(slot.state, State::Offered | State::Cooling) {
@@ -113,15 +112,17 @@ impl Pool {
         (lowest.len().max(coming) >= wanting).then_some(lowest)
     }
 
-    /// Who else claims a leased slot that a ticket of this priority could claim; `None` if it cannot.
-    fn rival(&self, now: Micros, slot: &Slot, ticket: u128, priority: i16) -> Option<Rival> {
+    /// By what a leased slot comes before others that a ticket of this priority could claim as well: that it claims it
+    /// already, then its holder's priority, then that nobody else claims it; `None` if it cannot.
+    fn key(&self, now: Micros, slot: &Slot, ticket: u128, priority: i16) -> Option<i32> {
         if slot.state != State::Leased || slot.priority >= priority {
             return None;
         }
+        let key = 2 * i32::from(slot.priority);
         match self.claimant(now, slot) {
-            None => Some(Rival::Nobody),
-            Some((other, _)) if other == ticket => Some(Rival::Itself),
-            Some((_, rank)) => (rank < priority).then_some(Rival::Lower),
+            None => Some(key),
+            Some((other, _)) if other == ticket => Some(i32::MIN),
+            Some((_, rank)) => (rank < priority).then_some(key + 1),
         }
     }
 
@@ -192,15 +193,4 @@ impl Pool {
             self.due.insert(until, place, &mut self.positions);
         }
     }
-}
-
-/// By what the victims of a ticket are chosen: whether another claims it or nobody, the holder's priority, and who.
-type Key = (bool, i16, Rival);
-
-/// Who else claims a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rival {
-    Itself,
-    Nobody,
-    Lower,
 }

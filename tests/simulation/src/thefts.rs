@@ -159,7 +159,7 @@ impl Thefts {
         if let Some(claim) = self.claims.get_mut(&lease.fence)
             && claim.is_of(&thief.holder)
         {
-            claim.loose &= claim.by.len() > 1;
+            claim.loose &= !claim.exact;
             return Ok(());
         }
         if let Some(rival) = self.claims.get(&lease.fence).and_then(Claim::only)
@@ -320,7 +320,7 @@ impl Thefts {
         let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
         let exact = matches!(&*by, [thief] if thief.exact);
         let ends = now.saturating_add(patience);
-        self.claims.insert(fence, Claim { by, ends, exact, open: open || !exact, loose: false })
+        self.claims.insert(fence, Claim { by, ends, exact, open: open || !exact, loose: !exact })
     }
 }
 

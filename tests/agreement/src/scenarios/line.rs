@@ -55,6 +55,22 @@ pub fn line() -> Scenario {
     told.ask(change("a", "break"));
     told.ask(withdraw(9));
     told.look(&["a"]);
+    // Who wants one more than there are without what leaves has no place in line, until that stays after all.
+    told.pass(40).ask(define(&["b"]));
+    let both = |holder: u64| {
+        let mut claim = ticket(holder, 0);
+        (claim["least"], claim["most"]) = (json!("2"), json!("2"));
+        claim
+    };
+    let (first, second) = (told.lease("a"), told.lease("b"));
+    told.send(json!({ "requests": [both(10), change("a", "drain"), both(11), ticket(12, 0)] }));
+    told.ask(release("b", &second, "unused"));
+    let second = fence(&told.ask(ticket(12, 0)));
+    told.send(
+        json!({ "requests": [change("a", "remove"), both(13), define(&["a"]), both(14), ticket(15, 0)] }),
+    );
+    told.ask(release("b", &second, "unused"));
+    told.ask(release("a", &first, "unused"));
     told
 }
 

@@ -323,6 +323,11 @@ impl<'a> Judge<'a> {
                 look.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }
             self.line.apply(at, now, fact)?;
+            // Who wants more than are left may be passed over, and claims nothing then.
+            if let Fact::Changed { .. } = fact {
+                let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
+                unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
+            }
             turn.hear(fact, &self.line);
             self.claims(at, now, fact, &turn)?;
             if let Fact::Granted { slot, fence, .. } = fact {
