@@ -70,7 +70,7 @@ impl Pool {
 
     /// How many slots there are that are or will be ready.
     pub(super) fn obtainable(&self) -> u32 {
-        self.count_ready() + self.due.len() as u32
+        self.count_ready() + self.due.len() as u32 - self.leaving
     }
 
     fn keep_for(&mut self, now: Micros, holder: u128, place: u32) {

@@ -39,6 +39,8 @@ pub struct Pool {
     arrived: u64,
     pub(super) due: DueSet,
     pub(super) positions: Positions,
+    /// How many slots leave: see [`Slot::leaves`].
+    pub(super) leaving: u32,
     pub(super) line: Line,
     /// How many slots became ready in this turn, and the tickets that were called.
     freed: u32,
@@ -236,6 +238,7 @@ impl Pool {
     pub(super) fn settle(&mut self, now: Micros, place: u32, ended: Micros) {
         let doubt_rest = self.doubt_rest;
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        self.leaving -= u32::from(slot.leaves());
         match slot.mode {
             Mode::Removing => return self.forget(place),
             Mode::Draining | Mode::Disabled => {

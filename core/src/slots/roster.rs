@@ -61,6 +61,7 @@ impl Pool {
         if let Some(slot) = self.slots.get_mut(place as usize) {
             slot.weight = spec.weight;
             if matches!(slot.mode, Mode::Removing | Mode::Passing) {
+                self.leaving -= u32::from(slot.leaves());
                 slot.mode = Mode::Enabled;
             }
         }
@@ -79,6 +80,7 @@ impl Pool {
             self.take_out(place);
         }
         let Some(slot) = self.slots.get_mut(place as usize) else { return Reply::NoSlot };
+        self.leaving -= u32::from(slot.leaves());
         match change {
             SlotChange::Enable => {
                 slot.mode = Mode::Enabled;
@@ -97,6 +99,7 @@ impl Pool {
             SlotChange::Break if leased => slot.set_nonce(slot.nonce.unsettled(), now),
             SlotChange::Break => {}
         }
+        self.leaving += u32::from(slot.leaves());
         if !leased || change == SlotChange::Break {
             self.settle(now, place, now);
         }

@@ -123,6 +123,11 @@ impl Slot {
         Slot { mode: Mode::Passing, state: State::Out, ..Slot::new(id, 1) }
     }
 
+    /// Whether it is leased, and will not be ready when it is given back.
+    pub fn leaves(&self) -> bool {
+        self.state == State::Leased && matches!(self.mode, Mode::Draining | Mode::Disabled | Mode::Removing)
+    }
+
     /// The queue it waits in when it is ready: slots of like weight together, those in doubt apart.
     pub fn queue(&self) -> usize {
         match self.nonce {

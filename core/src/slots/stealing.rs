@@ -29,19 +29,37 @@ impl Claimant {
 
 impl Pool {
     /// Makes a ticket that steals the claimant of what it waits for, if that takes nothing but holders of lower
-    /// priority; whether it is one now.
+    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever
+    /// loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
         let Some(ticket) = self.line.standing(holder, now) else { return false };
         let Some(patience) = ticket.steal else { return false };
-        let (names, count, priority) = (ticket.names.clone(), ticket.count, ticket.priority);
-        let places = match &*names {
-            [] => self.victims(now, holder, priority, count),
-            names => self.holders(now, holder, priority, names),
+        let (priority, any) = (ticket.priority, ticket.names.is_empty());
+        // Among the first that come due, so that it does not take long.
+        let (ways, wanting) = if any {
+            (self.due.first(SWEEP, &self.slots), ticket.count.saturating_sub(self.count_ready()) as usize)
+        } else {
+            let ways: Vec<u32> = ticket.names.iter().filter_map(|name| self.taken(name)).collect();
+            let wanting = ways.len();
+            (ways, wanting)
         };
-        for &place in places.iter().flatten() {
-            self.claim_from(now, place, holder, patience);
+        let Some(places) = self.victims(now, holder, priority, any, wanting, &ways) else {
+            for place in ways {
+                if self.claims(place, holder) {
+                    self.drop_claimant(place);
+                }
+            }
+            return false;
+        };
+        let mut replaced = Vec::new();
+        for &(_, place) in &places {
+            replaced.extend(self.claim_from(now, place, holder, patience));
         }
-        places.is_some_and(|places| !places.is_empty())
+        // Each of lower priority than who replaced it, so that this comes to an end.
+        for other in replaced {
+            self.steal(now, other);
+        }
+        !places.is_empty()
     }
 
     /// Whoever is first in line now for what was offered to another, and has just been leased to it.
@@ -54,48 +72,57 @@ impl Pool {
         }
     }
 
-    /// The slots that are in the way of one who waits for these names; `None` if one of them is not to be had.
-    fn holders(&self, now: Micros, ticket: u128, priority: i16, names: &[SlotId]) -> Option<Vec<u32>> {
-        let mut places = Vec::new();
-        for place in names.iter().filter_map(|name| self.find(name)) {
-            let slot = self.slots.get(place as usize)?;
-            if slot.state != State::Ready {
-                self.rival(now, slot, ticket, priority)?;
-                places.push(place);
-            }
-        }
-        Some(places)
+    /// Where the slot of a name is that is not ready.
+    fn taken(&self, name: &SlotId) -> Option<u32> {
+        let place = self.find(name)?;
+        self.slots.get(place as usize).filter(|slot| slot.state != State::Ready).map(|_| place)
     }
 
-    /// As many slots as are wanting to one who waits for so many of any: those that it has claimed before, then those
-    /// of the lowest holders. Among the first that come due, so that it does not take long.
-    fn victims(&self, now: Micros, ticket: u128, priority: i16, count: u32) -> Option<Vec<u32>> {
-        let wanting = count.saturating_sub(self.count_ready()) as usize;
-        let mut lowest = Vec::new();
-        // In the order in which they come due, and so are those that are alike.
-        for place in self.due.first(SWEEP, &self.slots) {
+    /// As many of these slots as are wanting to a ticket: those that it has claimed before, then those of the lowest
+    /// holders. None while there are enough only with those that rest or are offered to others, as they come back, and
+    /// `None` if there are not.
+    fn victims(
+        &self,
+        now: Micros,
+        ticket: u128,
+        priority: i16,
+        any: bool,
+        wanting: usize,
+        ways: &[u32],
+    ) -> Option<Vec<(i32, u32)>> {
+        let (mut lowest, mut coming) = (Vec::new(), 0);
+        // Those that are alike stay in their order.
+        for &place in ways {
             let slot = self.slots.get(place as usize)?;
             // Others do not become ready when they are given back.
-            if slot.mode == Mode::Enabled
-                && let Some(rival) = self.rival(now, slot, ticket, priority)
-            {
-                let key = (rival != Rival::Itself, slot.priority, rival);
+            if any && slot.mode != Mode::Enabled {
+                continue;
+            }
+            if let Some(key) = self.key(now, slot, ticket, priority) {
                 lowest.insert(lowest.partition_point(|&(other, _)| other <= key), (key, place));
                 lowest.truncate(wanting);
+            } else if matches!(slot.state, State::Offered | State::Cooling) {
+                coming += 1;
             }
         }
-        (lowest.len() == wanting).then(|| lowest.into_iter().map(|(_, place)| place).collect())
+        if lowest.len() < wanting {
+            coming += lowest.len();
+            lowest.clear();
+        }
+        (lowest.len().max(coming) >= wanting).then_some(lowest)
     }
 
-    /// Who else claims a leased slot that a ticket of this priority could claim; `None` if it cannot.
-    fn rival(&self, now: Micros, slot: &Slot, ticket: u128, priority: i16) -> Option<Rival> {
+    /// By what a leased slot comes before others that a ticket of this priority could claim as well: that it claims it
+    /// already, then its holder's priority, then that nobody else claims it; `None` if it cannot.
+    fn key(&self, now: Micros, slot: &Slot, ticket: u128, priority: i16) -> Option<i32> {
         if slot.state != State::Leased || slot.priority >= priority {
             return None;
         }
+        let key = 2 * i32::from(slot.priority);
         match self.claimant(now, slot) {
-            None => Some(Rival::Nobody),
-            Some((other, _)) if other == ticket => Some(Rival::Itself),
-            Some((_, rank)) => (rank < priority).then_some(Rival::Lower),
+            None => Some(key),
+            Some((other, _)) if other == ticket => Some(i32::MIN),
+            Some((_, rank)) => (rank < priority).then_some(key + 1),
         }
     }
 
@@ -105,17 +132,24 @@ impl Pool {
         self.line.standing(ticket, now).map(|found| (ticket, found.priority))
     }
 
-    fn claim_from(&mut self, now: Micros, place: u32, ticket: u128, patience: Micros) {
-        let claimed = |slot: &Slot| slot.claimant.as_ref().is_some_and(|claimant| claimant.ticket == ticket);
-        if self.slots.get(place as usize).is_none_or(claimed) {
-            return;
+    /// Whether a ticket claims a leased slot.
+    fn claims(&self, place: u32, ticket: u128) -> bool {
+        let slot = self.slots.get(place as usize).filter(|slot| slot.state == State::Leased);
+        slot.and_then(|slot| slot.claimant.as_ref()).is_some_and(|claimant| claimant.ticket == ticket)
+    }
+
+    /// Makes a ticket the claimant of a leased slot; the ticket in whose place it comes, if there was one.
+    fn claim_from(&mut self, now: Micros, place: u32, ticket: u128, patience: Micros) -> Option<u128> {
+        if self.claims(place, ticket) {
+            return None;
         }
-        self.drop_claimant(place);
-        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        let before = self.drop_claimant(place);
+        let slot = self.slots.get_mut(place as usize)?;
         slot.claimant = Some(Box::new(Claimant { ticket, until: slot.until }));
         self.claimed.push(slot.fence);
         let until = slot.until.min(now + patience);
         self.end_at(place, until);
+        before
     }
 
     /// The priority of a slot's claimant; one that has gone is forgotten.
@@ -144,11 +178,10 @@ impl Pool {
         true
     }
 
-    fn drop_claimant(&mut self, place: u32) {
-        let claimant = self.slots.get_mut(place as usize).and_then(|slot| slot.claimant.take());
-        if let Some(claimant) = claimant {
-            self.end_at(place, claimant.until);
-        }
+    fn drop_claimant(&mut self, place: u32) -> Option<u128> {
+        let claimant = self.slots.get_mut(place as usize)?.claimant.take()?;
+        self.end_at(place, claimant.until);
+        Some(claimant.ticket)
     }
 
     /// Gives a leased slot another deadline.
@@ -160,12 +193,4 @@ impl Pool {
             self.due.insert(until, place, &mut self.positions);
         }
     }
-}
-
-/// Who else claims a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rival {
-    Itself,
-    Nobody,
-    Lower,
 }

@@ -10,7 +10,7 @@ use leasehold::store::Store;
 use leasehold::store::redis::RedisStore;
 use leasehold::{Micros, SECOND};
 use leasehold_agreement::{Embedded, Random, perform, pool_name, seeds};
-use leasehold_embedded::{EmbeddedRedis, Fault};
+use leasehold_embedded::{EmbeddedRedis, Fault, Resp};
 
 const TTL: Micros = SECOND;
 
@@ -110,7 +110,8 @@ fn trace(seed: u64) {
             requests.push(Request::Define { slots: specs, longest: TTL, doubt_rest: 0 });
         }
         if random.once_in(8) {
-            let change = random.of(&[SlotChange::Disable, SlotChange::Quarantine(TTL / 2)]);
+            let change =
+                random.of(&[SlotChange::Disable, SlotChange::Drain, SlotChange::Quarantine(TTL / 2)]);
             requests.push(Request::Change { slot: id(random.below(slots)), change });
         }
         if random.once_in(4) {
@@ -190,6 +191,47 @@ fn a_slot_that_is_not_counted_is_found() {
             place.ask(0, vec![any(Strategy::Random, 1, 1), Request::Inspect { slots: vec![] }]);
         assert!(matches!(&replies[..], [Reply::Granted(_), _]), "{right}: {replies:?}");
     }
+}
+
+/// A slot that left went, and that it leaves no more was not written: it keeps nobody from waiting for all that there are.
+#[test]
+fn what_left_is_counted_no_more() {
+    for right in WRITES {
+        let place = Place::new();
+        place.ask(0, vec![define(3, |_| 1)]);
+        let (_, replies) = place.ask(0, vec![any(Strategy::LeastRecent, 3, 3)]);
+        let [Reply::Granted(grants)] = &replies[..] else { panic!("{replies:?}") };
+        let [gone, second, third] =
+            [0, 1, 2].map(|at| LeaseRef { slot: grants[at].slot.clone(), fence: grants[at].fence, place: 0 });
+        place.ask(0, vec![Request::Change { slot: gone.slot.clone(), change: SlotChange::Drain }]);
+        place.ask_without(right, 0, vec![release(gone.clone())]);
+        place.ask(0, vec![release(gone), any(Strategy::Random, 2, 2)]);
+        place.ask(0, vec![release(second), release(third)]);
+        let mut later = Claim::new(Choice::Any { strategy: Strategy::Random, least: 1, most: 1 }, 2, TTL);
+        later.wait = true;
+        let (_, replies) = place.ask(0, vec![Request::Claim(later)]);
+        assert!(matches!(&replies[..], [Reply::Refused { .. }]), "{right}: both are kept for who came first");
+    }
+}
+
+/// A record of a pool that was written before anybody counted what leaves is read as one of a pool that nothing leaves.
+#[test]
+fn a_record_without_a_count_of_what_leaves_is_read() {
+    let place = Place::new();
+    place.ask(0, vec![define(2, |_| 1)]);
+    let key = b"eth%3A1:{p}:meta";
+    let record = || match place.transport.redis().command(&[b"GET", key]) {
+        Resp::Bulk(record) => record,
+        other => panic!("{other:?}"),
+    };
+    let whole = record();
+    let (earlier, count) = whole.split_at(whole.len() - size_of::<f64>());
+    assert_eq!(count, 0f64.to_le_bytes());
+    place.transport.redis().command(&[b"SET", key, earlier]);
+    let (_, replies) = place.ask(0, vec![any(Strategy::LeastRecent, 2, 2)]);
+    assert!(matches!(&replies[..], [Reply::Granted(_)]), "{replies:?}");
+    place.ask(0, vec![Request::Change { slot: id(0), change: SlotChange::Drain }]);
+    assert_eq!(record().split_at(earlier.len()).1, 1f64.to_le_bytes());
 }
 
 /// The pool was opened by a user who lacked a right, and again when he had it.

@@ -4,7 +4,7 @@
 //! All that decides the order travels with the claims, so that the line is known exactly, but for one thing: who wants
 //! more slots of any kind than will ever be ready is passed over, and of those that an administrator disabled, drained
 //! or removed nobody is told when they are gone. A ticket that wants more than are left without them is unsure from
-//! then on: nobody has to wait behind it, and it may be called or not. Nor is anybody told of which slots an offer is,
+//! then on: nobody has to wait behind it, and it may be called or not; while it does, it keeps nobody waiting. Nor is anybody told of which slots an offer is,
 //! so that it may have ended with any change of an administrator.
 //!
 //! A ticket of several names bars all of their lines while it stands there, also where one of its names is held: else
@@ -112,6 +112,11 @@ impl LineModel {
         self.tickets.contains_key(holder)
     }
 
+    /// Whether something is kept for this claim.
+    pub fn is_kept_for(&self, holder: &str) -> bool {
+        self.offers.contains_key(holder)
+    }
+
     /// This claim as one that steals, if it stands in line and does.
     pub fn thief(&self, holder: &str) -> Option<Thief> {
         let ticket = self.tickets.get(holder)?;
@@ -182,8 +187,12 @@ impl LineModel {
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
                 Wish::These | Wish::Free { .. } => false,
             };
-            // Of two with one turn either may be the first, and one that is not sure may stand there or not.
-            let behind = |other: &Ticket| other.turn > ticket.turn || !other.wish.shares(&ticket.wish);
+            // Of two with one turn either may be the first, and one that is not sure may stand there or not; but not at
+            // the head of its line, where something is ready, if it wants more than take part.
+            let behind = |other: &Ticket| {
+                let apart = !other.wish.shares(&ticket.wish) || !other.wish.fits(self.taking_part());
+                other.turn > ticket.turn || apart
+            };
             let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
             if free && others.all(|(_, other)| behind(other)) {
                 let text =
@@ -302,6 +311,11 @@ impl Wish {
         }
     }
 
+    /// Whether a part of it can be had while another cannot.
+    pub fn has_parts(&self) -> bool {
+        !matches!(self, Wish::Names(names) if names.len() == 1)
+    }
+
     /// Whether two stand in one line.
     fn shares(&self, other: &Wish) -> bool {
         match (self, other) {
@@ -400,6 +414,8 @@ mod tests {
         line.apply(20, 20, &change).expect("done");
         line.serve(20, &bid("2", &[], 0)).expect("it may have been passed over");
         line.end(20, |_| false).expect("the same");
+        wait(&mut line, 30, bid("2", &[], 0));
+        assert!(rule(line.end(30, |_| false)).contains("Q3"), "and it was, as the other is leased or gone");
     }
 
     // It asked late in the store's time and when there was nothing, and had no ticket: it came before the other.

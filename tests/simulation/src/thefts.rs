@@ -6,6 +6,11 @@
 //! claimed that is granted to one of several who wait, nobody is told: then it may be any of those who steal. Of slots
 //! of any kind nobody is told whether a claimant has been served otherwise as the lease came due. In both cases it has
 //! ended for certain only when the slot is granted anew.
+//!
+//! Who cannot have a part of what it waits for lets go of the rest. Of one that waits for names and is replaced for one of
+//! them it is known that it does. Else it may whenever it looks again: as it asks in vain, as something is granted that
+//! was kept for another, as it may have been replaced. It has not if it asks again and claims what it did, and nobody is
+//! called.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,8 +50,8 @@ pub struct Thefts {
     /// By fence.
     claims: HashMap<u64, Claim>,
     robbed: HashSet<u64>,
-    /// Those whose holders are to be called in this turn.
-    uncalled: HashSet<u64>,
+    /// Those whose holders are to be called in this turn, each as often as it was claimed.
+    uncalled: Vec<u64>,
     /// By fence: until when a claimed lease lasts, as its holder was answered.
     answered: HashMap<u64, Instant>,
     /// Those whose holders know that they are claimed.
@@ -67,6 +72,22 @@ struct Claim {
     exact: bool,
     /// Whether it may last for longer: they may have been served otherwise by then, or wait for longer.
     open: bool,
+    /// Whether they may have let go of it.
+    loose: bool,
+}
+
+impl Claim {
+    fn is_of(&self, holder: &str) -> bool {
+        self.by.iter().any(|thief| thief.holder == holder)
+    }
+
+    /// Who claims it, if that is known for certain.
+    fn only(&self) -> Option<&Thief> {
+        match &*self.by {
+            [thief] if !self.loose => Some(thief),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -93,7 +114,7 @@ impl Thefts {
     pub fn due(&mut self, now: u64, waits: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
         let mut ended = Vec::new();
         self.claims.retain(|&fence, claim| {
-            let due = claim.ends <= now && !claim.open;
+            let due = claim.ends <= now && !claim.open && !claim.loose;
             if due && claim.by.iter().any(|thief| waits(&thief.holder)) {
                 ended.push((fence, claim.ends));
             }
@@ -105,8 +126,14 @@ impl Thefts {
 
     /// When a lease that may have ended for its claimant did so at the earliest.
     pub fn may_have_ended(&self, fence: u64, now: u64) -> Option<u64> {
-        let claim = self.claims.get(&fence).filter(|claim| claim.open && claim.ends <= now)?;
-        Some(claim.ends)
+        let claim = self.claims.get(&fence).filter(|claim| claim.ends <= now)?;
+        (claim.open || claim.loose).then_some(claim.ends)
+    }
+
+    /// The same of one that has: this thief has or claims all that it waits for, and its holder is not called.
+    pub fn must_have_ended(&self, fence: u64, thief: &Thief, now: u64) -> Option<u64> {
+        let known = self.claims.get(&fence).is_some_and(|claim| claim.exact || !claim.is_of(&thief.holder));
+        self.may_have_ended(fence, now).filter(|_| known)
     }
 
     /// A lease ended early, that would have lasted.
@@ -129,24 +156,49 @@ impl Thefts {
         if thief.patience > most && thief.patience < TO_THE_END {
             return Err(Breach::new("S6", format!("{thief:?} waits longer than {most} us")));
         }
-        let rivals = self.claims.get(&lease.fence).map(|claim| &*claim.by).unwrap_or_default();
-        if rivals.iter().any(|rival| rival.holder == thief.holder) {
+        if let Some(claim) = self.claims.get_mut(&lease.fence)
+            && claim.is_of(&thief.holder)
+        {
+            claim.loose &= !claim.exact;
             return Ok(());
         }
-        if let [rival] = rivals
+        if let Some(rival) = self.claims.get(&lease.fence).and_then(Claim::only)
             && rival.priority >= thief.priority
             && waits(&rival.holder)
         {
             return Err(Breach::new("S6", format!("{thief:?} takes the place of {rival:?}")));
         }
-        self.uncalled.insert(lease.fence);
-        self.put(now, lease.fence, vec![thief.clone()], false);
+        self.uncalled.push(lease.fence);
+        let replaced = self.put(now, lease.fence, vec![thief.clone()], false);
+        if let Some(Claim { by, open: false, .. }) = &replaced
+            && let [named] = &**by
+        {
+            self.let_go(&named.holder);
+        }
+        self.loosen(replaced);
         Ok(())
+    }
+
+    /// A thief that waits claims nothing any more.
+    fn let_go(&mut self, holder: &str) {
+        self.claims.retain(|_, claim| claim.by.len() > 1 || !claim.is_of(holder));
+        self.looks(holder);
+    }
+
+    /// A thief looks again what it can have, and may have let go of what it claimed.
+    pub fn looks(&mut self, holder: &str) {
+        let its = self.claims.values_mut().filter(|claim| claim.is_of(holder));
+        its.for_each(|claim| claim.loose = true);
+    }
+
+    /// So do those who may have been replaced.
+    fn loosen(&mut self, replaced: Option<Claim>) {
+        replaced.iter().flat_map(|claim| &claim.by).for_each(|thief| self.looks(&thief.holder));
     }
 
     /// The holder of a lease was called, for one of these; with each, whether it wants slots of any kind.
     pub fn call(&mut self, now: u64, lease: InForce, thieves: Vec<(Thief, bool)>) -> Result<(), Breach> {
-        if self.uncalled.remove(&lease.fence) {
+        if self.leave_uncalled(lease.fence) {
             return Ok(());
         }
         let (above, any): (Vec<Thief>, Vec<bool>) =
@@ -155,18 +207,20 @@ impl Thefts {
             let text = format!("the holder of {lease:?} is told to yield to nobody");
             return Err(Breach::new("S6", text));
         }
-        self.put(now, lease.fence, above, any.contains(&true));
+        let replaced = self.put(now, lease.fence, above, any.contains(&true));
+        self.loosen(replaced);
         Ok(())
     }
 
-    /// A lease was given back or broken in the turn in which it was claimed.
-    pub fn leave_uncalled(&mut self, fence: u64) {
-        self.uncalled.remove(&fence);
+    /// A lease was given back or broken in the turn in which it was claimed; whether it was to be called.
+    pub fn leave_uncalled(&mut self, fence: u64) -> bool {
+        let at = self.uncalled.iter().position(|&other| other == fence);
+        at.map(|at| self.uncalled.swap_remove(at)).is_some()
     }
 
     /// All have been called who are to be.
     pub fn end(&mut self) -> Result<(), Breach> {
-        match self.uncalled.drain().min() {
+        match self.uncalled.drain(..).min() {
             Some(fence) => {
                 Err(Breach::new("K3", format!("{fence} is claimed, and its holder is not called")))
             }
@@ -174,14 +228,20 @@ impl Thefts {
         }
     }
 
-    /// A lease was prolonged: nobody claims it any more.
-    pub fn renew(&mut self, fence: u64, waits: impl Fn(&str) -> bool) -> Result<(), Breach> {
-        if let Some(claim) = self.claims.remove(&fence)
-            && let [thief] = &*claim.by
+    /// A lease was prolonged: nobody claims it any more. Of these it is told at the end of the turn that they were claimed:
+    /// who claimed one of them before may have been replaced.
+    pub fn renew(&mut self, fence: u64, called: &[u64], waits: impl Fn(&str) -> bool) -> Result<(), Breach> {
+        let its = |fences: &[u64], thief: &Thief| {
+            let is_its = |fence| self.claims.get(fence).is_some_and(|claim| claim.is_of(&thief.holder));
+            fences.iter().filter(|fence| is_its(fence)).count()
+        };
+        if let Some(thief) = self.claims.get(&fence).and_then(Claim::only)
             && waits(&thief.holder)
+            && its(called, thief) <= its(&self.uncalled, thief)
         {
             return Err(Breach::new("S6", format!("{fence} was prolonged although {thief:?} claims it")));
         }
+        self.claims.remove(&fence);
         self.answered.remove(&fence);
         self.told.remove(&fence);
         self.forget(fence);
@@ -256,11 +316,11 @@ impl Thefts {
         late.into_iter().map(|one| (one.fence, one.process, one.since)).collect()
     }
 
-    fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>, open: bool) {
+    fn put(&mut self, now: u64, fence: u64, by: Vec<Thief>, open: bool) -> Option<Claim> {
         let patience = by.iter().map(|thief| thief.patience).min().unwrap_or(TO_THE_END);
         let exact = matches!(&*by, [thief] if thief.exact);
-        self.claims
-            .insert(fence, Claim { by, ends: now.saturating_add(patience), exact, open: open || !exact });
+        let ends = now.saturating_add(patience);
+        self.claims.insert(fence, Claim { by, ends, exact, open: open || !exact, loose: !exact })
     }
 }
 
@@ -321,8 +381,8 @@ mod tests {
         assert!(thefts.end().is_err(), "nobody was called");
         assert!(thefts.call(10, LEASE, vec![(thief("2", 0), false)]).is_err(), "for nobody");
         let claimed = || claimed(&thief("1", 1)).expect("claimed");
-        assert!(claimed().renew(7, |_| true).is_err());
-        claimed().renew(7, |_| false).expect("the claimant has gone");
+        assert!(claimed().renew(7, &[], |_| true).is_err());
+        claimed().renew(7, &[], |_| false).expect("the claimant has gone");
         assert!(claimed().answer(20, 20, LEASE, 1_000, &[]).is_err(), "longer than for its claimant");
         let mut thefts = claimed();
         thefts.answer(25, 20, LEASE, 110, &[]).expect("as long as that");
@@ -353,6 +413,44 @@ mod tests {
         let unsure = Thief { exact: false, ..newcomer };
         assert!(answer(Thefts::default(), 130, &[&unsure]), "it may wait for longer");
         assert!(!answer(Thefts::default(), 115, &[&unsure]), "but not for less");
+    }
+
+    /// Leases that one of names claims, and what is so after a higher one has taken its place for the first of them.
+    #[test]
+    fn who_is_replaced_for_one_name_claims_none_of_them() {
+        let other = InForce { fence: 8, ..LEASE };
+        let both = || {
+            let mut thefts = claimed(&thief("1", 1)).expect("claimed");
+            thefts.claim(10, &thief("1", 1), other, 200, |_| true).expect("the other");
+            thefts.call(10, other, Vec::new()).expect("for it");
+            thefts
+        };
+        assert!(both().renew(8, &[], |_| true).is_err(), "it claims both");
+        let mut thefts = both();
+        thefts.claim(20, &thief("2", 2), LEASE, 200, |_| true).expect("a higher one");
+        assert!(thefts.answer(20, 20, other, 110, &[]).is_err(), "nobody claims it");
+        thefts.renew(8, &[7], |_| true).expect("the same");
+        assert!(thefts.renew(7, &[7], |_| true).is_err(), "the higher one does");
+    }
+
+    #[test]
+    fn who_looks_again_may_have_let_go_until_it_says_that_it_has_not() {
+        let looked = || {
+            let mut thefts = claimed(&thief("1", 1)).expect("claimed");
+            thefts.looks("1");
+            thefts
+        };
+        looked().renew(7, &[], |_| true).expect("it let go");
+        looked().answer(20, 20, LEASE, 110, &[]).expect("it did not");
+        assert_eq!(looked().due(110, |_| true), [], "who knows");
+        looked().claim(20, &thief("2", 1), LEASE, 200, |_| true).expect("an equal after it");
+        let mut thefts = looked();
+        thefts.claim(20, &thief("1", 1), LEASE, 200, |_| true).expect("it claims what it did");
+        assert!(thefts.renew(7, &[], |_| true).is_err());
+        // Who took its place is told at the end of the turn.
+        let replaced = || claimed(&thief("1", 1)).expect("claimed");
+        replaced().renew(7, &[7], |_| true).expect("somebody may have, and let go");
+        assert!(replaced().renew(7, &[9], |_| true).is_err(), "nobody");
     }
 
     #[test]

@@ -189,9 +189,14 @@ impl Model {
         }
     }
 
-    /// How many slots there are that are or will be ready.
+    /// How many slots there are that are or will be ready: not those that an administrator takes when they are given back.
     pub(super) fn obtainable(&self) -> usize {
-        self.accounts.iter().filter(|account| account.is_timed() || account.state == State::Ready).count()
+        let comes = |account: &&Account| match account.state {
+            State::Ready | State::Offered | State::Cooling => true,
+            State::Leased => matches!(account.mode, Mode::Enabled | Mode::Passing),
+            State::Out => false,
+        };
+        self.accounts.iter().filter(comes).count()
     }
 
     /// A slot is offered no more, and so is nothing else of its offer.

@@ -84,7 +84,9 @@ impl Model {
         self.queue.standing().find(|waiter| waiter.holder == ticket).map(|waiter| (ticket, waiter.priority))
     }
 
-    /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something.
+    /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something. If it
+    /// can only wait until others let it, it claims nothing at all; what rests or is offered is no reason for that. Those
+    /// whose place it took look again what they can have.
     fn steal(&mut self, now: Micros, ticket: u128) -> bool {
         let Some(waiter) = self.queue.standing().find(|waiter| waiter.holder == ticket).cloned() else {
             return false;
@@ -101,24 +103,33 @@ impl Model {
             let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
             timed.sort_by_key(|account| (account.until, &account.id));
             timed.truncate(SWEEP);
-            timed.retain(|account| account.mode == Mode::Enabled && yields(account));
+            timed.retain(|account| account.mode == Mode::Enabled);
+            let comes = timed.iter().filter(|account| account.state != State::Leased).count();
+            timed.retain(|account| yields(account));
             timed.sort_by_key(|account| {
                 (!own(account), account.priority, rival(account).is_some(), account.until, &account.id)
             });
             let wanting = waiter.count.saturating_sub(self.in_state(State::Ready) as usize);
             if timed.len() < wanting {
-                return false;
+                return timed.len() + comes < wanting && self.claims_nothing(ticket);
             }
             timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
         } else {
             let taken = waiter.names.iter().filter_map(find).filter(|account| account.state != State::Ready);
-            let taken: Vec<_> = taken.collect();
-            if !taken.iter().all(|account| yields(account)) {
+            let mut taken: Vec<_> = taken.collect();
+            let comes = |account: &Account| account.state != State::Leased && account.is_timed();
+            if !taken.iter().all(|account| yields(account) || comes(account)) {
+                return self.claims_nothing(ticket);
+            }
+            if taken.iter().any(|account| comes(account)) {
                 return false;
             }
+            taken.sort_by_key(|account| (!own(account), account.priority, rival(account).is_some()));
             taken.into_iter().map(|account| account.id.clone()).collect()
         };
         let new: Vec<_> = chosen.iter().filter(|id| find(id).is_some_and(|account| !own(account))).collect();
+        let replaced: Vec<u128> =
+            new.iter().filter_map(|id| self.claimant(id, now)).map(|(other, _)| other).collect();
         for id in new.into_iter().cloned().collect::<Vec<_>>() {
             let Some(account) = self.account(&id) else { continue };
             account.revert();
@@ -127,7 +138,18 @@ impl Model {
             let fence = account.fence;
             self.claimed.push(fence);
         }
+        for other in replaced {
+            self.steal(now, other);
+        }
         !chosen.is_empty()
+    }
+
+    fn claims_nothing(&mut self, ticket: u128) -> bool {
+        let by_it = |account: &&mut Account| {
+            account.state == State::Leased && account.claim.is_some_and(|(by, _)| by == ticket)
+        };
+        self.accounts.iter_mut().filter(by_it).for_each(Account::revert);
+        false
     }
 
     /// When the first of what a claim asks for comes due.

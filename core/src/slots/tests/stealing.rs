@@ -206,6 +206,115 @@ fn several_names_are_claimed_together_or_not_at_all() {
     assert_eq!(scene.grants(Request::Claim(high)).len(), 3);
 }
 
+/// A thief of red and green, both held by lower ones, and what they have.
+fn of_two(patience: Micros) -> (Scene, [Grant; 2], Claim) {
+    let mut scene = Scene::of(&[]);
+    let held = [(1, "red"), (3, "green")]
+        .map(|(holder, name)| scene.had(&Claim { priority: 0, ..thief_of(holder, &[name]) }));
+    let both = Claim { steal: Some(patience), ..thief_of(2, &["red", "green"]) };
+    assert_eq!(scene.refusal(&both).2, [held[0].fence, held[1].fence]);
+    (scene, held, both)
+}
+
+#[test]
+fn who_is_replaced_for_one_name_lets_go_of_the_others() {
+    let (mut scene, [red, green], both) = of_two(TO_THE_END);
+    let claimed = |priority| Reply::Claimed { deadline: START + TTL, priority };
+    assert_eq!(scene.renewal(&red), claimed(1));
+    let higher = Claim { priority: 2, ..thief_of(4, &["green"]) };
+    assert_eq!(scene.refusal(&higher), (true, Some(green.deadline), vec![green.fence]));
+    scene.pass(SECOND);
+    let deadline = START + SECOND + TTL;
+    assert_eq!(scene.renewal(&red), Reply::Renewed { deadline });
+    assert_eq!(scene.renewal(&green), claimed(2));
+    // To ask again changes nothing, until the higher one goes: then it claims both anew.
+    assert_eq!(scene.refusal(&both), (false, Some(green.deadline), vec![]));
+    assert_eq!(scene.renewal(&red), Reply::Renewed { deadline });
+    scene.ask(Request::Withdraw { holder: 4 });
+    assert_eq!(scene.refusal(&both), (true, Some(green.deadline), vec![red.fence, green.fence]));
+    assert_eq!(scene.gives_back(&red), []);
+    assert_eq!(scene.gives_back(&green), [2]);
+}
+
+#[test]
+fn what_a_thief_lets_go_of_has_its_own_deadline_again_and_can_be_claimed_by_others() {
+    let (mut scene, [red, green], _) = of_two(3 * SECOND);
+    assert_eq!(scene.view("red").until, START + 3 * SECOND);
+    scene.refusal(&Claim { priority: 2, ..thief_of(4, &["green"]) });
+    assert_eq!([scene.view("red").until, scene.view("green").until], [red.deadline, green.deadline]);
+    // An equal of the one that let go takes its place.
+    let equal = thief_of(5, &["red"]);
+    assert_eq!(scene.refusal(&equal), (true, Some(red.deadline), vec![red.fence]));
+    assert_eq!(scene.renewal(&red), Reply::Claimed { deadline: red.deadline, priority: 1 });
+    scene.pass(TTL);
+    assert!(scene.had(&equal).fence > red.fence);
+}
+
+#[test]
+fn what_rests_is_waited_for_and_what_is_out_of_reach_is_not() {
+    let (mut scene, [red, green], both) = of_two(TO_THE_END);
+    let resting = Request::Release { lease: lease(&green), outcome: Outcome::Unused, cooldown: SECOND };
+    assert_eq!(scene.ask(resting), Reply::Released);
+    assert_eq!(scene.refusal(&both), (false, Some(START + SECOND), vec![]));
+    assert_eq!(scene.renewal(&red), Reply::Claimed { deadline: red.deadline, priority: 1 });
+    // The other is offered to a higher one, which may not want it any more; when that one has it, it is out of reach.
+    let before = Claim { steal: None, priority: 2, ..thief_of(4, &["green"]) };
+    scene.refusal(&before);
+    scene.pass(SECOND);
+    scene.refusal(&both);
+    assert_eq!(scene.renewal(&red), Reply::Claimed { deadline: red.deadline, priority: 1 });
+    scene.had(&before);
+    assert!(matches!(scene.renewal(&red), Reply::Renewed { .. }));
+}
+
+#[test]
+fn one_of_several_slots_that_rests_is_waited_for_unless_it_leaves() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    let held = [(1, 0), (2, 0), (3, 9)].map(|(holder, priority)| scene.had(&any(holder, 1, priority)));
+    assert_eq!(scene.refusal(&any(8, 2, 1)).2, [held[0].fence, held[1].fence]);
+    let resting = Request::Release { lease: lease(&held[1]), outcome: Outcome::Unused, cooldown: SECOND };
+    assert_eq!(scene.ask(resting), Reply::Released);
+    assert!(!scene.refusal(&any(8, 2, 1)).0);
+    assert!(matches!(scene.renewal(&held[0]), Reply::Claimed { .. }));
+    scene.ask(change("b", SlotChange::Disable));
+    assert!(!scene.refusal(&any(8, 2, 1)).0);
+    assert!(matches!(scene.renewal(&held[0]), Reply::Renewed { .. }));
+}
+
+#[test]
+fn who_is_replaced_for_one_of_several_slots_takes_another_or_lets_go_of_all() {
+    for others in [&["c"][..], &[]] {
+        let mut scene = Scene::of(&[&["a", "b"], others].concat());
+        let held: Vec<_> = (0..2 + others.len()).map(|at| scene.had(&any(1 + at as u128, 1, 0))).collect();
+        assert_eq!(scene.refusal(&any(8, 2, 1)).2, [held[0].fence, held[1].fence]);
+        let told = scene.refusal(&Claim { priority: 2, ..thief_of(9, &["a"]) }).2;
+        let expected: Vec<_> =
+            [0, 2].iter().filter_map(|&at| held.get(at)).map(|grant| grant.fence).collect();
+        assert_eq!(told, expected);
+        for (at, grant) in held.iter().enumerate() {
+            let priority = if at == 0 { 2 } else { 1 };
+            let claimed = scene.renewal(grant) == Reply::Claimed { deadline: grant.deadline, priority };
+            assert_eq!(claimed, at == 0 || !others.is_empty(), "{at} of {}", held.len());
+        }
+    }
+}
+
+#[test]
+fn a_thief_that_is_replaced_replaces_a_lower_one() {
+    let mut scene = Scene::of(&["a", "b"]);
+    let held = [1, 2].map(|holder| scene.had(&any(holder, 1, 0)));
+    assert_eq!(scene.refusal(&any(6, 1, 2)).2, [held[0].fence]);
+    assert_eq!(scene.refusal(&any(7, 1, 1)).2, [held[1].fence]);
+    let high = Claim { priority: 3, ..thief_of(8, &["a"]) };
+    assert_eq!(scene.refusal(&high).2, [held[0].fence, held[1].fence]);
+    let priorities = held.map(|grant| match scene.renewal(&grant) {
+        Reply::Claimed { priority, .. } => priority,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(priorities, [3, 2]);
+    assert!(!scene.refusal(&any(7, 1, 1)).0);
+}
+
 #[test]
 fn any_slot_is_taken_from_the_lowest_and_each_by_another() {
     let mut scene = Scene::of(&["a", "b", "c"]);

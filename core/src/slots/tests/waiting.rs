@@ -28,6 +28,10 @@ impl Scene {
         );
     }
 
+    fn stands(&self, holder: u128) -> bool {
+        self.pool.line.life_of(holder).is_some()
+    }
+
     fn get(&mut self, claim: Claim) -> Grant {
         self.grants(Request::Claim(claim)).remove(0)
     }
@@ -308,6 +312,57 @@ fn who_wants_more_than_there_will_ever_be_stands_in_nobodys_way() {
     scene.ask(change("b", SlotChange::Disable));
     scene.wait(queue(2, 1));
     assert_eq!(scene.give_back(&held), [2]);
+}
+
+const LEAVING: [SlotChange; 3] = [SlotChange::Drain, SlotChange::Disable, SlotChange::Remove];
+
+#[test]
+fn a_leased_slot_that_leaves_is_waited_for_by_nobody() {
+    for leaving in LEAVING {
+        let mut scene = Scene::of(&["a", "b"]);
+        let [_, other] = ["a", "b"].map(|slot| scene.claim_of(slot));
+        scene.ask(change("a", leaving));
+        scene.wait(queue(1, 2));
+        assert!(!scene.stands(1), "{leaving:?}");
+        scene.wait(queue(2, 1));
+        assert_eq!(scene.give_back(&other), [2], "{leaving:?}");
+        // One that could be served when it came.
+        let mut scene = Scene::of(&["a", "b"]);
+        let [_, other] = ["a", "b"].map(|slot| scene.claim_of(slot));
+        scene.wait(queue(1, 2));
+        scene.wait(queue(2, 1));
+        scene.ask(change("a", leaving));
+        assert_eq!(scene.give_back(&other), [2], "{leaving:?}");
+    }
+}
+
+#[test]
+fn what_left_or_stays_after_all_is_counted_no_more_as_leaving() {
+    let again = |leaving| {
+        if leaving == SlotChange::Remove { define(&["a"]) } else { change("a", SlotChange::Enable) }
+    };
+    for leaving in LEAVING {
+        for end in ["released", "run out", "broken", "back"] {
+            let mut scene = Scene::of(&["a", "b"]);
+            let [held, _] = ["a", "b"].map(|slot| scene.claim_of(slot));
+            for change_again in [leaving, SlotChange::Drain, leaving] {
+                scene.ask(change("a", change_again));
+            }
+            match end {
+                "released" => drop(scene.give_back(&held)),
+                "run out" => scene.pass(TTL),
+                "broken" => drop(scene.ask(change("a", SlotChange::Break))),
+                _ => drop(scene.ask(again(leaving))),
+            }
+            scene.ask(define(&["c", "d"]));
+            // All that there are now, and one more.
+            let slots = if end == "back" { 4 } else { 3 };
+            while matches!(scene.ask(any(1)), Reply::Granted(_)) {}
+            scene.wait(queue(1, slots));
+            scene.wait(queue(2, slots + 1));
+            assert_eq!([scene.stands(1), scene.stands(2)], [true, false], "{leaving:?}, {end}");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use leasehold::slots::TO_THE_END;
 use serde_json::{Value, json};
 
-use super::scenario::{Scenario, TTL, change, release};
+use super::scenario::{Scenario, TTL, change, define, release};
 
 fn ticket(holder: u64, priority: i64) -> Value {
     json!({
@@ -55,6 +55,22 @@ pub fn line() -> Scenario {
     told.ask(change("a", "break"));
     told.ask(withdraw(9));
     told.look(&["a"]);
+    // Who wants one more than there are without what leaves has no place in line, until that stays after all.
+    told.pass(40).ask(define(&["b"]));
+    let both = |holder: u64| {
+        let mut claim = ticket(holder, 0);
+        (claim["least"], claim["most"]) = (json!("2"), json!("2"));
+        claim
+    };
+    let (first, second) = (told.lease("a"), told.lease("b"));
+    told.send(json!({ "requests": [both(10), change("a", "drain"), both(11), ticket(12, 0)] }));
+    told.ask(release("b", &second, "unused"));
+    let second = fence(&told.ask(ticket(12, 0)));
+    told.send(
+        json!({ "requests": [change("a", "remove"), both(13), define(&["a"]), both(14), ticket(15, 0)] }),
+    );
+    told.ask(release("b", &second, "unused"));
+    told.ask(release("a", &first, "unused"));
     told
 }
 
@@ -88,12 +104,13 @@ pub fn lines_of_names() -> Scenario {
 }
 
 pub fn stealing() -> Scenario {
-    let thief = |holder: u64, priority: i64, patience: &str| {
+    let thief_of = |names: &[&str], holder: u64, priority: i64, patience: &str| {
         json!({
-            "request": "claim", "named": ["a"], "ttl": TTL, "wait": true, "holder": holder.to_string(),
+            "request": "claim", "named": names, "ttl": TTL, "wait": true, "holder": holder.to_string(),
             "priority": priority.to_string(), "steal": patience,
         })
     };
+    let thief = |holder: u64, priority: i64, patience: &str| thief_of(&["a"], holder, priority, patience);
     let any = |holder: u64, priority: i64| {
         let mut claim = ticket(holder, priority);
         claim["steal"] = json!(TO_THE_END.to_string());
@@ -135,6 +152,24 @@ pub fn stealing() -> Scenario {
     told.look(&["b", "c"]);
     for answer in [one, two] {
         let grant = &answer["grants"][0];
+        told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
+    }
+    // Of several all or none: who is replaced for one of them lets go of the others, and claims all when it can.
+    let [red, green] = [("red", 21), ("green", 22)]
+        .map(|(name, holder)| (name, fence(&told.ask(thief_of(&[name], holder, -1, &safe)))));
+    let both = || thief_of(&["red", "green"], 23, 0, "3000000");
+    told.send(json!({ "requests": [both(), renew(red.0, &red.1)] }));
+    told.send(json!({ "requests": [thief_of(&["green"], 24, 1, &safe), renew(red.0, &red.1), both()] }));
+    told.pass(1).ask(renew(green.0, &green.1));
+    told.send(json!({ "requests": [withdraw(24), both(), renew(red.0, &red.1), renew(green.0, &green.1)] }));
+    // And takes another where it can.
+    told.pass(40).ask(define(&["d"]));
+    let held = [31, 32, 33].map(|holder| told.ask(any(holder, 1))["grants"][0].clone());
+    let mut two = any(34, 2);
+    (two["least"], two["most"]) = (json!("2"), json!("2"));
+    told.ask(two);
+    told.send(json!({ "requests": [thief_of(&["b"], 35, 3, &safe), thief_of(&["c"], 36, 3, &safe)] }));
+    for grant in held {
         told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
     }
     told

@@ -314,7 +314,20 @@ impl<'a> Judge<'a> {
         }
         let mut turn = Turn::of(&done.facts, &self.line);
         for fact in &done.facts {
+            // Those who wait for what was kept for another look again when it is granted.
+            if let Fact::Served(bid) = fact
+                && self.line.is_kept_for(&bid.holder)
+            {
+                let thieves = self.line.thieves().into_iter();
+                let look = thieves.filter(|(wish, _)| wish.has_parts());
+                look.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
+            }
             self.line.apply(at, now, fact)?;
+            // Who wants more than are left may be passed over, and claims nothing then.
+            if let Fact::Changed { .. } = fact {
+                let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
+                unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
+            }
             turn.hear(fact, &self.line);
             self.claims(at, now, fact, &turn)?;
             if let Fact::Granted { slot, fence, .. } = fact {

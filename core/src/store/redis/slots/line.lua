@@ -88,7 +88,16 @@ end
 -- How many slots there are that are or will be ready.
 local function obtainable()
   arrange()
-  return pool[CERTAIN] + pool[DOUBTFUL] + call('ZCOUNT', PLACES, FROM_DUE, BELOW_LAPSED)
+  local due = call('ZCOUNT', PLACES, FROM_DUE, BELOW_LAPSED)
+  -- A script that died may have left a count that is out of date: where they are few, those that leave are counted.
+  if pool[LEAVING] > 0 and due <= tonumber(SWEEP) then
+    pool[LEAVING] = 0
+    for _, id in ipairs(call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED)) do
+      local s = load(id)
+      if s and s[STATE] == 'l' and s[MODE] ~= 'e' and s[MODE] ~= 'p' then pool[LEAVING] = pool[LEAVING] + 1 end
+    end
+  end
+  return pool[CERTAIN] + pool[DOUBTFUL] + due - pool[LEAVING]
 end
 -- Lets those go who want more than can come back: others would wait behind them in vain.
 local function pass_over()

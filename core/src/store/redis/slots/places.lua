@@ -53,6 +53,7 @@ end
 -- One that was made for its lease (mode p) passes.
 local function settle(s, ended)
   local mode = s[MODE]
+  if mode ~= 'e' and mode ~= 'p' and s[STATE] == 'l' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
   if mode == 'd' or mode == 'x' then
     s[MODE] = 'x'
     put(s, 'o')

@@ -25,10 +25,11 @@ local BELOW_DOUBT, BELOW_DUE, BELOW_LAPSED = '(2251799813685248', '(253327479039
 local MAX_SLOTS, MAX_TICKETS, DRAWS, CHUNK = 1000000, 100000, 32, 1000 -- Lua unpacks some 8000 values at most
 local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
--- The pool's own record, as a list. WAITING are all tickets, NAMERS those in the lines of names.
-local POOL, POOL_END = '<sdddddddddddddds', 16 -- see struct.pack
+-- The pool's own record, as a list. WAITING are all tickets, NAMERS those in the lines of names; LEAVING are the leased
+-- slots that will not be ready when they are given back.
+local POOL, POOL_END = '<sddddddddddddddsd', 17 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
-local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION = 10, 11, 12, 13, 14, 15, 16
+local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION, LEAVING = 10, 11, 12, 13, 14, 15, 16, 17
 
 local args, call, format = ARGV, redis.call, string.format
 if args[1] ~= SCHEMA then
@@ -44,9 +45,10 @@ if meta then
   if schema ~= SCHEMA then
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
-  pool = { struct.unpack(POOL, meta) }
+  -- A record from before anybody counted what leaves ends before it.
+  pool = { struct.unpack(POOL, meta .. string.rep('\0', 8)) }
 else
-  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-' }
+  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0 }
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.

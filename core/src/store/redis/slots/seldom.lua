@@ -31,6 +31,7 @@
           local moves = is_new or s[STATE] == 'r'
           put(s, moves and 'o' or s[STATE])
           s[WEIGHT] = weight
+          if s[MODE] == 'r' and s[STATE] == 'l' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
           if s[MODE] == 'r' or s[MODE] == 'p' then s[MODE] = 'e' end
           if moves then settle(s) end
         end
@@ -46,6 +47,7 @@
     else
       local leased = s[STATE] == 'l'
       local stays = leased and change ~= 'break'
+      if leased and s[MODE] ~= 'e' and s[MODE] ~= 'p' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
       if s[STATE] == 'h' and pool[WAITING] > 0 then line('break_offer')(s) end
       put(s, stays and 'l' or 'o')
       if change == 'enable' then
@@ -63,7 +65,11 @@
       elseif leased and s[KIND] ~= 'u' then
         s[KIND] = 'd'
       end
-      if not stays then settle(s, now) end
+      if not stays then
+        settle(s, now)
+      elseif s[MODE] ~= 'e' and s[MODE] ~= 'p' then
+        pool[LEAVING] = pool[LEAVING] + 1
+      end
       answer = 'changed'
     end
 

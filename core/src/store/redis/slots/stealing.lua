@@ -20,13 +20,14 @@ local function end_at(s, ends)
   s[ENDS] = ends
   put(s, 'l', format('%d', WHEN_DUE + ends))
 end
+local function forget(s)
+  s[CLAIMANT] = ''
+  end_at(s, s[AGREED])
+end
 -- The priority of whoever claims a lease that is to be renewed; one that has gone is forgotten.
 function claims.heed(s)
   local priority = claimant(s)
-  if not priority then
-    s[CLAIMANT] = ''
-    end_at(s, s[AGREED])
-  end
+  if not priority then forget(s) end
   return priority
 end
 -- Whether a slot that is due goes on being leased, because whoever ended it early has gone.
@@ -45,52 +46,70 @@ local function rival(s, holder, priority)
   if s[CLAIMANT] == holder then return 0 end
   return other < priority and 2 or nil
 end
--- What is in the way of a ticket that steals, if it can have all of that. For any slot, those that it has claimed
--- before, then those of the lowest holders.
-local function victims(holder, card)
-  local found, keys = {}, {}
-  if card.ids[1] then
-    for _, id in ipairs(card.ids) do
-      local s = load(id)
-      if s and s[STATE] ~= 'r' then
-        if not rival(s, holder, card.priority) then return {} end
-        found[#found + 1] = s
+-- The slots that may be in the way of a ticket that steals: of its names, or the first that come due; and how many are
+-- wanting.
+local function ways_of(card)
+  local ids, ways = card.ids, {}
+  if not ids[1] then
+    arrange()
+    ids = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
+  end
+  for i = 1, #ids do
+    local s = load(ids[i])
+    if s and s[STATE] ~= 'r' then ways[#ways + 1] = s end
+  end
+  return ways, card.ids[1] and #ways or math.max(card.count - pool[CERTAIN] - pool[DOUBTFUL], 0)
+end
+-- As many of them as are wanting: those that it has claimed before, then those of the lowest holders. None while there are
+-- enough only with those that rest or are offered to others, and nil if there are not.
+local function victims(holder, card, ways, wanting)
+  local found, keys, coming = {}, {}, 0
+  for _, s in ipairs(ways) do
+    if card.ids[1] or s[MODE] == 'e' then
+      local other = rival(s, holder, card.priority)
+      if other then
+        local key = (other == 0 and 0 or 10000000) + s[RANK] * 10 + other
+        local at = #keys
+        while at > 0 and keys[at] > key do at = at - 1 end
+        table.insert(keys, at + 1, key)
+        table.insert(found, at + 1, s)
+        keys[wanting + 1], found[wanting + 1] = nil, nil
+      elseif s[STATE] == 'h' or s[STATE] == 'c' then
+        coming = coming + 1
       end
     end
-    return found
   end
-  arrange()
-  local wanting = math.max(card.count - pool[CERTAIN] - pool[DOUBTFUL], 0)
-  local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
-  for i = 1, #due do
-    local s = load(due[i])
-    local other = s and s[MODE] == 'e' and rival(s, holder, card.priority)
-    if other then
-      local key = (other == 0 and 0 or 10000000) + s[RANK] * 10 + other
-      local at = #keys
-      while at > 0 and keys[at] > key do at = at - 1 end
-      table.insert(keys, at + 1, key)
-      table.insert(found, at + 1, s)
-      keys[wanting + 1], found[wanting + 1] = nil, nil
-    end
-  end
-  return #found == wanting and found or {}
+  if #found == wanting then return found end
+  return #found + coming >= wanting and {} or nil
 end
--- Makes a ticket that steals the claimant of what it waits for; whether it is one now.
-function claims.steal(holder)
+-- Makes a ticket that steals the claimant of what it waits for; whether it is one now. If a part is out of its reach, it
+-- lets go of what it claimed before. So may whoever loses a part to it, who tries anew.
+local function steal(holder)
   local card = standing(holder)
   if not card or card.steal == '-' then return false end
-  local found = victims(holder, card)
+  local replaced, ways, wanting = {}, ways_of(card)
+  local found = victims(holder, card, ways, wanting)
+  if not found then
+    for _, s in ipairs(ways) do
+      if s[STATE] == 'l' and s[CLAIMANT] == holder then forget(s) end
+    end
+    return false
+  end
   for _, s in ipairs(found) do
     if s[CLAIMANT] ~= holder then
-      if s[CLAIMANT] ~= '' then end_at(s, s[AGREED]) end
+      if s[CLAIMANT] ~= '' then
+        replaced[#replaced + 1] = s[CLAIMANT]
+        end_at(s, s[AGREED])
+      end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]
       called = called .. ' !' .. format('%d', s[FENCE])
       end_at(s, math.min(s[ENDS], now + card.steal))
     end
   end
+  for i = 1, #replaced do steal(replaced[i]) end
   return #found > 0
 end
+claims.steal = steal
 
 return claims[name]
 end

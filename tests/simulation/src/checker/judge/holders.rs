@@ -29,9 +29,21 @@ impl Judge<'_> {
                 };
                 // Of any slots nobody is told which.
                 let Wish::Names(names) = &bid.wish else { return Ok(()) };
-                for lease in names.iter().filter_map(|name| self.store.in_force(name, now)) {
+                let leases: Vec<_> = names.iter().filter_map(|name| self.store.in_force(name, now)).collect();
+                for lease in leases {
+                    if !turn.called.contains(&lease.fence)
+                        && let Some(ended) = self.thefts.must_have_ended(lease.fence, &thief, now)
+                        && self.store.rob(lease.fence, ended, self.rules.doubt_rest)
+                    {
+                        self.thefts.rob(lease.fence);
+                        continue;
+                    }
                     self.thefts.claim(now, &thief, lease, self.rules.patience, waits)?;
                 }
+                Ok(())
+            }
+            Fact::Refused { bid, .. } if bid.wish.has_parts() => {
+                self.thefts.looks(&bid.holder);
                 Ok(())
             }
             Fact::Called { fences } => {
@@ -61,7 +73,7 @@ impl Judge<'_> {
                 }
                 Ok(())
             }
-            Fact::Renewed { fence, .. } => self.thefts.renew(*fence, waits),
+            Fact::Renewed { fence, .. } => self.thefts.renew(*fence, &turn.called, waits),
             Fact::Claimed { slot, fence, deadline } => match self.store.in_force(slot, now) {
                 Some(lease) if lease.fence == *fence => {
                     self.thefts.answer(at, now, lease, *deadline, &turn.claimants(slot, *fence))
