@@ -130,7 +130,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
         if options.slots.is_none() && self.own.as_ref().is_some_and(|own| count as usize > own.len()) {
-            return Err(Error::invalid("count", "is above the number of slots that this pool was opened with"));
+            return Err(Error::invalid(
+                "count",
+                "is above the number of slots that this pool was opened with",
+            ));
         }
         Ok(Want {
             name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),
