@@ -159,9 +159,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// leases that it forgot.
     pub(super) fn ttl(&self, ttl: Option<Micros>) -> Result<Micros> {
         match ttl {
-            Some(ttl) if ttl > self.options.ttl => {
-                Err(Error::invalid("ttl", "is above the pool's; open the pool with the longest"))
-            }
+            Some(ttl) if ttl > self.options.ttl => Err(Error::invalid(
+                "ttl",
+                "is longer than that of the pool; open the pool with the longest ttl",
+            )),
             Some(ttl) if ttl < *TTL_RANGE.start() => Err(Error::invalid("ttl", "must be 1 ms or more")),
             Some(ttl) => Ok(ttl),
             None => Ok(self.options.ttl),
@@ -180,7 +181,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Err(Error::invalid(
                 "keepalive",
                 format_args!(
-                    "is too long: ttl ({ttl} ms) must be longer than it ({interval} ms) and response_timeout ({slack} ms) together"
+                    "is too long: ttl ({ttl} ms) must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
                 ),
             ));
         }
@@ -515,7 +516,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             (Refusal::Quiet, Some(left)) => Error::new(
                 code,
                 format!(
-                    "the store may have lost leases; nothing is granted until they have ended, in {left} ms"
+                    "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
             _ if want.patient && refused.why != Refusal::Beyond => timed_out(want, self.makes_names),

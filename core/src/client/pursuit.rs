@@ -28,13 +28,6 @@ const JITTER: Micros = 4;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 
-/// Where those wait who want more than can be had.
-#[cfg(not(target_family = "wasm"))]
-const BEYOND: Place = Place::Beyond;
-/// The same, but they are called every time: few wait in one tab or worker, and its code is judged by its size.
-#[cfg(target_family = "wasm")]
-const BEYOND: Place = Place::These;
-
 /// A caller that waits: dropped, it gives up its seat, and its ticket.
 struct Waiter<'a, S: Store, R: Runtime> {
     core: &'a PoolCore<S, R>,
@@ -92,7 +85,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 // Who names its own no more stands in line with this attempt, and may be called before the answer is here.
                 waiter.seat.set(self.place(want), false);
                 let outcome = self.attempt(want, Some(&waiter.seat)).await?;
-                #[cfg(not(target_family = "wasm"))]
                 if refused.why == Refusal::Beyond
                     && !matches!(outcome, Err(Refused { why: Refusal::Beyond, .. }))
                 {
@@ -126,7 +118,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
             }
             let place =
-                if waiter.asked && refused.why == Refusal::Beyond { BEYOND } else { self.place(want) };
+                if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
             // Who named its own until now stands in no line yet: it asks when it is among the first.
             if !cfg!(target_family = "wasm") {
                 waiter.asked &= place.ticket().is_none() || want.has_ticket.load(Relaxed);
@@ -160,8 +152,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let late = self.runtime.random() % (recheck / JITTER + 1);
             self.room.set_recheck(&self.runtime, now + recheck + late);
         }
-        // Behind one that wants more than can be had somebody moved up. In a wasm module it costs less to look each time.
-        if cfg!(target_family = "wasm") || recheck.is_none() || refused.why == Refusal::Beyond {
+        // Behind one that wants more than can be had somebody moved up.
+        if recheck.is_none() || refused.why == Refusal::Beyond {
             self.set_moved_up();
         }
         if let Some(earliest) = refused.earliest {

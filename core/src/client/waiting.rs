@@ -90,7 +90,6 @@ pub(super) enum Place {
     /// For slots of their own choice.
     These,
     /// For more slots than can be had without an administrator: in nobody's way, and without a ticket.
-    #[cfg(not(target_family = "wasm"))]
     Beyond,
 }
 
@@ -174,9 +173,7 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
-        if !cfg!(target_family = "wasm") {
-            room.some_choose |= place == Place::These;
-        }
+        room.some_choose |= place == Place::These;
         room.seats.insert(
             at,
             Chair { number, turn, place, names, asked: false, bell: None, again: false, granted: false },
@@ -199,10 +196,9 @@ impl WaitingRoom {
         }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
-            let _left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
+            let left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
             // One may have been added: one looks, and tells the others.
-            #[cfg(not(target_family = "wasm"))]
-            self.call(_left.min(1), Call::Ready, &Chair::is_beyond);
+            self.call(left.min(1), Call::Ready, &Chair::is_beyond);
         }
     }
 
@@ -262,7 +258,6 @@ impl WaitingRoom {
     }
 
     /// Calls those who wanted more than could be had: one of them learnt that there is more now.
-    #[cfg(not(target_family = "wasm"))]
     pub fn call_beyond(&self) {
         self.call(u32::MAX, Call::Ready, &Chair::is_beyond);
     }
@@ -294,7 +289,7 @@ impl WaitingRoom {
         let (mut left, mut beyond) = (count, spare);
         let some_choose = room.some_choose;
         for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
-            if !cfg!(target_family = "wasm") && left == 0 && beyond == 0 && !some_choose {
+            if left == 0 && beyond == 0 && !some_choose {
                 break;
             }
             let chooses = chair.place == Place::These;
@@ -467,11 +462,7 @@ impl Chair {
     }
 
     fn is_beyond(&self) -> bool {
-        #[cfg(not(target_family = "wasm"))]
-        return self.place == Place::Beyond;
-        // There they are among those who choose for themselves: few wait in one tab or worker.
-        #[cfg(target_family = "wasm")]
-        false
+        self.place == Place::Beyond
     }
 
     fn should_ask(&self) -> bool {
