@@ -20,7 +20,9 @@ use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
-use crate::slots::{Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, TICKET_LIFE};
+use crate::slots::{
+    Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, TICKET_LIFE, VALIDITY,
+};
 use crate::store::{Certainty, StoreError, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -33,8 +35,6 @@ const BATCH_OF_RENEWALS: usize = 128;
 const CROWD: usize = 24;
 /// The most requests that wait. [`full`] says the number.
 pub(super) const QUEUE: usize = 100_000;
-/// How long after its sending an envelope may still be performed.
-const VALIDITY: Micros = 10 * SECOND;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.
 const PURSUIT: Micros = 30 * SECOND;
 /// A step of the server's clock that is noticed.
@@ -329,7 +329,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                         (first, attempts, uncertain) = (self.runtime.now(), 0, false);
                         continue;
                     }
-                    StoreError::new(Certainty::Refused, "the store's clock jumps")
+                    jumping()
                 }
                 Err(error) => error,
             };
@@ -374,13 +374,25 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Makes the pool that the store does not have (any more).
     async fn redefine(&self, lane: u16) -> Result<(), StoreError> {
         for request in self.definition() {
-            let envelope = self.envelope(lane, vec![request.clone()]);
-            let sent = self.runtime.now();
-            if let Answer::Performed(performed) = self.attempt(&envelope).await? {
-                self.learn(performed.now, performed.top, Some(sent), envelope.jumped);
-            }
+            self.tell(lane, request).await?;
         }
         Ok(())
+    }
+
+    /// Has a request performed that nobody waits for.
+    async fn tell(&self, lane: u16, request: &Request) -> Result<(), StoreError> {
+        for _ in 0..=REMAKES {
+            let envelope = self.envelope(lane, vec![request.clone()]);
+            let sent = self.runtime.now();
+            match self.attempt(&envelope).await? {
+                Answer::Performed(performed) => {
+                    self.learn(performed.now, performed.top, Some(sent), envelope.jumped);
+                    return Ok(());
+                }
+                Answer::Stale { now } => self.learn(now, 0, Some(sent), false),
+            }
+        }
+        Err(jumping())
     }
 
     fn envelope(&self, number: u16, requests: Vec<Request>) -> Envelope {
@@ -537,6 +549,11 @@ fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str
 /// A pool that is gone again as often as it is made.
 fn homeless() -> StoreError {
     StoreError::new(Certainty::Refused, "the pool's definition is lost each time")
+}
+
+/// A store for whose time every envelope is too late, or too early.
+fn jumping() -> StoreError {
+    StoreError::new(Certainty::Refused, "the store's clock jumps")
 }
 
 /// Tells all callers of the failure and gives their requests up.

@@ -8,7 +8,10 @@ use crate::Micros;
 pub struct Envelope {
     /// Makes the envelope idempotent; `None` where no copy of it can exist.
     pub lane: Option<Lane>,
-    /// The last store time at which it may be performed; later, it changes nothing.
+    /// The last store time at which it may be performed; later, it changes nothing. It set out [`VALIDITY`] before, and changes
+    /// nothing either if the pool's memory has been lost since: it may have been performed then.
+    ///
+    /// [`VALIDITY`]: crate::slots::VALIDITY
     pub not_after: Option<Micros>,
     /// The highest fence of this pool that the client has seen. One above the pool's own, or from before the
     /// pool was begun, shows that the store lost memory.

@@ -70,5 +70,7 @@ pub const OFFER: Micros = SECOND;
 pub const MAX_TICKETS: usize = 100_000;
 /// As long as a holder can have to yield to one who steals: to the end of its lease, whenever that is.
 pub const TO_THE_END: Micros = *TTL_RANGE.end();
+/// How long after it set out an envelope may be performed: so long before its last moment it set out.
+pub const VALIDITY: Micros = 10 * SECOND;
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 pub const LANE_GRACE: Micros = 60 * SECOND;

@@ -9,7 +9,9 @@ use super::line::Line;
 use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
-use super::{Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP};
+use super::{
+    Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP, VALIDITY,
+};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
@@ -76,7 +78,9 @@ impl Pool {
         if let Some(answer) = envelope.lane.and_then(|lane| self.lanes.recall(lane, now)) {
             return answer;
         }
-        if envelope.not_after.is_some_and(|last| now > last) {
+        // One that set out before memory was lost may have been performed then.
+        let too_early = |last| last < self.server.epoch + VALIDITY;
+        if envelope.not_after.is_some_and(|last| now > last || too_early(last)) {
             return Answer::Stale { now };
         }
         if !self.defined && !matches!(envelope.requests.first(), Some(Request::Define { .. })) {

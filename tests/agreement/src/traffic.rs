@@ -5,7 +5,7 @@ use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
     Answer, Choice, Claim, Envelope, Lane, LeaseRef, MAX_REST, Reply, Request, SlotChange, SlotSpec,
-    Strategy, TO_THE_END,
+    Strategy, TO_THE_END, VALIDITY,
 };
 
 use crate::Random;
@@ -101,7 +101,8 @@ impl Traffic {
         };
         let not_after = match self.random.below(10) {
             0 => Some(now.saturating_sub(self.random.below(2 * unit))),
-            1..5 => Some(now + 10 * unit),
+            1 => Some(now + VALIDITY - self.random.below(4 * unit)),
+            2..5 => Some(now + VALIDITY),
             _ => None,
         };
         let lane = (!self.random.once_in(3)).then(|| self.lane(pool));

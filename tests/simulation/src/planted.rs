@@ -115,7 +115,7 @@ pub const OF_POOLS: [Planted; 28] = [
     },
     Planted {
         name: "late envelope performed",
-        fault: Script(&[("if not_after and now > not_after then", "if false then")]),
+        fault: Script(&[("now > not_after or not_after < ", "not_after < ")]),
     },
     Planted {
         name: "sweep frees live leases",
@@ -492,7 +492,7 @@ pub const OF_TOKENS: [Planted; 11] = [
     },
     Planted {
         name: "late claim of tokens performed",
-        fault: Script(&[("if not_after and now > not_after then", "if false then")]),
+        fault: Script(&[("now > not_after or not_after < ", "not_after < ")]),
     },
     Planted {
         name: "record of a token left behind",

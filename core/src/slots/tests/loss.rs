@@ -3,7 +3,9 @@
 use super::scene::{START, Scene, TTL, any, change, define, lost, refused, release, renew};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Claim, Grant, Loss, Pool, Refusal, Reply, Request, SlotChange};
+use crate::slots::{
+    Answer, Claim, Envelope, Grant, Lane, Loss, Pool, Refusal, Reply, Request, SlotChange, VALIDITY,
+};
 
 const QUIET: Refusal = Refusal::Quiet;
 
@@ -29,6 +31,33 @@ fn nothing_is_granted_for_one_longest_time_to_live() {
         assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "{name}");
         scene.pass(1);
         assert_eq!(scene.grants(any(1)).len(), 1, "{name}");
+    }
+}
+
+/// The network doubled a claim, and its copy came to a server that had lost its memory: it was performed twice.
+#[test]
+fn what_set_out_before_the_loss_changes_nothing_after_it() {
+    let claiming = |sent, number| Envelope {
+        lane: Some(Lane { client: 5, number, sequence: 1 }),
+        not_after: Some(sent + VALIDITY),
+        requests: vec![any(1)],
+        ..Envelope::default()
+    };
+    for (name, lose) in LOSERS {
+        let mut scene = Scene::of(&["a"]);
+        let sent = scene.wall;
+        scene.pass(SECOND);
+        lose(&mut scene);
+        let lost = scene.wall;
+        scene.now();
+        scene.jumped = false;
+        scene.pass(8 * SECOND);
+        let before = scene.counts();
+        for sent in [sent, lost - 1] {
+            assert_eq!(scene.apply(&claiming(sent, 1)), Answer::Stale { now: scene.wall }, "{name}");
+        }
+        assert_eq!(scene.counts(), before, "{name}");
+        assert!(matches!(scene.apply(&claiming(lost, 2)), Answer::Performed(_)), "{name}");
     }
 }
 

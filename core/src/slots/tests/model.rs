@@ -11,7 +11,7 @@ use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
     Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, Reply,
-    Request, SWEEP, SlotChange, SlotSpec, SlotView, State,
+    Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
 };
 
 /// A pool by the rules.
@@ -64,7 +64,7 @@ impl Model {
                 _ => {}
             }
         }
-        if envelope.not_after.is_some_and(|last| last < now) {
+        if envelope.not_after.is_some_and(|last| last < now || last < self.whole_since + VALIDITY) {
             return Answer::Stale { now };
         }
         let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));

@@ -51,7 +51,13 @@ pub fn memory() -> Scenario {
     told.pass(1).ask(these(&["a"]));
     told.ask(renew("b", &held));
     told.ask(used("b", &held, 4));
-    told.pass(29).ask(any("random", 1, 1));
+    told.pass(8);
+    // As of before the loss, and of the moment in which it was noticed.
+    for sent in [told.wall - 9 * SECOND, told.wall - 8 * SECOND] {
+        let last = (sent + 10 * SECOND).to_string();
+        told.send(json!({ "not_after": last, "requests": [any("random", 1, 1)] }));
+    }
+    told.pass(21).ask(any("random", 1, 1));
     told.look(&["a", "b"]);
     told.pass(1).ask(any("least_recent", 2, 2));
     told.pass(30);

@@ -7,14 +7,14 @@
 use std::collections::{HashSet, VecDeque};
 
 use self::world::{Step, World};
+use crate::Micros;
 use crate::nonce::{NonceRecord, Outcome};
-use crate::slots::{Envelope, Pool, Request};
-use crate::{Micros, SECOND};
+use crate::slots::{Envelope, Pool, Request, VALIDITY};
 
 mod account;
 mod world;
 
-const TICK: Micros = 5 * SECOND;
+const TICK: Micros = VALIDITY;
 const TTL: Micros = 2 * TICK;
 const HOLD: Micros = 3 * TICK;
 /// What is signed arrives before so long, or never.

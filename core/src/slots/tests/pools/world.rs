@@ -10,7 +10,7 @@ use crate::nonce::{Nonce, NonceRecord, Outcome};
 use crate::slots::tests::scene::{START, Scene, asking, define_resting, ids};
 use crate::slots::{
     Answer, Choice, Claim, Envelope, Grant, Lane, LeaseRef, Moment, Performed, Pool, Reply, Request,
-    SlotChange, Strategy,
+    SlotChange, Strategy, VALIDITY,
 };
 
 /// What can happen next.
@@ -255,7 +255,7 @@ impl World {
         }
         here.sequence += 1;
         let lane = Lane { client: here.name, number: 0, sequence: here.sequence };
-        let not_after = Some(self.now + TICK);
+        let not_after = Some(self.now + VALIDITY);
         let envelope =
             Envelope { lane: Some(lane), not_after, requests: vec![request], ..Envelope::default() };
         let asked = Asked { envelope, sent: self.now, answer: None };

@@ -14,7 +14,8 @@
 -- capitals are no variables (see build.rs). To print a number, or to read one, costs as much as some commands.
 
 local SCHEMA = '4'
-local SWEEP, INTEREST, LANE_GRACE, TICKET_LIFE, OFFER = '128', 10000000, 60000000, 10000000, 1000000
+local SWEEP, INTEREST, TICKET_LIFE, OFFER = '128', 10000000, 10000000, 1000000
+local VALIDITY, LANE_GRACE = 10000000, 60000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
@@ -66,7 +67,8 @@ if sequence ~= '-' then
     return format('stale %d', now)
   end
 end
-if not_after and now > not_after then return format('stale %d', now) end
+-- One that set out before memory was lost may have been performed then.
+if not_after and (now > not_after or not_after < pool[EPOCH] + VALIDITY) then return format('stale %d', now) end
 if not meta and args[cursor + 1] ~= 'define' then return format('done %d 0 0\nundefined', now) end
 
 pool[SHIFT], pool[LAST] = now - wall, now
