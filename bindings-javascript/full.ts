@@ -21,7 +21,7 @@ export class Leasehold extends Small {
    * the same again changes nothing; with other options it throws `invalid_argument`.
    */
   register(action: string, options: LimitOptions): void {
-    guarded(() => glue.registerLimit(ownedBy(this).number, action, limitToCore(options)));
+    guarded(() => glue.limitRegister(ownedBy(this).number, action, limitToCore(options)));
   }
 
   /**

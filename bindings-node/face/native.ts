@@ -11,7 +11,7 @@ export interface Native {
   pool(leasehold: number, name: unknown, options: unknown, readNonce: Asker | undefined, call?: Call): Promise<Answer<number>>;
   lock(leasehold: number, names: unknown, options: unknown): Answer<number>;
   limit(leasehold: number, name: unknown, options: unknown): Answer<number>;
-  registerLimit(leasehold: number, action: unknown, options: unknown): Answer<void>;
+  limitRegister(leasehold: number, action: unknown, options: unknown): Answer<void>;
   limitOf(leasehold: number, action: unknown, value: unknown): Answer<number>;
   tokens(
     leasehold: number,

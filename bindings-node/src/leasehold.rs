@@ -73,8 +73,8 @@ pub fn limit(leasehold: Numbered<NativeLeasehold>, name: Arg, options: Arg) -> A
 
 /// Registers what an action allows.
 #[napi(catch_unwind)]
-pub fn register_limit(leasehold: Numbered<NativeLeasehold>, action: Arg, options: Arg) -> Answer<()> {
-    hit("register_limit");
+pub fn limit_register(leasehold: Numbered<NativeLeasehold>, action: Arg, options: Arg) -> Answer<()> {
+    hit("limit_register");
     let register = || {
         let (action, options) = (action.text("action")?, options.options()?);
         leasehold.get()?.register_with(&action, &LimitOptions::read(&options, UNIT)?)

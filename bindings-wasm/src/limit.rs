@@ -45,8 +45,8 @@ pub fn limit(leasehold: u32, name: &JsValue, options: &JsValue) -> Result<u32, J
 }
 
 /// Registers what an action allows.
-#[wasm_bindgen(js_name = registerLimit)]
-pub fn register_limit(leasehold: u32, action: &JsValue, options: &JsValue) -> Result<(), JsValue> {
+#[wasm_bindgen(js_name = limitRegister)]
+pub fn limit_register(leasehold: u32, action: &JsValue, options: &JsValue) -> Result<(), JsValue> {
     entered();
     let (handle, action) = (things::leasehold(leasehold)?, value::text(action, "action")?);
     let options = LimitOptions::read(&value::options(options)?, UNIT).map_err(Failure::from)?;
