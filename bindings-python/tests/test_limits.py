@@ -592,7 +592,7 @@ def generates():
 
 def test_what_cannot_be_under_a_limit_is_refused_when_it_is_decorated(memory):
     sync, later = (opened(memory, face).limit("a", **RATE) for face in (leasehold, aio))
-    for limit in ("not a limit", None, opened(memory), opened(memory).limit):
+    for limit in ("not a limit", None, opened(memory), coroutine, generates):
         with pytest.raises(errors.InvalidArgument, match="^limit: ") as caught:
             leasehold.limited(limit)
         assert caught.value.field == "limit"
