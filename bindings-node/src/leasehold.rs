@@ -86,8 +86,7 @@ pub fn limit_register(leasehold: Numbered<NativeLeasehold>, action: Arg, options
 #[napi(catch_unwind)]
 pub fn limit_of(leasehold: Numbered<NativeLeasehold>, action: Arg, value: Arg) -> Answer<Fresh<NativeLimit>> {
     hit("limit_of");
-    let limit =
-        || leasehold.get()?.limit_of_by(&action.text("action")?, &value.named("value")?).map(Fresh);
+    let limit = || leasehold.get()?.limit_of_by(&action.text("action")?, &value.named("value")?).map(Fresh);
     Answer(limit())
 }
 
