@@ -1,7 +1,7 @@
 //! What other limiters do wrong, by name.
 
 use super::scene::{HOUR, START, Scene, all, charge, rates};
-use crate::limits::{Act, Rule};
+use crate::limits::{Act, MAX_CELLS, Rule};
 use crate::{MILLISECOND, Micros, SECOND};
 
 // TrafficJam 1: EXPIRE got milliseconds.
@@ -169,7 +169,7 @@ fn limits_a_moving_window_needs_no_more_room_for_more_hits() {
         largest = largest.max(scene.cells());
     }
     // So many cells, however many hits there were.
-    assert!((1..=256).contains(&largest), "{largest}");
+    assert!((1..=MAX_CELLS).contains(&largest), "{largest}");
 }
 
 // limits (PyPI): its moving window goes by the hosts' clocks, and a fixed one allows twice its maximum around its edge.
