@@ -71,7 +71,15 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
     name: &str,
     options: &LimitOptions,
 ) -> Result<Limit<R>> {
-    let name = Name::new(name).map_err(|error| error.within("name"))?;
+    open_named(handle, Name::new(name).map_err(|error| error.within("name"))?, options)
+}
+
+/// The same of a name that perhaps no user can give.
+pub(super) fn open_named<S: LimitStore, R: Runtime>(
+    handle: &Leasehold<S, R>,
+    name: Name,
+    options: &LimitOptions,
+) -> Result<Limit<R>> {
     let rule = options.rule()?;
     let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
         Scope::new(Box::new(handle.store().ledger(name)), runtime, timeout)

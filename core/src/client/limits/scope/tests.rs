@@ -200,6 +200,26 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
 }
 
 // What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
+// upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
+#[tokio::test]
+async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
+    let (scope, hangs) = hanging(runtime(), MILLISECOND);
+    hangs.store(true, SeqCst);
+    let options = LimitOptions::new(10u64, HOUR);
+    let closed = limit(&scope, "closed", options.rule().unwrap(), options.outage);
+    for _ in 0..3 {
+        let error = shortly(closed.take(1u64)).await.unwrap_err();
+        assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    }
+    // Nor does one that is open then allow more than it says.
+    let open = limit(&scope, "open", options.rule().unwrap(), Outage::Open);
+    let mut allowed = 0;
+    for _ in 0..100 {
+        allowed += u64::from(shortly(open.increment(1u64)).await.unwrap());
+    }
+    assert_eq!(allowed, 10);
+}
+
 #[tokio::test]
 async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
