@@ -199,7 +199,6 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
     }
 }
 
-// What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
 // upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
 #[tokio::test]
 async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
@@ -220,6 +219,7 @@ async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
     assert_eq!(allowed, 10);
 }
 
+// What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
 #[tokio::test]
 async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
