@@ -107,7 +107,8 @@ pub struct Verdict {
 pub enum Settlement {
     /// It ends with this request.
     Done,
-    /// It had ended before.
+    /// It had ended before. One that was to be given back by who had not heard that the store lost its memory stays charged, and
+    /// counts as committed.
     Before {
         /// Whether it was given back then.
         given_back: bool,

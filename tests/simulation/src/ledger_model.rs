@@ -233,25 +233,30 @@ impl LedgerModel {
             return Err(Breach::new("M3", text));
         }
         let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
-        reservation.ended = Some(back);
-        if !back {
-            reservation.until = reservation.until.min(wall + ENDED);
-        }
-        reservation.gone = last_millisecond(wall, reservation.until - wall);
-        let parts = reservation.parts.clone();
+        let (parts, mut all_back) = (reservation.parts.clone(), back);
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
             if back || cost.kind == Kind::InFlight {
                 let costs = std::slice::from_ref(cost);
                 let mut sights = self.sights(wall, costs);
-                let known = part.filter(|_| !self.elsewhere.contains(&key(cost)));
                 // What ended with its period, and what was found to be nothing, is forgotten by now.
-                let known = known.filter(|_| self.is_reserved(id, cost));
+                let known = part.filter(|_| self.is_reserved(id, cost));
+                let elsewhere = self.elsewhere.contains(&key(cost));
+                all_back &= !elsewhere || known.is_none_or(|(_, amount)| amount == 0);
+                let known = known.filter(|_| !elsewhere);
                 if let Some((mark, amount)) = known.filter(|_| sights.iter().all(|sight| !sight.unknown)) {
                     sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
                 }
                 self.write(wall, costs, sights);
             }
+        }
+        if let Some(reservation) = self.reservations.get_mut(id) {
+            // What could not be given back stays charged.
+            reservation.ended = Some(all_back);
+            if !all_back {
+                reservation.until = reservation.until.min(wall + ENDED);
+            }
+            reservation.gone = last_millisecond(wall, reservation.until - wall);
         }
         Ok(())
     }

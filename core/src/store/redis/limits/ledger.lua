@@ -89,7 +89,7 @@ end
 while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
-  local charges, gives, ttl, held, parts, answer = what == 'take', what == 'refund', 0, nil, nil, nil
+  local charges, gives, ttl, held, parts, answer, stays = what == 'take', what == 'refund', 0, nil, nil, nil, false
   if what == 'reserve' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
   elseif what == 'commit' or what == 'return' then
@@ -104,10 +104,6 @@ while cursor <= words do
       answer = 'gone'
     else
       answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
-      if what == 'commit' then ends = math.min(ends, wall + ENDED) end
-      values[held] = string.sub(what, 1, 1) .. struct.pack('<d', ends) .. string.sub(packed, 10)
-      later = later or {}
-      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
   end
   cursor = again and cursor + 1 or first + 6 * count

@@ -63,6 +63,13 @@
       values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', wall + ttl, count, unpack(parts))
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000) + 1) }
+    elseif gives and parts then
+      -- What could not be given back stays charged: who asks once more is not to hear otherwise.
+      local state, ends = 'r', parts[2]
+      if what == 'commit' or stays then state, ends = 'c', math.min(ends, wall + ENDED) end
+      values[held] = state .. struct.pack('<d', ends) .. string.sub(values[held], 10)
+      later = later or {}
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
   end
   if not answer then
