@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::record::{Draft, Judged, milliseconds};
 use super::records::{Place, Records};
-use super::reservation::{Part, Reservation, State};
+use super::reservation::{Mark, Part, Reservation, State};
 use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
@@ -289,7 +289,7 @@ impl Ledger {
         for charge in charges {
             let mut draft = self.draft(sight, charge);
             if !sight.is_elsewhere(charge) {
-                draft.give_back(charge.cost, None);
+                draft.give_back(charge.cost, Mark::Nothing);
             }
             judged.push(draft.judge(Amount::ZERO));
             self.write(sight.wall, charge.term.key(), &mut draft);
@@ -321,7 +321,7 @@ impl Ledger {
             if given_back || charge.term.rule().letter() == 'f' {
                 let mut draft = self.draft(sight, charge);
                 match (draft.is_of(part.epoch), sight.is_elsewhere(charge)) {
-                    (true, false) => draft.give_back(part.cost, Some(part.mark)),
+                    (true, false) => draft.give_back(part.cost, part.mark),
                     // It stays charged: who asks once more is not to hear that it was given back.
                     (true, true) if !part.cost.is_zero() => state = State::Committed,
                     _ => {}

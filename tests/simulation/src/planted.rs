@@ -333,7 +333,7 @@ pub const OF_LIMITS: [Planted; 31] = [
     },
     Planted {
         name: "what was refilled since given back too",
-        fault: Limits(&[("mark and math.max(0, now - mark) or 0, peak", "0, peak")]),
+        fault: Limits(&[("if mark then\nquotient", "if false then\nquotient")]),
     },
     Planted {
         name: "budget given back in the next period",
@@ -398,8 +398,8 @@ pub const OF_LIMITS: [Planted; 31] = [
         fault: Limits(&[("(whole or r[21])", "whole")]),
     },
     Planted {
-        name: "given back what a higher maximum has refilled",
-        fault: Limits(&[("or 0, peak, period)", "or 0, max, period)")]),
+        name: "not given back what was refilled before it was reserved",
+        fault: Limits(&[("counted - mark,", "counted,")]),
     },
     Planted {
         name: "reservation that outlives a reset",

@@ -28,6 +28,8 @@ local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 1
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 -- Of a rolling window, each with its time.
 local MAX_CELLS = 256
+-- More than that was never reserved: an epoch ends once it has refilled so much.
+local COUNTED = 1125899906842624
 local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
@@ -130,7 +132,10 @@ while cursor <= words do
         if kind == 'c' or kind == 'g' then
           if value then
             a, b, c, d, e, f, g = struct.unpack('<ddddddd', value)
-            if #value > 56 then epoch = string.sub(value, 58) end
+            -- The epoch counts what has been refilled in it: the whole is below zero, and what is less stands behind its id.
+            if #value > 56 and g < 0 then
+              epoch, g = string.sub(value, 58, 89), { -1 - g, tonumber(string.sub(value, 90)) }
+            end
           end
         elseif money then
           d, g = '0', ''
@@ -176,4 +181,4 @@ while cursor <= words do
       end
       local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
       -- What was charged in another epoch is not among what is used.
-      if parts and gives and parts[6 + 3 * j] ~= epoch then mark, cost = nil, '0' end
+      if parts and gives and string.sub(parts[6 + 3 * j], 1, 32) ~= epoch then mark, cost = nil, '0' end

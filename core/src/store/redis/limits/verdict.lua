@@ -3,8 +3,9 @@
       changes = changes + 1
       changed[changes] = r
       if charges and parts then
-        parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
-        parts[#parts + 1] = epoch or string.sub(KEYS[held], -32)
+        local id, count = epoch or string.sub(KEYS[held], -32), r[NEXT_FIFTH]
+        if kind == 'c' or kind == 'g' then mark, id = count[1], id .. format(' %d', count[2]) end
+        parts[#parts + 1], parts[#parts + 2], parts[#parts + 3] = mark or now, args[at + 5], id
       end
       if not answer then
         -- Amounts of money are texts from the beginning.
@@ -103,8 +104,11 @@ for k = 1, #written do
   else
     local packed
     if kind == 'c' or kind == 'g' then
-      packed = struct.pack('<ddddddd', unpack(r, 1, 7))
-      if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
+      local count = r[EPOCH] and r[FIFTH]
+      packed = struct.pack(
+        '<ddddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], count and -1 - count[1] or 0
+      )
+      if count then packed = packed .. format(' %s%d', r[EPOCH], count[2]) end
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if r[EPOCH] or r[FIFTH] ~= '' then packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH] end
