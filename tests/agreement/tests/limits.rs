@@ -204,7 +204,7 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
                 26 if random.once_in(6) => Act::Reset,
                 _ => Act::Take,
             };
-            requests.push(Request { act, charges: vec![Charge { limit, rule, cost }] });
+            requests.push(Request { act, charges: vec![Charge { limit, rule, cost, open: false }] });
         }
         let envelope = Envelope { requests, ..Envelope::default() };
         let theirs = perform(transport, &format!("windows:{seed}"), &envelope);
@@ -240,7 +240,8 @@ fn what_the_version_before_wrote_of_rates_is_read() {
         let transport = Embedded::new(EmbeddedRedis::new(wall));
         let request = |act, cost: u64| {
             let rule = Rule::Refill { max: 10, period: 10 * SECOND };
-            let charges = vec![Charge { limit: Name::new("a").expect("a name"), rule, cost: cost.into() }];
+            let charges =
+                vec![Charge { limit: Name::new("a").expect("a name"), rule, cost: cost.into(), open: false }];
             Envelope { requests: vec![Request { act, charges }], ..Envelope::default() }
         };
         let ask = |act, cost| match perform(&transport, "limits", &request(act, cost)) {
@@ -277,7 +278,7 @@ fn a_lone_take_is_four_commands() {
     let envelope = |sequence, cost: u64| {
         let rule = Rule::Refill { max: 10, period: SECOND };
         let limit = Name::new("a").expect("a name");
-        let charges = vec![Charge { limit, rule, cost: cost.into() }];
+        let charges = vec![Charge { limit, rule, cost: cost.into(), open: false }];
         let lane = Some(Lane { client: 1, number: 0, sequence });
         Envelope { lane, requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
     };

@@ -353,7 +353,7 @@ pub const OF_LIMITS: [Planted; 31] = [
         name: "clock set back refills",
         fault: Limits(&[
             ("if now < r[1] then", "if false then"),
-            ("r[4], r[5], now - r[1], r[7]", "r[4], r[5], math.abs(now - r[1]), r[7]"),
+            ("r[4], r[5], now - r[1], nil", "r[4], r[5], math.abs(now - r[1]), nil"),
         ]),
     },
     Planted {
