@@ -403,7 +403,7 @@ pub const OF_LIMITS: [Planted; 31] = [
     },
     Planted {
         name: "reservation that outlives a reset",
-        fault: Limits(&[("parts[6 + 3 * j] ~= epoch", "false")]),
+        fault: Limits(&[("string.sub(parts[6 + 3 * j], 1, 32) ~= epoch", "false")]),
     },
     Planted {
         name: "cost above the maximum allowed of what is unused",
@@ -451,7 +451,7 @@ pub const OF_LIMITS: [Planted; 31] = [
     },
     Planted {
         name: "money given back again after a loss",
-        fault: Limits(&[("if r[22] then cost = '0' elseif", "if")]),
+        fault: Limits(&[("if r[22] then\nstays", "if false then\nstays")]),
     },
 ];
 
