@@ -12,7 +12,7 @@ use super::answer::{LimitAnswer, Said};
 use super::carrier::{AnyLedger, Carrier};
 use super::line::Line;
 use super::lobby::Lobby;
-use super::{Limit, LimitOptions, Outage};
+use super::{Limit, LimitOptions};
 use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
@@ -84,9 +84,6 @@ pub(super) fn open_named<S: LimitStore, R: Runtime>(
     let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
         Scope::new(Box::new(handle.store().ledger(name)), runtime, timeout)
     })?;
-    if options.outage == Outage::Open {
-        scope.alone.count();
-    }
     Ok(Limit::new(scope, name, rule, options.outage))
 }
 
