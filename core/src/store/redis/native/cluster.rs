@@ -228,6 +228,7 @@ mod tests {
     use super::*;
     use crate::store::redis::RedisUrl;
     use crate::store::redis::native::at;
+    use crate::store::redis::native::fake::Fake;
     use crate::store::redis::native::url::Kind;
 
     fn slot_of(key: &str) -> u16 {
@@ -303,5 +304,51 @@ mod tests {
         cluster.heard(7, &entry, 0);
         assert!(!cluster.left(at(&entry.client)));
         assert_eq!(cluster.lock().list().len(), 2);
+    }
+
+    // One that hung and was replaced meanwhile does not know it yet as it goes on.
+    #[tokio::test]
+    async fn others_are_asked_before_anything_is_sent_to_a_node_of_which_nothing_was_heard_for_long() {
+        let nodes = [Fake::start().await, Fake::start().await, Fake::start().await];
+        let [before, next, other] = &nodes;
+        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", before.port, other.port);
+        let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
+        let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
+        let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
+        let write = async || assert_eq!(cluster.send(&words).await, Ok(Resp::Integer(0)));
+        let writes = || [&nodes[0], &nodes[1], &nodes[2]].map(Fake::writes);
+        let stand_still = || {
+            let known = cluster.lock().list().to_vec();
+            known.iter().for_each(|node| node.forget_heard());
+        };
+        other.names(before);
+        write().await;
+        other.names(next);
+        write().await;
+        assert_eq!(writes(), [2, 0, 0], "it answered a moment ago");
+        stand_still();
+        write().await;
+        assert_eq!(writes(), [2, 1, 0]);
+        // Its successor is one of those who are asked.
+        stand_still();
+        before.names(other);
+        other.serves();
+        write().await;
+        assert_eq!(writes(), [2, 1, 1]);
+    }
+
+    // Then none of them may be there to have replaced it.
+    #[tokio::test]
+    async fn a_node_is_kept_if_no_other_answers() {
+        let (node, other) = (Fake::start().await, Fake::start().await);
+        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", node.port, other.port);
+        let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
+        let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
+        other.shared.answers.forget_permits(tokio::sync::Semaphore::MAX_PERMITS);
+        let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
+        for count in [1, 2] {
+            assert_eq!(cluster.send(&words).await, Ok(Resp::Integer(0)));
+            assert_eq!((node.writes(), other.writes()), (count, 0));
+        }
     }
 }

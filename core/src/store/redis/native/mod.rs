@@ -4,6 +4,8 @@
 //! new one; how often that is tried is paced by the client.
 
 mod cluster;
+#[cfg(test)]
+mod fake;
 mod nodes;
 mod sentinels;
 mod server;

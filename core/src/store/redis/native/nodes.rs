@@ -182,6 +182,12 @@ impl Node {
         self.heard.load(Relaxed)
     }
 
+    /// As if long had passed since.
+    #[cfg(test)]
+    pub fn forget_heard(&self) {
+        self.heard.store(0, Relaxed);
+    }
+
     fn is_unwell(&self) -> bool {
         self.failed.load(Relaxed) || self.is_down.load(Relaxed)
     }

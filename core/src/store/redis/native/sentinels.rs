@@ -117,7 +117,7 @@ impl Sentinels {
 
     /// The word of most of those that know the latest. All are asked at once; more than half of one opinion are not behind for
     /// long, and the others are not waited for. Those that know less than is known already are believed only if they are more than
-    /// half: then they were set up anew, or the primary that others had made was undone. It [`falls`](Self::heard) then, perhaps.
+    /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs.
     async fn word(&self, patience: Duration, falls: bool) -> Result<Word, TransportError> {
         let known = self.state().epoch;
         let mut asked: FuturesUnordered<_> =
@@ -135,8 +135,7 @@ impl Sentinels {
         self.heard(words, known, falls).unwrap_or(Err(failure))
     }
 
-    /// What is believed of these words, as `known` was the latest epoch; nothing if there are none. Whether that which is known
-    /// may fall to that of most.
+    /// What is believed of these words, which were asked for when `known` was the latest epoch; nothing if there are none.
     fn heard(&self, words: Vec<Word>, known: u64, falls: bool) -> Option<Result<Word, TransportError>> {
         let (count, of) = (words.len(), self.sentinels.len());
         let mut state = self.state();
