@@ -379,3 +379,24 @@ async fn the_keys_of_a_pool_share_one_node() {
         assert!(key.starts_with("eth%3A1:{"), "{key}");
     }
 }
+
+// Now and then it answered what it found as it went on before it heard of the other: both held it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_node_that_hung_and_was_replaced_grants_nothing_as_it_goes_on() {
+    let cluster = Cluster::with_replicas(&RedisOptions::default()).expect("a cluster starts");
+    let name = pool_at(&cluster, 1);
+    // Both listen elsewhere, so that nothing tells that it hangs.
+    let [one, other] = [cluster.url(&[0]), cluster.url(&[0])].map(|url| handle(&url));
+    let (one, other) = (open(&one, &name, lasting()).await, open(&other, &name, lasting()).await);
+    goes_on(&one).await;
+    goes_on(&other).await;
+    cluster.nodes()[1].pause().expect("paused");
+    let held = other.acquire_with(within(20_000)).await.expect("granted by the next");
+    let asks = tokio::spawn(async move { one.acquire_with(within(500)).await });
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    cluster.nodes()[1].resume().expect("resumed");
+    let asked = asks.await.expect("no panic");
+    assert!(held.is_held());
+    let refused = asked.expect_err("two hold it");
+    assert!(matches!(refused.code(), Code::TimedOut | Code::StoreUnavailable), "{refused}");
+}

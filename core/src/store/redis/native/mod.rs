@@ -4,6 +4,8 @@
 //! new one; how often that is tried is paced by the client.
 
 mod cluster;
+#[cfg(test)]
+mod fake;
 mod nodes;
 mod sentinels;
 mod server;
@@ -149,11 +151,10 @@ impl Servers {
     }
 
     async fn send(&self, command: &[String]) -> Reply {
-        let packed = packed(command);
         match &self.way {
             // In a box, as those of one server would have room for it.
-            Way::Cluster(cluster) => Box::pin(cluster.send(cluster::slot(command), &packed)).await,
-            Way::One(server) => match server.send(&packed).await {
+            Way::Cluster(cluster) => Box::pin(cluster.send(command)).await,
+            Way::One(server) => match server.send(&packed(command)).await {
                 Ok(Resp::Error(text)) if text.starts_with("MOVED ") => {
                     Ok(Resp::Error(format!("{text} (a node of a cluster, which redis+cluster:// follows)")))
                 }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ::redis::{Client, ConnectionAddr};
 
 use super::server::{Place, Server};
 use super::{addressed, at};
+use crate::Micros;
 
 pub(super) struct Nodes {
     /// Who is asked for what is not known begins the list; who failed stands at its end.
@@ -29,6 +30,8 @@ pub(super) struct Node {
     failed: AtomicBool,
     /// Whether it said that it cannot serve.
     is_down: AtomicBool,
+    /// When that was sent to which it, or another that named it, answered last.
+    heard: AtomicU64,
 }
 
 impl Nodes {
@@ -53,6 +56,15 @@ impl Nodes {
     /// One that serves slots, and is not at this place.
     pub fn another(&self, place: &ConnectionAddr) -> Option<Arc<Node>> {
         self.slots.values().find(|node| at(&node.client) != place).cloned()
+    }
+
+    /// So many others than this one, those first that are there.
+    pub fn besides(&self, node: &Arc<Node>, count: usize) -> Vec<Arc<Node>> {
+        let mut others: Vec<_> =
+            self.list.iter().filter(|other| !Arc::ptr_eq(other, node)).cloned().collect();
+        others.sort_by_key(|other| other.rank());
+        others.truncate(count);
+        others
     }
 
     /// It serves the slot, unless it was dropped meanwhile.
@@ -123,7 +135,7 @@ impl Node {
     fn new(client: Client, patience: Duration, is_entry: bool) -> Arc<Self> {
         let server = Server::new(Place::node(client.clone()), patience);
         let [is_listed, failed, is_down] = [(); 3].map(|()| AtomicBool::new(false));
-        Arc::new(Node { client, server, is_entry, is_listed, failed, is_down })
+        Arc::new(Node { client, server, is_entry, is_listed, failed, is_down, heard: AtomicU64::new(0) })
     }
 
     /// The client of what this node names; without a host it is another port of its own.
@@ -159,6 +171,21 @@ impl Node {
             self.is_down.store(false, Relaxed);
         }
         news
+    }
+
+    /// What was sent then was answered with a word of it.
+    pub fn is_heard(&self, sent: Micros) {
+        self.heard.fetch_max(sent, Relaxed);
+    }
+
+    pub fn heard(&self) -> Micros {
+        self.heard.load(Relaxed)
+    }
+
+    /// As if long had passed since.
+    #[cfg(test)]
+    pub fn forget_heard(&self) {
+        self.heard.store(0, Relaxed);
     }
 
     fn is_unwell(&self) -> bool {

@@ -1,5 +1,8 @@
 //! Sentinels: they say which server is the primary, and when that is another.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -42,7 +45,7 @@ struct Sentinel {
 struct State {
     /// Whose word counts where as many say one thing as say another.
     turn: usize,
-    /// That of the last word that was followed.
+    /// The latest that is known. Who knows less is behind.
     epoch: u64,
     /// Where commands were sent last.
     reached: Option<ConnectionAddr>,
@@ -66,9 +69,7 @@ impl Sentinels {
 
     /// The primary. The sentinels have half of `patience`, a connection to it the other.
     pub async fn primary(&self, patience: Duration) -> Result<Client, TransportError> {
-        let word = self.word(patience / 2).await?;
-        self.state().epoch = word.epoch;
-        Ok(word.primary)
+        Ok(self.word(patience / 2, true).await?.primary)
     }
 
     /// Closes the connections to them.
@@ -76,10 +77,10 @@ impl Sentinels {
         self.sentinels.iter().for_each(Sentinel::close);
     }
 
-    /// Commands are sent there from now on.
-    pub fn reached(&self, primary: &Client) {
+    /// Commands are sent there from now on, as was asked for at that time: to connect may have taken long.
+    pub fn reached(&self, primary: &Client, asked: Micros) {
         let mut state = self.state();
-        (state.reached, state.looked) = (Some(at(primary).clone()), boot_time());
+        (state.reached, state.looked) = (Some(at(primary).clone()), asked);
         drop(state);
         self.changes.send_replace(());
     }
@@ -103,22 +104,22 @@ impl Sentinels {
     /// there to have made it one.
     pub async fn moved(&self, patience: Duration) -> bool {
         let began = boot_time();
-        let word = self.word(patience / 2).await;
+        let word = self.word(patience / 2, false).await;
         let mut state = self.state();
         let Ok(word) = word else {
             state.looked = boot_time();
             return false;
         };
         state.looked = began;
-        // One that knows less than was known before is behind.
         word.epoch >= state.epoch
             && state.reached.as_ref().is_some_and(|reached| reached != at(&word.primary))
     }
 
     /// The word of most of those that know the latest. All are asked at once; more than half of one opinion are not behind for
-    /// long, and the others are not waited for.
-    async fn word(&self, patience: Duration) -> Result<Word, TransportError> {
-        let turn = self.state().turn;
+    /// long, and the others are not waited for. Those that know less than is known already are believed only if they are more than
+    /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs.
+    async fn word(&self, patience: Duration, falls: bool) -> Result<Word, TransportError> {
+        let known = self.state().epoch;
         let mut asked: FuturesUnordered<_> =
             (0..).zip(&self.sentinels).map(|(from, sentinel)| self.ask(from, sentinel, patience)).collect();
         let (mut words, mut failure) = (Vec::new(), said("there are none"));
@@ -127,11 +128,25 @@ impl Sentinels {
                 Ok(word) => words.push(word),
                 Err(error) => failure = error,
             }
-            if 2 * agreed(&words) > self.sentinels.len() {
+            if words.iter().any(|word| word.epoch >= known) && 2 * agreed(&words) > self.sentinels.len() {
                 break;
             }
         }
-        most_credible(words, turn, self.sentinels.len()).ok_or(failure)
+        self.heard(words, known, falls).unwrap_or(Err(failure))
+    }
+
+    /// What is believed of these words, which were asked for when `known` was the latest epoch; nothing if there are none.
+    fn heard(&self, words: Vec<Word>, known: u64, falls: bool) -> Option<Result<Word, TransportError>> {
+        let (count, of) = (words.len(), self.sentinels.len());
+        let mut state = self.state();
+        let word = most_credible(words, state.turn, of)?;
+        if word.epoch < state.epoch && (2 * count <= of || known < state.epoch) {
+            return Some(Err(said("it knows less than was known before, and few others answer")));
+        }
+        if falls || word.epoch > state.epoch {
+            state.epoch = word.epoch;
+        }
+        Some(Ok(word))
     }
 
     async fn ask(
@@ -238,48 +253,5 @@ fn said(what: &str) -> TransportError {
 fn of_sentinel(error: TransportError) -> TransportError {
     match error {
         TransportError::NotSent(cause) | TransportError::NoReply(cause) => said(&cause),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(said: &[(u64, u16)]) -> Vec<Word> {
-        let word = |(from, &(epoch, port)): (usize, &(u64, u16))| {
-            let primary = Client::open(format!("redis://127.0.0.1:{port}")).expect("an address");
-            Word { from, epoch, primary }
-        };
-        said.iter().enumerate().map(word).collect()
-    }
-
-    #[test]
-    fn the_latest_word_of_most_is_followed_and_else_one_after_the_other() {
-        for (said, turn, port) in [
-            (&[(0, 1)][..], 7, Some(1)),
-            (&[(3, 1), (4, 2), (3, 1)], 0, Some(2)),
-            (&[(4, 1), (4, 2), (4, 2)], 0, Some(2)),
-            // One that is behind, or may not say what it knows, is followed for one turn only.
-            (&[(0, 1), (0, 2)], 0, Some(1)),
-            (&[(0, 1), (0, 2)], 1, Some(2)),
-            (&[(0, 1), (0, 2)], 2, Some(1)),
-            (&[], 0, None),
-        ] {
-            let credible = most_credible(words(said), turn, said.len());
-            let credible = credible.map(|word| at(&word.primary).clone());
-            assert_eq!(
-                credible,
-                port.map(|port| ConnectionAddr::Tcp("127.0.0.1".to_owned(), port)),
-                "{said:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_epoch_is_found_among_the_fields_of_a_primary() {
-        let text = |text: &str| Resp::Text(text.to_owned());
-        let fields = vec![text("name"), text("config-epoch"), text("config-epoch"), text("7")];
-        assert_eq!(epoch(&Resp::List(fields)), 7);
-        assert_eq!(epoch(&Resp::Error("NOPERM no".to_owned())), 0);
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use super::sentinels::Sentinels;
 use super::topology::{self, NO_NODE, SECTION, SLOTS};
 use super::unpoisoned;
+use crate::client::runtime::boot_time;
 use crate::store::Certainty;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::store::redis::{POLICY, fit};
@@ -93,23 +94,31 @@ impl Server {
     /// The connection, or what is to be said of the command that cannot be sent.
     async fn connection(&self) -> Result<MultiplexedConnection, Reply> {
         let mut kept = self.connection.lock().await;
-        if let Some(connection) = &*kept {
-            // In a box, as what follows: it is seldom, and every command's future would have room for it.
-            let moved = match &self.place {
-                Place::Primary(sentinels) if sentinels.is_overdue() => {
-                    Box::pin(sentinels.moved(self.patience)).await
-                }
-                _ => false,
-            };
-            if !moved {
-                return Ok(connection.clone());
-            }
+        if let Some(connection) = &*kept
+            && !self.moved().await
+        {
+            return Ok(connection.clone());
         }
         *kept = None;
         let made = tokio::time::timeout(self.patience, Box::pin(self.connect())).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
+        // The process may have stood still as it connected.
+        if self.moved().await {
+            return Err(Err(not_sent("the sentinels name another primary by now")));
+        }
         *kept = Some(connection.clone());
         Ok(connection)
+    }
+
+    /// Whether the primary is another, if nobody has asked for long.
+    async fn moved(&self) -> bool {
+        match &self.place {
+            // In a box: it is seldom, and every command's future would have room for it.
+            Place::Primary(sentinels) if sentinels.is_overdue() => {
+                Box::pin(sentinels.moved(self.patience)).await
+            }
+            _ => false,
+        }
     }
 
     /// What the sentinels said last was of no use.
@@ -120,6 +129,7 @@ impl Server {
     }
 
     async fn connect(&self) -> Result<MultiplexedConnection, Reply> {
+        let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
         let mut connection = connected(&client, self.patience).await.map_err(Err)?;
         // Each is asked as it is connected to: it may be another than the one before.
@@ -141,7 +151,7 @@ impl Server {
                 }
                 *unpoisoned(named) = Some(topology::nodes(&slots));
             }
-            Place::Primary(sentinels) => sentinels.reached(&client),
+            Place::Primary(sentinels) => sentinels.reached(&client, asked_at),
         }
         Ok(connection)
     }

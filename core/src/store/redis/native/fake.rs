@@ -1,0 +1,120 @@
+//! A server of tests, which answers as it is told to.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+
+use super::unpoisoned;
+
+/// A sentinel, a server or a node.
+#[derive(Clone)]
+pub(super) struct Fake {
+    pub port: u16,
+    pub shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    /// The epoch and the primary that it says as a sentinel; nothing if it is silent.
+    says: Mutex<Option<(u64, u16)>>,
+    /// Where it says, as a node, that a key is; with itself if nowhere.
+    moved: Mutex<Option<u16>>,
+    writes: Mutex<usize>,
+    /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
+    pub asked: Notify,
+    pub answers: Semaphore,
+}
+
+impl Fake {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let shared = Arc::new(Shared {
+            says: Mutex::default(),
+            moved: Mutex::default(),
+            writes: Mutex::default(),
+            asked: Notify::new(),
+            answers: Semaphore::new(Semaphore::MAX_PERMITS),
+        });
+        let fake = Fake { port: listener.local_addr().unwrap().port(), shared };
+        let serves = fake.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let fake = serves.clone();
+                tokio::spawn(async move { fake.serve(BufReader::new(stream)).await });
+            }
+        });
+        fake
+    }
+
+    pub fn says(&self, epoch: u64, primary: &Fake) {
+        *unpoisoned(&self.shared.says) = Some((epoch, primary.port));
+    }
+
+    pub fn is_silent(&self) {
+        *unpoisoned(&self.shared.says) = None;
+    }
+
+    pub fn names(&self, node: &Fake) {
+        *unpoisoned(&self.shared.moved) = Some(node.port);
+    }
+
+    pub fn serves(&self) {
+        *unpoisoned(&self.shared.moved) = None;
+    }
+
+    /// How often it was written to.
+    pub fn writes(&self) -> usize {
+        *unpoisoned(&self.shared.writes)
+    }
+
+    async fn serve(&self, mut stream: BufReader<TcpStream>) -> Option<()> {
+        loop {
+            let words = command(&mut stream).await?;
+            let said = *unpoisoned(&self.shared.says);
+            let answer = match (words.join(" ").as_str(), said) {
+                (text, None) if text.starts_with("SENTINEL") => continue,
+                (text, Some((epoch, _))) if text.starts_with("SENTINEL MASTER") => {
+                    format!("*2\r\n+config-epoch\r\n+{epoch}\r\n")
+                }
+                (text, Some((_, port))) if text.starts_with("SENTINEL") => {
+                    format!("*2\r\n+127.0.0.1\r\n+{port}\r\n")
+                }
+                (text, _) if text.starts_with("CONFIG GET") => {
+                    self.shared.asked.notify_one();
+                    drop(self.shared.answers.acquire().await);
+                    "*2\r\n+maxmemory-policy\r\n+noeviction\r\n".to_owned()
+                }
+                (text, _) if text.starts_with("CLUSTER") => "*0\r\n".to_owned(),
+                (text, _) if ["EVALSHA", "EXISTS"].iter().any(|word| text.starts_with(word)) => {
+                    let moved = *unpoisoned(&self.shared.moved);
+                    *unpoisoned(&self.shared.writes) +=
+                        usize::from(moved.is_none() && text.starts_with("EVALSHA"));
+                    moved.map_or(":0\r\n".to_owned(), |port| format!("-MOVED 7 127.0.0.1:{port}\r\n"))
+                }
+                (text, _) => {
+                    *unpoisoned(&self.shared.writes) += usize::from(text.starts_with("SET "));
+                    "+OK\r\n".to_owned()
+                }
+            };
+            stream.write_all(answer.as_bytes()).await.ok()?;
+        }
+    }
+}
+
+/// The next command, in the form in which clients send it.
+async fn command(stream: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    for _ in 0..number(stream, '*').await? {
+        let mut word = vec![0; number(stream, '$').await? + 2];
+        stream.read_exact(&mut word).await.ok()?;
+        words.push(String::from_utf8_lossy(&word).trim_end().to_owned());
+    }
+    Some(words)
+}
+
+async fn number(stream: &mut BufReader<TcpStream>, sign: char) -> Option<usize> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    line.trim_end().strip_prefix(sign)?.parse().ok()
+}

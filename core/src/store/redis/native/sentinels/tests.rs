@@ -1,0 +1,194 @@
+//! What sentinels say, and who follows it.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::store::redis::native::fake::Fake;
+use crate::store::redis::native::server::{Place, Server};
+
+/// Who follows three sentinels, and two servers that may be the primary. The first is, in the fourth epoch.
+struct Scene {
+    sentinels: [Fake; 3],
+    servers: [Fake; 2],
+    follower: Arc<Server>,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        Self::of(Duration::from_secs(1)).await
+    }
+
+    async fn of(patience: Duration) -> Self {
+        let [one, two, three, four, five] = [
+            Fake::start().await,
+            Fake::start().await,
+            Fake::start().await,
+            Fake::start().await,
+            Fake::start().await,
+        ];
+        let (sentinels, servers) = ([one, two, three], [four, five]);
+        let client = |fake: &Fake| Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
+        let clients = sentinels.iter().map(client).collect();
+        let place = Place::Primary(Sentinels::new(
+            clients,
+            "relayers".to_owned(),
+            client(&servers[0]),
+            watch::Sender::new(()),
+        ));
+        let scene = Scene { sentinels, servers, follower: Arc::new(Server::new(place, patience)) };
+        scene.say([Some((4, 0)); 3]);
+        scene
+    }
+
+    /// What each sentinel says from now on.
+    fn say(&self, words: [Option<(u64, usize)>; 3]) {
+        for (sentinel, word) in self.sentinels.iter().zip(words) {
+            match word {
+                Some((epoch, primary)) => sentinel.says(epoch, &self.servers[primary]),
+                None => sentinel.is_silent(),
+            }
+        }
+    }
+
+    fn known(&self) -> &Sentinels {
+        let Place::Primary(sentinels) = self.follower.place() else { panic!() };
+        sentinels
+    }
+
+    async fn moved(&self) -> bool {
+        self.known().moved(Duration::from_secs(1)).await
+    }
+
+    /// As if so much time had passed in which nobody asked.
+    fn stand_still(&self) {
+        let mut state = self.known().state();
+        state.looked = state.looked.saturating_sub(10 * OVERDUE);
+    }
+
+    async fn write(&self) -> Result<Resp, TransportError> {
+        self.follower.send(&packed(&["SET", "a", "1"])).await
+    }
+
+    /// How much was written to each server.
+    fn written(&self) -> [usize; 2] {
+        [0, 1].map(|server| self.servers[server].writes())
+    }
+}
+
+#[tokio::test]
+async fn who_stood_still_asks_before_anything_is_sent() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((5, 1)); 3]);
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 0], "it asked a moment ago");
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 1]);
+    // If none of them is there, none has made another the primary.
+    scene.say([None; 3]);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 2]);
+}
+
+// What had been said before the connection was begun was taken for news when that was made.
+#[tokio::test]
+async fn who_stood_still_while_it_connected_asks_again() {
+    let scene = Scene::of(Duration::from_secs(9)).await;
+    let shared = scene.servers[0].shared.clone();
+    shared.answers.forget_permits(Semaphore::MAX_PERMITS);
+    let meanwhile = async {
+        shared.asked.notified().await;
+        scene.say([Some((5, 1)); 3]);
+        tokio::time::sleep(Duration::from_micros(OVERDUE + OVERDUE / 4)).await;
+        shared.answers.add_permits(1);
+    };
+    let (first, ()) = tokio::join!(scene.write(), meanwhile);
+    assert!(matches!(first, Err(TransportError::NotSent(_))), "{first:?}");
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [0, 1]);
+}
+
+// Two failovers led back to the same server, of which a sentinel that was behind knew the first.
+#[tokio::test]
+async fn a_later_epoch_of_the_same_primary_is_remembered() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((6, 0)); 3]);
+    assert!(!scene.moved().await);
+    scene.say([None, None, Some((5, 1))]);
+    assert!(!scene.moved().await);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 0]);
+}
+
+// It was gone back to, and granted leases that others had from the next.
+#[tokio::test]
+async fn a_primary_of_before_is_not_gone_back_to_for_a_sentinel_that_is_behind() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((5, 1)); 3]);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    for behind in [[None, None, Some((4, 0))], [None, Some((0, 0)), None]] {
+        scene.say(behind);
+        scene.follower.close();
+        assert!(matches!(scene.write().await, Err(TransportError::NotSent(cause)) if cause.contains("less")));
+    }
+    // Who knows it has the word, however late and however few.
+    scene.say([Some((4, 0)), Some((5, 1)), Some((4, 0))]);
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 2]);
+}
+
+// Else a process would wait for ever for sentinels that were set up anew.
+#[tokio::test]
+async fn most_sentinels_are_believed_that_know_less_than_was_known() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((0, 1)), None, Some((0, 1))]);
+    assert!(!scene.moved().await, "nobody leaves a connection for them");
+    scene.follower.close();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+    scene.say([Some((1, 0)); 3]);
+    assert!(scene.moved().await, "they count from there on");
+}
+
+fn words(said: &[(u64, u16)]) -> Vec<Word> {
+    let word = |(from, &(epoch, port)): (usize, &(u64, u16))| {
+        let primary = Client::open(format!("redis://127.0.0.1:{port}")).expect("an address");
+        Word { from, epoch, primary }
+    };
+    said.iter().enumerate().map(word).collect()
+}
+
+#[test]
+fn the_latest_word_of_most_is_followed_and_else_one_after_the_other() {
+    for (said, turn, port) in [
+        (&[(0, 1)][..], 7, Some(1)),
+        (&[(3, 1), (4, 2), (3, 1)], 0, Some(2)),
+        (&[(4, 1), (4, 2), (4, 2)], 0, Some(2)),
+        // One that is behind, or may not say what it knows, is followed for one turn only.
+        (&[(0, 1), (0, 2)], 0, Some(1)),
+        (&[(0, 1), (0, 2)], 1, Some(2)),
+        (&[(0, 1), (0, 2)], 2, Some(1)),
+        (&[], 0, None),
+    ] {
+        let credible = most_credible(words(said), turn, said.len());
+        let credible = credible.map(|word| at(&word.primary).clone());
+        assert_eq!(credible, port.map(|port| ConnectionAddr::Tcp("127.0.0.1".to_owned(), port)), "{said:?}");
+    }
+}
+
+#[test]
+fn the_epoch_is_found_among_the_fields_of_a_primary() {
+    let text = |text: &str| Resp::Text(text.to_owned());
+    let fields = vec![text("name"), text("config-epoch"), text("config-epoch"), text("7")];
+    assert_eq!(epoch(&Resp::List(fields)), 7);
+    assert_eq!(epoch(&Resp::Error("NOPERM no".to_owned())), 0);
+}
