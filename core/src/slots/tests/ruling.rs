@@ -80,8 +80,10 @@ impl Model {
     pub(super) fn claimant(&self, id: &SlotId, now: Micros) -> Option<(u128, i16)> {
         let account = self.accounts.iter().find(|account| account.id == *id)?;
         let (ticket, _) = account.claim?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket).map(|waiter| (ticket, waiter.priority))
+        let waiter = self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
+        // Of any slot only one that will be ready when it is given back.
+        let can_have = account.mode == Mode::Enabled || !waiter.names.is_empty();
+        can_have.then_some((ticket, waiter.priority))
     }
 
     /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something. If it

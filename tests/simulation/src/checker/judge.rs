@@ -328,7 +328,8 @@ impl<'a> Judge<'a> {
             }
             self.line.apply(at, now, fact)?;
             // Who wants more than are left may be passed over, and claims nothing then.
-            if let Fact::Changed { .. } = fact {
+            if let Fact::Changed { slot, .. } = fact {
+                self.thefts.changes(self.store.fence_of(slot));
                 let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
                 unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }

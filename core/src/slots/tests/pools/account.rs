@@ -163,7 +163,11 @@ impl Account {
 
     pub fn change(&mut self, now: Micros, change: SlotChange) {
         // Whoever brings back an account in doubt that was out does not know how long it has rested.
-        if change == SlotChange::Enable && self.mode == Mode::Out && self.lease.is_none() && self.is_in_doubt() {
+        if change == SlotChange::Enable
+            && self.mode == Mode::Out
+            && self.lease.is_none()
+            && self.is_in_doubt()
+        {
             self.rest_until = self.rest_until.max(now + DOUBT_REST);
         }
         self.mode = match (change, &self.lease) {

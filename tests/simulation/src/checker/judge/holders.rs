@@ -99,7 +99,8 @@ impl Judge<'_> {
         }
         for (holder, process, since) in self.turns.late(at) {
             if self.waits.stood(process, since, at) == 0 && !self.waits.is_killed(process) {
-                let text = format!("{process} was called for {holder} {} us ago, and does not ask", at - since);
+                let text =
+                    format!("{process} was called for {holder} {} us ago, and does not ask", at - since);
                 return Err(Breach::new("Q5", text));
             }
         }
