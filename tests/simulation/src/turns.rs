@@ -77,11 +77,11 @@ mod tests {
             (Some(Fact::Withdrawn { holder: holder.clone() }), 0),
         ] {
             let mut turns = Turns::default();
-            turns.read(1, 7, &[refused.clone()], Some(10));
-            turns.read(5, 8, &[offered.clone()], Some(10));
+            turns.read(1, 7, std::slice::from_ref(&refused), Some(10));
+            turns.read(5, 8, std::slice::from_ref(&offered), Some(10));
             answer.into_iter().for_each(|answer| turns.read(15, 7, &[answer], Some(10)));
             assert_eq!(turns.late(15), []);
-            let told = vec![(holder.clone(), 7, 5)];
+            let told = [(holder.clone(), 7, 5)];
             assert_eq!(turns.late(16), told[..late]);
             assert_eq!(turns.late(17), []);
         }
