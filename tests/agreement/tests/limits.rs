@@ -204,7 +204,7 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
                 26 if random.once_in(6) => Act::Reset,
                 _ => Act::Take,
             };
-            requests.push(Request { act, charges: vec![Charge { limit, rule, cost }] });
+            requests.push(Request { act, charges: vec![Charge { limit, rule, cost, open: false }] });
         }
         let envelope = Envelope { requests, ..Envelope::default() };
         let theirs = perform(transport, &format!("windows:{seed}"), &envelope);
@@ -231,6 +231,46 @@ fn windows_of_several_periods_agree() {
     }
 }
 
+/// What the version before wrote of a limit that refills: the fastest rule of its epoch, not how much was refilled in it. What
+/// is used is read; reservations of then give nothing back, which is on the safe side.
+#[test]
+fn what_the_version_before_wrote_of_rates_is_read() {
+    let wall = 1_700_000_000 * SECOND;
+    for epoch in [false, true] {
+        let transport = Embedded::new(EmbeddedRedis::new(wall));
+        let request = |act, cost: u64| {
+            let rule = Rule::Refill { max: 10, period: 10 * SECOND };
+            let charges =
+                vec![Charge { limit: Name::new("a").expect("a name"), rule, cost: cost.into(), open: false }];
+            Envelope { requests: vec![Request { act, charges }], ..Envelope::default() }
+        };
+        let ask = |act, cost| match perform(&transport, "limits", &request(act, cost)) {
+            Answer::Performed(performed) => performed.replies[0],
+            stale => panic!("{stale:?}"),
+        };
+        let left = |reply| match reply {
+            Reply::Judged(verdict) => verdict.remaining.saturating_u64(),
+            other => panic!("{other:?}"),
+        };
+        ask(Act::Reserve { id: 1, ttl: 60 * SECOND }, 6);
+        let key = b"eth%3A1:{limits}:limit:c:a";
+        assert!(transport.redis().command(&[b"GET", key]).as_bytes().is_some(), "there it is kept");
+        let numbers = [wall as f64, 0.0, 10e6, 6.0, 0.0, 10.0, 10.0];
+        let mut record: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        if epoch {
+            record.extend(format!(" {:032x}", 1).as_bytes());
+        }
+        transport.redis().command(&[b"SET", key, &record]);
+        transport.redis().set_time(wall + SECOND);
+        assert_eq!(left(ask(Act::Peek, 0)), 5);
+        ask(Act::GiveBack { id: 1 }, 6);
+        assert_eq!(left(ask(Act::Reserve { id: 2, ttl: 60 * SECOND }, 3)), 2);
+        transport.redis().set_time(wall + 2 * SECOND);
+        ask(Act::GiveBack { id: 2 }, 3);
+        assert_eq!(left(ask(Act::Peek, 0)), 5);
+    }
+}
+
 /// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.
 #[test]
 fn a_lone_take_is_four_commands() {
@@ -238,7 +278,7 @@ fn a_lone_take_is_four_commands() {
     let envelope = |sequence, cost: u64| {
         let rule = Rule::Refill { max: 10, period: SECOND };
         let limit = Name::new("a").expect("a name");
-        let charges = vec![Charge { limit, rule, cost: cost.into() }];
+        let charges = vec![Charge { limit, rule, cost: cost.into(), open: false }];
         let lane = Some(Lane { client: 1, number: 0, sequence });
         Envelope { lane, requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
     };
