@@ -53,9 +53,10 @@ impl Pool {
         };
         let mut replaced = Vec::new();
         for &(_, place) in &places {
-            replaced.extend(self.claim_from(now, place, holder, patience));
+            let before = self.claim_from(now, place, holder, patience);
+            replaced.extend(before.filter(|other| !replaced.contains(other)));
         }
-        // Each of lower priority than who replaced it, so that this comes to an end.
+        // Each once, and of lower priority than who replaced it, so that this comes to an end soon.
         for other in replaced {
             self.steal(now, other);
         }

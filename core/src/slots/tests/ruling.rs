@@ -131,8 +131,12 @@ impl Model {
             taken.into_iter().map(|account| account.id.clone()).collect()
         };
         let new: Vec<_> = chosen.iter().filter(|id| find(id).is_some_and(|account| !own(account))).collect();
-        let replaced: Vec<u128> =
-            new.iter().filter_map(|id| self.claimant(id, now)).map(|(other, _)| other).collect();
+        let mut replaced: Vec<u128> = Vec::new();
+        for (other, _) in new.iter().filter_map(|id| find(id)?.claim) {
+            if !replaced.contains(&other) {
+                replaced.push(other);
+            }
+        }
         for id in new.into_iter().cloned().collect::<Vec<_>>() {
             let Some(account) = self.account(&id) else { continue };
             account.revert();

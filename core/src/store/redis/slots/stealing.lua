@@ -97,8 +97,10 @@ local function steal(holder)
   end
   for _, s in ipairs(found) do
     if s[CLAIMANT] ~= holder then
-      if s[CLAIMANT] ~= '' then
-        replaced[#replaced + 1] = s[CLAIMANT]
+      local other = s[CLAIMANT]
+      if other ~= '' then
+        -- Each once: it looks at all that it wants.
+        if not replaced[other] then replaced[#replaced + 1], replaced[other] = other, true end
         end_at(s, s[AGREED])
       end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]
