@@ -73,7 +73,13 @@ impl Pool {
     pub(super) fn change(&mut self, now: Micros, id: &SlotId, change: SlotChange) -> Reply {
         let Some(place) = self.find(id) else { return Reply::NoSlot };
         let Some(slot) = self.slots.get(place as usize) else { return Reply::NoSlot };
-        let leased = slot.state == State::Leased;
+        let (state, mode) = (slot.state, slot.mode);
+        let leased = state == State::Leased;
+        let opens = matches!(change, SlotChange::Enable | SlotChange::Break);
+        // It can be had, or somebody is about to have it.
+        if opens && mode == Mode::Enabled && matches!(state, State::Ready | State::Offered) {
+            return Reply::Changed;
+        }
         self.break_offer(place);
         // A lease goes on under every change but one; all else is put where it now belongs.
         if !leased || change == SlotChange::Break {
@@ -101,7 +107,9 @@ impl Pool {
         }
         self.leaving += u32::from(slot.leaves());
         if !leased || change == SlotChange::Break {
-            self.settle(now, place, now);
+            // A doubt that is older rests already. When that of one that is out arose, nobody knows.
+            let rests = opens && !leased && state != State::Out;
+            self.settle(now, place, if rests { 0 } else { now });
         }
         Reply::Changed
     }

@@ -53,9 +53,10 @@ impl Pool {
         };
         let mut replaced = Vec::new();
         for &(_, place) in &places {
-            replaced.extend(self.claim_from(now, place, holder, patience));
+            let before = self.claim_from(now, place, holder, patience);
+            replaced.extend(before.filter(|other| !replaced.contains(other)));
         }
-        // Each of lower priority than who replaced it, so that this comes to an end.
+        // Each once, and of lower priority than who replaced it, so that this comes to an end soon.
         for other in replaced {
             self.steal(now, other);
         }
@@ -126,10 +127,11 @@ impl Pool {
         }
     }
 
-    /// The ticket that claims a slot, and its priority, while it stands in line.
+    /// The ticket that claims a slot, and its priority, while it stands in line. Who takes any has no use for one that leaves.
     fn claimant(&self, now: Micros, slot: &Slot) -> Option<(u128, i16)> {
         let ticket = slot.claimant.as_ref()?.ticket;
-        self.line.standing(ticket, now).map(|found| (ticket, found.priority))
+        let found = self.line.standing(ticket, now)?;
+        (!found.names.is_empty() || slot.mode == Mode::Enabled).then_some((ticket, found.priority))
     }
 
     /// Whether a ticket claims a leased slot.

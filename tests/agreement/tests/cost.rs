@@ -5,6 +5,7 @@ use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
     Answer, Choice, Claim, Envelope, Grant, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
+    TO_THE_END,
 };
 use leasehold_agreement::Script;
 
@@ -75,6 +76,26 @@ fn work_does_not_grow_with_the_pool() {
         assert_eq!(small, large, "{strategy:?}");
         assert!(small.0 <= 16 && small.1 <= 16, "{strategy:?}: {small:?}");
     }
+}
+
+/// It looked again at all that it wants for each of them: a thief of 1,000 names in the place of another held the server up
+/// for half a second.
+#[test]
+fn who_is_replaced_for_many_slots_looks_again_once() {
+    let work = |count: u32| {
+        let mut script = pool_of(count, |_| 1);
+        let mut steal = |holder: u128, priority| {
+            let choice = Choice::Any { strategy: Strategy::Random, least: count, most: count };
+            let claim = Claim::new(choice, holder, 30 * SECOND);
+            let request = Claim { wait: true, priority, steal: Some(TO_THE_END), ..claim };
+            ask(&mut script, Request::Claim(request)).calls.claimed.len()
+        };
+        steal(1, 0);
+        assert_eq!([steal(2, 1), steal(3, 2)], [count as usize; 2]);
+        // Reading and writing the records of these is not what is counted.
+        script.transport().redis().last_script_calls().saturating_sub(u64::from(count))
+    };
+    assert_eq!(work(20), work(100));
 }
 
 /// A weighted draw may fail and be repeated, so its cost is a matter of chance; its bound is not.

@@ -38,6 +38,7 @@ pub mod signatures;
 pub mod slot_model;
 pub mod storm;
 pub mod thefts;
+pub mod turns;
 pub mod voting;
 pub mod waits;
 pub mod windows;

@@ -16,7 +16,7 @@ use crate::charges;
 use crate::facts;
 use crate::history::{Fact, History, Performance, What};
 use crate::server::BEGINNING;
-use crate::world::{NATURE, World, unpoisoned};
+use crate::world::{NATURE, ProcessId, World, unpoisoned};
 
 /// The store.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ pub struct ObservedMemory {
     inner: MemoryStore,
     world: World,
     history: History,
+    /// Who asks.
+    process: ProcessId,
     /// All pools that were ever opened.
     pools: Arc<Mutex<HashMap<PoolName, Arc<MemoryPool>>>>,
 }
@@ -33,6 +35,7 @@ pub struct ObservedPool {
     inner: Arc<MemoryPool>,
     world: World,
     history: History,
+    process: ProcessId,
     /// Whom the request that is being performed calls: the store tells its listeners before it replies.
     called: Arc<Mutex<Vec<Fact>>>,
     _watch: Option<Watch>,
@@ -43,7 +46,13 @@ impl ObservedMemory {
     pub fn new(world: &World, history: &History) -> Self {
         let clock = world.clone();
         let inner = MemoryStore::new(Arc::new(move || BEGINNING + clock.now()));
-        ObservedMemory { inner, world: world.clone(), history: history.clone(), pools: Arc::default() }
+        let (world, history, process) = (world.clone(), history.clone(), NATURE);
+        ObservedMemory { inner, world, history, process, pools: Arc::default() }
+    }
+
+    /// The same for one process.
+    pub fn of(&self, process: ProcessId) -> Self {
+        ObservedMemory { process, ..self.clone() }
     }
 
     /// All slots of which anything is kept.
@@ -68,7 +77,8 @@ impl Store for ObservedMemory {
         });
         // Memory answers at once.
         let _watch = inner.watch(listener).now_or_never().and_then(Result::ok).flatten();
-        ObservedPool { inner, world: self.world.clone(), history: self.history.clone(), called, _watch }
+        let (world, history, process) = (self.world.clone(), self.history.clone(), self.process);
+        ObservedPool { inner, world, history, process, called, _watch }
     }
 }
 
@@ -112,7 +122,7 @@ impl ObservedPool {
     fn record(&self, now: Micros, mut facts: Vec<Fact>) {
         facts.append(&mut unpoisoned(&self.called));
         let done = Performance { now, facts, ..Performance::default() };
-        self.history.record(self.world.now(), NATURE, What::Performed(done));
+        self.history.record(self.world.now(), self.process, What::Performed(done));
     }
 }
 

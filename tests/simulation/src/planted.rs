@@ -227,7 +227,7 @@ pub const OF_LOCKS: [Planted; 11] = [
 ];
 
 /// Those that are found in worlds in which thieves do not wait for the end of leases.
-pub const OF_THEFTS: [Planted; 8] = [
+pub const OF_THEFTS: [Planted; 9] = [
     Planted { name: "resource that looks at no fence", fault: PlantedFault::CarelessResource },
     Planted {
         name: "fence of whoever was robbed given to the thief",
@@ -261,6 +261,10 @@ pub const OF_THEFTS: [Planted; 8] = [
     Planted {
         name: "holder not told of its claimant",
         fault: Script(&[("called = called .. ' !' .. format('%d', s[8])", "")]),
+    },
+    Planted {
+        name: "who is called is told only as a holder is",
+        fault: Script(&[("if called ~= '0' then redis", "if string.find(called, '!', 1, true) then redis")]),
     },
     Planted {
         name: "robbed holder gives back what the thief has",

@@ -60,7 +60,7 @@ pub fn run(seed: u64, scene: Scene, redis: bool, bug: Option<Planted>, census: &
         let store = ObservedMemory::new(&world, &history);
         let memory = store.clone();
         let ground = Ground {
-            store: Box::new(move |_| store.clone()),
+            store: Box::new(move |process| store.of(process)),
             network: None,
             records: Box::new(move || memory.records()),
             told_within: Some(TOLD_AT_ONCE),

@@ -191,6 +191,13 @@ impl Thefts {
         its.for_each(|claim| claim.loose = true);
     }
 
+    /// A slot is not handed out any more, or again: whoever would take any may have let go of its lease.
+    pub fn changes(&mut self, fence: u64) {
+        if let Some(claim) = self.claims.get_mut(&fence) {
+            claim.loose = true;
+        }
+    }
+
     /// So do those who may have been replaced.
     fn loosen(&mut self, replaced: Option<Claim>) {
         replaced.iter().flat_map(|claim| &claim.by).for_each(|thief| self.looks(&thief.holder));

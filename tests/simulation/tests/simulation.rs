@@ -15,7 +15,7 @@ use leasehold_simulation::run::{Run, run};
 use leasehold_simulation::world::unpoisoned;
 
 /// How many seeds are played without being told how many.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 220;
 /// The same of worlds in which names are locked.
 const SEEDS_OF_LOCKS: u64 = 100;
 /// The same of worlds in which thieves do not wait for the end of leases.

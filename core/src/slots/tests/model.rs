@@ -439,9 +439,20 @@ impl Model {
     }
 
     fn change(&mut self, now: Micros, id: &SlotId, change: SlotChange) -> Reply {
-        self.break_offer(id);
         let Some(account) = self.account(id) else { return Reply::NoSlot };
-        let leased = account.state == State::Leased;
+        let (state, mode) = (account.state, account.mode);
+        let leased = state == State::Leased;
+        // What may be handed out needs no enabling, and what nobody holds cannot be broken.
+        let idle = match change {
+            SlotChange::Enable => matches!(state, State::Ready | State::Offered),
+            SlotChange::Break => matches!(state, State::Ready | State::Offered),
+            _ => false,
+        };
+        if idle && mode == Mode::Enabled {
+            return Reply::Changed;
+        }
+        self.break_offer(id);
+        let Some(account) = self.account(id) else { return Reply::Changed };
         match change {
             SlotChange::Enable => (account.mode, account.quarantine_ends) = (Mode::Enabled, 0),
             SlotChange::Disable => account.mode = Mode::Disabled,
@@ -458,7 +469,9 @@ impl Model {
             SlotChange::Break => {}
         }
         if !leased || change == SlotChange::Break {
-            self.place(now, id, now);
+            // An administrator who lets a slot go makes no doubt, unless by force.
+            let lets_go = matches!(change, SlotChange::Enable) || change == SlotChange::Break && !leased;
+            self.place(now, id, if lets_go && state != State::Out { 0 } else { now });
         }
         Reply::Changed
     }

@@ -122,6 +122,36 @@ fn enable_ends_a_quarantine_and_not_a_cooldown() {
     assert_eq!(scene.ask(any(1)), refused(Refusal::Exhausted, Some(START + 9 * SECOND)));
 }
 
+/// It rested anew each time, so that who enables all accounts now and then kept those in doubt from ever being used.
+#[test]
+fn what_can_be_had_or_rests_in_doubt_rests_no_longer_as_it_is_enabled() {
+    const REST: u64 = 10 * SECOND;
+    for opens in [SlotChange::Enable, SlotChange::Break] {
+        let mut scene = Scene::bare();
+        scene.ask(define_resting(&["a", "b"], REST));
+        let held = scene.synced("a", 7);
+        scene.ask(release(&held, Outcome::Unknown { used: None }));
+        scene.pass(4 * SECOND);
+        scene.ask(change("a", opens));
+        assert_eq!((scene.view("a").state, scene.view("a").until), (State::Cooling, START + REST));
+        scene.pass(6 * SECOND);
+        scene.ask(change("a", opens));
+        assert_eq!(scene.view("a").state, State::Ready, "{opens:?}");
+        assert_eq!(scene.claim_of("a").nonce, NonceRecord::InDoubt { floor: Some(7) });
+    }
+    // Of one that was out nobody knows since when it is in doubt, and a quarantine makes a new doubt.
+    for before in [SlotChange::Disable, SlotChange::Quarantine(SECOND)] {
+        let mut scene = Scene::bare();
+        scene.ask(define_resting(&["a"], REST));
+        let held = scene.synced("a", 7);
+        scene.ask(release(&held, Outcome::Unknown { used: None }));
+        scene.pass(REST);
+        scene.ask(change("a", before));
+        scene.ask(change("a", SlotChange::Enable));
+        assert_eq!(scene.view("a").until, START + 2 * REST, "{before:?}");
+    }
+}
+
 #[test]
 fn a_quarantine_leaves_the_nonce_in_doubt() {
     let mut scene = Scene::of(&["a", "b"]);

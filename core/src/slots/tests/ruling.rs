@@ -34,10 +34,10 @@ impl Model {
                     }
                     Choice::Any { .. } | Choice::Named { .. } if exhausted => {
                         self.queue.enter(now, claim);
-                        if self.steal(now, claim.holder) {
-                            let earliest = self.earliest(&claim.choice);
-                            return Reply::Refused { why: Refusal::Claimed, earliest };
-                        }
+                        // What it claims ends early, perhaps, and what it lets go of as before.
+                        let claims = self.steal(now, claim.holder);
+                        let why = if claims { Refusal::Claimed } else { Refusal::Exhausted };
+                        return Reply::Refused { why, earliest: self.earliest(&claim.choice) };
                     }
                     _ => self.interest_ends = now + INTEREST,
                 }
@@ -80,8 +80,10 @@ impl Model {
     pub(super) fn claimant(&self, id: &SlotId, now: Micros) -> Option<(u128, i16)> {
         let account = self.accounts.iter().find(|account| account.id == *id)?;
         let (ticket, _) = account.claim?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
-        self.queue.standing().find(|waiter| waiter.holder == ticket).map(|waiter| (ticket, waiter.priority))
+        let waiter = self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
+        // Of any slot only one that will be ready when it is given back.
+        let can_have = account.mode == Mode::Enabled || !waiter.names.is_empty();
+        can_have.then_some((ticket, waiter.priority))
     }
 
     /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something. If it
@@ -103,6 +105,7 @@ impl Model {
             let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
             timed.sort_by_key(|account| (account.until, &account.id));
             timed.truncate(SWEEP);
+            let ways: Vec<SlotId> = timed.iter().map(|account| account.id.clone()).collect();
             timed.retain(|account| account.mode == Mode::Enabled);
             let comes = timed.iter().filter(|account| account.state != State::Leased).count();
             timed.retain(|account| yields(account));
@@ -111,7 +114,7 @@ impl Model {
             });
             let wanting = waiter.count.saturating_sub(self.in_state(State::Ready) as usize);
             if timed.len() < wanting {
-                return timed.len() + comes < wanting && self.claims_nothing(ticket);
+                return timed.len() + comes < wanting && self.claims_none_of(&ways, ticket);
             }
             timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
         } else {
@@ -119,7 +122,7 @@ impl Model {
             let mut taken: Vec<_> = taken.collect();
             let comes = |account: &Account| account.state != State::Leased && account.is_timed();
             if !taken.iter().all(|account| yields(account) || comes(account)) {
-                return self.claims_nothing(ticket);
+                return self.claims_none_of(&waiter.names, ticket);
             }
             if taken.iter().any(|account| comes(account)) {
                 return false;
@@ -128,8 +131,12 @@ impl Model {
             taken.into_iter().map(|account| account.id.clone()).collect()
         };
         let new: Vec<_> = chosen.iter().filter(|id| find(id).is_some_and(|account| !own(account))).collect();
-        let replaced: Vec<u128> =
-            new.iter().filter_map(|id| self.claimant(id, now)).map(|(other, _)| other).collect();
+        let mut replaced: Vec<u128> = Vec::new();
+        for (other, _) in new.iter().filter_map(|id| find(id)?.claim) {
+            if !replaced.contains(&other) {
+                replaced.push(other);
+            }
+        }
         for id in new.into_iter().cloned().collect::<Vec<_>>() {
             let Some(account) = self.account(&id) else { continue };
             account.revert();
@@ -144,9 +151,10 @@ impl Model {
         !chosen.is_empty()
     }
 
-    fn claims_nothing(&mut self, ticket: u128) -> bool {
+    fn claims_none_of(&mut self, ways: &[SlotId], ticket: u128) -> bool {
         let by_it = |account: &&mut Account| {
-            account.state == State::Leased && account.claim.is_some_and(|(by, _)| by == ticket)
+            let its = account.claim.is_some_and(|(by, _)| by == ticket);
+            its && account.state == State::Leased && ways.contains(&account.id)
         };
         self.accounts.iter_mut().filter(by_it).for_each(Account::revert);
         false

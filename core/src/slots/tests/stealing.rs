@@ -281,6 +281,23 @@ fn one_of_several_slots_that_rests_is_waited_for_unless_it_leaves() {
     assert!(matches!(scene.renewal(&held[0]), Reply::Renewed { .. }));
 }
 
+/// It does not become ready when it is given back: its holder was told to yield for nobody, and could not go on.
+#[test]
+fn a_slot_that_leaves_is_claimed_by_nobody_who_takes_any() {
+    for leaves in [SlotChange::Drain, SlotChange::Remove] {
+        let mut scene = Scene::of(&["a", "b"]);
+        let held = [1, 2].map(|holder| scene.had(&any(holder, 1, 0)));
+        let hasty = Claim { steal: Some(3 * SECOND), ..any(8, 1, 1) };
+        assert_eq!(scene.refusal(&hasty).2, [held[0].fence]);
+        scene.ask(change("a", leaves));
+        assert!(matches!(scene.renewal(&held[0]), Reply::Renewed { .. }), "{leaves:?}");
+        assert_eq!(scene.refusal(&hasty), (true, Some(START + 3 * SECOND), vec![held[1].fence]));
+        assert!(matches!(scene.renewal(&held[0]), Reply::Renewed { .. }), "{leaves:?}");
+        scene.pass(3 * SECOND);
+        assert_eq!(scene.renewal(&held[0]), Reply::Renewed { deadline: START + 3 * SECOND + TTL });
+    }
+}
+
 #[test]
 fn who_is_replaced_for_one_of_several_slots_takes_another_or_lets_go_of_all() {
     for others in [&["c"][..], &[]] {

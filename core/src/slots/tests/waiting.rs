@@ -379,6 +379,19 @@ fn the_end_of_an_old_offer_takes_no_new_ticket_away() {
     assert_eq!(scene.perform(vec![]).calls.tickets, [1]);
 }
 
+/// The one that was called lost its turn to the next.
+#[test]
+fn what_is_kept_for_somebody_stays_so_as_it_is_enabled() {
+    for opens in [SlotChange::Enable, SlotChange::Break] {
+        let mut scene = Scene::of(&["a"]);
+        let held = scene.claim();
+        (8..=9).for_each(|holder| scene.wait(queue(holder, 1)));
+        assert_eq!(scene.give_back(&held), [8]);
+        scene.ask(change("a", opens));
+        assert_eq!((scene.view("a").state, scene.view("a").holder), (State::Offered, 8), "{opens:?}");
+    }
+}
+
 #[test]
 fn what_an_administrator_takes_from_one_that_vanished_leaves_no_ticket() {
     let mut scene = Scene::of(&["a", "b"]);

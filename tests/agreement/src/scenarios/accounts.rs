@@ -105,7 +105,16 @@ pub fn doubt() -> Scenario {
     told.ask(release("b", &fence, "unknown"));
     told.look(&["b"]);
     told.pass(9).ask(these(&["b"]));
-    let fence = told.pass(1).lease("b");
+    // It rests to the same moment, and is ready then, whoever enables it.
+    for _ in 0..2 {
+        told.ask(change("b", "enable"));
+        told.look(&["b"]);
+        told.pass(1);
+    }
+    told.ask(change("b", "disable"));
+    told.ask(change("b", "enable"));
+    told.look(&["b"]);
+    let fence = told.pass(10).lease("b");
     told.ask(release("b", &fence, "unused"));
     told.lease("b");
     told

@@ -172,5 +172,15 @@ pub fn stealing() -> Scenario {
     for grant in held {
         told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
     }
+    // What leaves is of no use to who takes any, who claims another.
+    told.pass(40).ask(define(&["b", "c", "d"]));
+    let held = [41, 42, 43].map(|holder| told.ask(any(holder, 1))["grants"][0].clone());
+    let [first, ..] = held.each_ref().map(|grant| grant["slot"].as_str().expect("a slot"));
+    let drain = json!({ "request": "change", "slot": first, "change": "drain" });
+    told.send(json!({ "requests": [any(44, 2), renew(first, &held[0]["fence"]), drain, renew(first, &held[0]["fence"])] }));
+    told.ask(any(44, 2));
+    for grant in &held {
+        told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
+    }
     told
 }

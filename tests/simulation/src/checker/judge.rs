@@ -19,6 +19,7 @@ use crate::server::BEGINNING;
 use crate::signatures::Signatures;
 use crate::slot_model::SlotModel;
 use crate::thefts::Thefts;
+use crate::turns::Turns;
 use crate::waits::Waits;
 use crate::world::{Instant, ProcessId};
 use crate::writes::Writes;
@@ -33,6 +34,7 @@ pub struct Judge<'a> {
     rules: &'a Rules,
     store: SlotModel,
     line: LineModel,
+    turns: Turns,
     bundles: Bundles,
     thefts: Thefts,
     writes: Writes,
@@ -77,6 +79,7 @@ impl<'a> Judge<'a> {
             rules,
             store: SlotModel::default(),
             line: LineModel::default(),
+            turns: Turns::default(),
             bundles: Bundles::default(),
             thefts: Thefts::default(),
             writes: Writes::default(),
@@ -113,6 +116,7 @@ impl<'a> Judge<'a> {
                 let offers = done.facts.iter().filter(|fact| matches!(fact, Fact::Offered { .. })).count();
                 census.add("offers", offers as u64);
                 self.performed(at, done, census)?;
+                self.turns.read(at, process, &done.facts, self.rules.prompt);
             }
             What::Charged(done) => {
                 self.limit_calls.performed(at, done)?;
@@ -324,7 +328,8 @@ impl<'a> Judge<'a> {
             }
             self.line.apply(at, now, fact)?;
             // Who wants more than are left may be passed over, and claims nothing then.
-            if let Fact::Changed { .. } = fact {
+            if let Fact::Changed { slot, .. } = fact {
+                self.thefts.changes(self.store.fence_of(slot));
                 let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
                 unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }

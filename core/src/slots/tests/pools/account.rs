@@ -153,7 +153,8 @@ impl Account {
             Outcome::Unsettled if !told => {}
             _ => self.record = Some(Record::Doubt),
         }
-        if self.is_in_doubt() {
+        // A lease whose nonce was not used makes no doubt.
+        if self.is_in_doubt() && outcome != Outcome::Unused {
             self.rest_until = self.rest_until.max(now + DOUBT_REST);
         }
         self.leave();
@@ -161,8 +162,12 @@ impl Account {
     }
 
     pub fn change(&mut self, now: Micros, change: SlotChange) {
-        // Whoever brings back an account in doubt does not know how long it has rested.
-        if change == SlotChange::Enable && self.lease.is_none() && self.is_in_doubt() {
+        // Whoever brings back an account in doubt that was out does not know how long it has rested.
+        if change == SlotChange::Enable
+            && self.mode == Mode::Out
+            && self.lease.is_none()
+            && self.is_in_doubt()
+        {
             self.rest_until = self.rest_until.max(now + DOUBT_REST);
         }
         self.mode = match (change, &self.lease) {

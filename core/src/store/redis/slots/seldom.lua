@@ -42,10 +42,16 @@
   elseif name == 'change' then
     cursor = at + 4
     local s, change = load(args[at + 2]), args[at + 3]
+    local opens = change == 'enable' or change == 'break'
     if not s then
       answer = 'noslot'
+    elseif opens and s[MODE] == 'e' and (s[STATE] == 'r' or s[STATE] == 'h') then
+      -- It can be had, or somebody is about to have it.
+      answer = 'changed'
     else
       local leased = s[STATE] == 'l'
+      -- A doubt that is older rests already. When that of one that is out arose, nobody knows.
+      local rests = opens and not leased and s[STATE] ~= 'o'
       local stays = leased and change ~= 'break'
       if leased and s[MODE] ~= 'e' and s[MODE] ~= 'p' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
       if s[STATE] == 'h' and pool[WAITING] > 0 then line('break_offer')(s) end
@@ -66,7 +72,7 @@
         s[KIND] = 'd'
       end
       if not stays then
-        settle(s, now)
+        settle(s, rests and 0 or now)
       elseif s[MODE] ~= 'e' and s[MODE] ~= 'p' then
         pool[LEAVING] = pool[LEAVING] + 1
       end

@@ -9,10 +9,10 @@ local function standing(holder)
   local card = line('find')(holder)
   return card and not card.offered and card.ends > now and card
 end
--- The priority of a slot's claimant, if it still waits.
+-- The priority of a slot's claimant, if it still waits. Who takes any has no use for one that leaves.
 local function claimant(s)
   local card = s[CLAIMANT] ~= '' and standing(s[CLAIMANT])
-  return card and card.priority
+  return card and (card.ids[1] or s[MODE] == 'e') and card.priority
 end
 -- Has a lease end then.
 local function end_at(s, ends)
@@ -97,8 +97,10 @@ local function steal(holder)
   end
   for _, s in ipairs(found) do
     if s[CLAIMANT] ~= holder then
-      if s[CLAIMANT] ~= '' then
-        replaced[#replaced + 1] = s[CLAIMANT]
+      local other = s[CLAIMANT]
+      if other ~= '' then
+        -- Each once: it looks at all that it wants.
+        if not replaced[other] then replaced[#replaced + 1], replaced[other] = other, true end
         end_at(s, s[AGREED])
       end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]

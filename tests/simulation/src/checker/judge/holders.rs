@@ -1,4 +1,5 @@
-//! What holders rely on, until when, and what they were told (rules S1, S4, S6, S7, R1, K1 and K3).
+//! What holders rely on, until when, and what they were told (rules S1, S4, S6, S7, R1, K1 and K3), and
+//! who was called (rule Q5).
 
 use super::Judge;
 use crate::census::Census;
@@ -88,12 +89,19 @@ impl Judge<'_> {
         }
     }
 
-    /// Whoever listens, and was awake, knows by now that its lease is claimed.
+    /// Whoever listens, and was awake, knows by now that its lease is claimed, and has asked for what it was called for.
     pub(super) fn heard_in_time(&mut self, at: Instant) -> Result<(), Breach> {
         for (fence, process, since) in self.thefts.late(at) {
             if self.waits.stood(process, since, at) == 0 && !self.waits.is_killed(process) {
                 let text = format!("{process} has not heard for {} us that {fence} is claimed", at - since);
                 return Err(Breach::new("K3", text));
+            }
+        }
+        for (holder, process, since) in self.turns.late(at) {
+            if self.waits.stood(process, since, at) == 0 && !self.waits.is_killed(process) {
+                let text =
+                    format!("{process} was called for {holder} {} us ago, and does not ask", at - since);
+                return Err(Breach::new("Q5", text));
             }
         }
         Ok(())
