@@ -1,36 +1,67 @@
 //! A budget for each period of the calendar.
 
+use super::Amount;
 use super::lifetime::fits;
 use super::record::{Judged, Lasts};
-use super::standing::Standing;
-use super::{Amount, REMEMBERED};
+use super::standing::{Birth, Standing};
 use crate::Micros;
 
-/// What is used of a period.
+/// What is used of a period, which may be asked by several calendars.
+///
+/// It is never cut short, and as long at least as the longest that was said in the one before or in it: whoever asks in each
+/// of its periods finds what all were allowed in its own. Of calendars that do not nest that is so of the longest only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
     pub standing: Standing,
+    /// The longest that was said in it; none where the version before wrote it.
+    said: Option<Calendar>,
+    /// Whether there was a record of it, or of the one before.
+    known: bool,
 }
 
 /// So long, from then on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Calendar {
     pub period: Micros,
     pub offset: Micros,
 }
 
-impl Budget {
-    /// What is used of the period that it is now. A period that began under another rule goes on to its end.
-    pub fn at(self, calendar: Calendar, now: Micros) -> Self {
-        if now < self.standing.ends() {
-            return self;
-        }
-        let Calendar { period, offset } = calendar;
-        let ends = match now.checked_sub(offset) {
+impl Calendar {
+    /// When the period ends that it is then.
+    fn ends(self, now: Micros) -> Micros {
+        let Calendar { period, offset } = self;
+        match now.checked_sub(offset) {
             Some(since) => (since / period + 1) * period + offset,
             None => offset,
-        };
-        Budget { standing: Standing::of_period(ends) }
+        }
+    }
+}
+
+impl Budget {
+    /// What is used of the period that it is now, once somebody asks by this calendar.
+    pub fn at(mut self, calendar: Calendar, now: Micros) -> Self {
+        let ends = self.standing.ends();
+        if now < ends {
+            self.known = true;
+            if self.said.is_none_or(|said| said.period < calendar.period) {
+                self.said = Some(calendar);
+                self.standing.lengthen(calendar.ends(now));
+            }
+            return self;
+        }
+        // What was said is known to the end of the period that follows.
+        let last = self.said.filter(|said| ends > 0 && now < said.ends(ends));
+        let longest = last.filter(|last| last.period >= calendar.period).unwrap_or(calendar);
+        // Of those of one length the one stays that was there: in turn they would cut each other off.
+        let said = if longest.period == calendar.period { longest } else { calendar };
+        let standing = Standing::of_period(longest.ends(now));
+        Budget { standing, said: Some(said), known: last.is_some() }
+    }
+
+    /// Whether who asks by this calendar changes until when it lasts, or what was said.
+    pub fn turns(&self, calendar: Calendar, now: Micros) -> bool {
+        let asked = self.clone().at(calendar, now);
+        asked.known && (asked.said != self.said || asked.standing.ends() != self.standing.ends())
     }
 
     pub fn judge(&self, max: Amount, now: Micros, cost: Amount) -> Judged {
@@ -49,13 +80,18 @@ impl Budget {
         self.standing.used() == Amount::ZERO
     }
 
-    /// How long the record is needed. One of which everything was given back says so to those who have seen it used.
+    /// What was said of it is kept, though nothing is used: it begins to count, in this birth.
+    pub fn keep(&mut self, now: Birth) {
+        if self.known {
+            self.standing.begin(now);
+        }
+    }
+
+    /// How long the record is needed: to the end of the following period, which is as long as the longest that was said in this
+    /// one.
     pub fn lasts(&self, now: Micros) -> Lasts {
-        let left = self.standing.ends() - now;
-        Lasts::After(match (self.standing.is_blank(), self.is_empty()) {
-            (true, _) => 0,
-            (false, true) => left.min(REMEMBERED),
-            (false, false) => left,
-        })
+        let ends = self.standing.ends();
+        let following = self.said.map_or(ends, |said| said.ends(ends));
+        Lasts::After(if self.standing.is_blank() { 0 } else { following - now })
     }
 }

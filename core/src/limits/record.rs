@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
         match (*self.rule, &mut self.usage) {
             (_, Usage::Refill(refill)) => refill.charge(small),
             (_, Usage::Rolling(rolling)) => rolling.charge(self.now, small),
-            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
+            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. })) => {
                 standing.charge(cost, self.birth);
             }
             (_, Usage::InFlight(flights)) => flights.charge(self.now + ttl, small),
@@ -238,7 +238,7 @@ impl<'a> Draft<'a> {
                 rolling.give_back(Window { max, period }, self.now, small, time);
             }
             // With a period ends the epoch of its reservations.
-            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
+            (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. })) => {
                 standing.give_back(cost);
             }
             (_, Usage::InFlight(flights)) => {
@@ -273,6 +273,9 @@ impl<'a> Draft<'a> {
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.
     pub fn write(&mut self, wall: Micros) -> Option<Record> {
+        if let Usage::Budget(budget) = &mut self.usage {
+            budget.keep(self.birth);
+        }
         let lasts = match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.lasts(most(rule)),
             (_, Usage::Rolling(rolling)) => rolling.lasts(self.now),
@@ -303,6 +306,9 @@ impl Usage {
             (Usage::Rolling(rolling), Rule::Rolling { max, period }) => {
                 rolling.turns(Window { max, period }, now)
             }
+            (Usage::Budget(budget), Rule::Budget { period, offset, .. }) => {
+                (budget.turns(Calendar { period, offset }, now), true)
+            }
             _ => (false, true),
         }
     }
@@ -310,14 +316,14 @@ impl Usage {
     /// How it stands, if it is of money.
     fn standing(&self) -> Option<&Standing> {
         match self {
-            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing }) => Some(standing),
+            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. }) => Some(standing),
             _ => None,
         }
     }
 
     fn standing_mut(&mut self) -> Option<&mut Standing> {
         match self {
-            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing }) => Some(standing),
+            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. }) => Some(standing),
             _ => None,
         }
     }

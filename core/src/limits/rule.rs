@@ -55,6 +55,10 @@ pub enum Rule {
         max: Amount,
     },
     /// So much in each period of the calendar, such as a day.
+    ///
+    /// Asked by several periods, it has one at a time: as long as the longest that was said in the one before or in it, and none
+    /// is cut short. So whoever asks in each of its periods finds what all were allowed in its own, where one of two periods is
+    /// whole ones of the other and begins with one; else that is so of the longest.
     Budget {
         /// The most in a period.
         max: Amount,

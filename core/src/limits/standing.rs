@@ -172,6 +172,21 @@ impl Standing {
         Standing { ends, ..Self::default() }
     }
 
+    /// Nothing is used, which counts from now on.
+    pub(super) fn begin(&mut self, now: Birth) {
+        if self.is_blank() {
+            (self.birth, self.version) = (now, 1);
+        }
+    }
+
+    /// Its period ends no sooner than then.
+    pub(super) fn lengthen(&mut self, ends: Micros) {
+        if ends > self.ends {
+            self.ends = ends;
+            self.version += u64::from(!self.is_blank());
+        }
+    }
+
     /// Whether nothing was ever charged, nor forgotten: there is nothing to keep.
     pub(crate) fn is_blank(&self) -> bool {
         self.birth.is_none()
@@ -242,9 +257,10 @@ impl Standing {
         true
     }
 
-    /// Takes in what the store has told, in whatever order that comes: a client's memory.
+    /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened what is
+    /// known counts still.
     pub(crate) fn update(&mut self, told: &Standing) {
-        if told.ends > self.ends || told.holds(self) {
+        if told.ends > self.ends && !told.has(self.birth) || told.holds(self) {
             return self.clone_from(told);
         }
         if told.ends < self.ends || self.holds(told) {
@@ -252,6 +268,7 @@ impl Standing {
         }
         let mut known = self.known();
         known.learn(told.known());
+        self.ends = told.ends;
         let youngest = known.parts.iter().max_by_key(|part| part.birth);
         let Some(&Part { birth, version, .. }) = youngest else { return };
         (self.birth, self.version) = (birth, version);
@@ -267,13 +284,20 @@ impl Standing {
     /// Whether another is of a birth before this that still counts: to who has seen no more than that nothing is given back.
     pub(crate) fn is_after(&self, seen: &Standing) -> bool {
         let counts = self.past.as_ref().is_none_or(|past| past.since <= seen.birth);
-        self.ends == seen.ends && self.birth != seen.birth && counts
+        // It may have been lengthened meanwhile.
+        (self.ends == seen.ends || self.has(seen.birth)) && self.birth != seen.birth && counts
     }
 
     /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.
     pub(crate) fn is_past(&self, told: &Standing) -> bool {
         let past = self.past.as_ref().filter(|past| past.others.len() >= BIRTHS);
         past.is_some_and(|past| !told.is_blank() && told.birth < past.since)
+    }
+
+    /// Whether it is known what was charged in this birth.
+    fn has(&self, birth: Birth) -> bool {
+        let others = self.past.iter().flat_map(|past| &past.others);
+        self.birth == birth || others.into_iter().any(|other| other.birth == birth)
     }
 
     /// Whether another tells nothing that is not here. What was told of one birth was told in the order of its versions.

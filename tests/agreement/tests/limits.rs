@@ -271,6 +271,41 @@ fn what_the_version_before_wrote_of_rates_is_read() {
     }
 }
 
+/// The version before did not say by what periods a budget was asked: its period goes on, and is lengthened by a longer one.
+#[test]
+fn what_the_version_before_wrote_of_budgets_is_read() {
+    let (wall, day) = (1_699_920_000 * SECOND, 86_400 * SECOND);
+    for epoch in ["", " 00000000000000000000000000000001"] {
+        let transport = Embedded::new(EmbeddedRedis::new(wall));
+        let ask = |act, period, cost: u64| {
+            let limit = Name::new("a").expect("a name");
+            let rule = Rule::Budget { max: 10u64.into(), period, offset: 0 };
+            let charges = vec![Charge { limit, rule, cost: cost.into(), open: false }];
+            let envelope = Envelope { requests: vec![Request { act, charges }], ..Envelope::default() };
+            match perform(&transport, "limits", &envelope) {
+                Answer::Performed(performed) => performed.replies[0],
+                stale => panic!("{stale:?}"),
+            }
+        };
+        let judged = |reply| match reply {
+            Reply::Judged(verdict) => (verdict.remaining.saturating_u64(), verdict.reset_after),
+            other => panic!("{other:?}"),
+        };
+        let mut record = Vec::new();
+        for number in [wall, 0, wall + day / 24, 1] {
+            record.extend((number as f64).to_le_bytes());
+        }
+        // A birth on this server, and what is used.
+        let server = &transport.redis().replication_id()[..16];
+        record.extend(format!("{wall:016}{server}\07\0{epoch}").as_bytes());
+        transport.redis().command(&[b"SET", b"eth%3A1:{limits}:limit:b:a", &record]);
+        assert_eq!(judged(ask(Act::Peek, day / 24, 0)), (3, Some(day / 24)));
+        assert_eq!(judged(ask(Act::Take, day, 1)), (2, Some(day)));
+        transport.redis().set_time(wall + day);
+        assert_eq!(judged(ask(Act::Take, day / 24, 1)), (9, Some(day)));
+    }
+}
+
 /// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.
 #[test]
 fn a_lone_take_is_four_commands() {

@@ -19,12 +19,62 @@ pub struct Births {
     since: String,
     present: String,
     known: BTreeMap<String, (u64, i128)>,
+    /// By what calendars a budget was asked in this period: how long each is, and when the first began.
+    said: Vec<(u64, u64)>,
+    /// Whether it follows something that was known of it.
+    follows: bool,
 }
 
 impl Births {
     /// Nothing is used of the period that ends then.
     pub fn of_period(ends: u64) -> Self {
         Births { ends, ..Births::default() }
+    }
+
+    /// What is used of a budget once somebody asks by this calendar.
+    pub fn asked(&self, calendar: (u64, u64), now: u64) -> Self {
+        let mut next = self.clone();
+        let longest = self.longest();
+        if now < self.ends {
+            next.follows = true;
+            if longest.is_none_or(|(period, _)| period < calendar.0) && ending(calendar, now) > self.ends {
+                next.ends = ending(calendar, now);
+                if !self.is_blank() {
+                    next.change(0);
+                }
+            }
+            next.said.push(calendar);
+            return next;
+        }
+        // The next is as long as the longest that was said in this one, if it is the next.
+        let last = longest.filter(|last| self.ends > 0 && now < ending(*last, self.ends));
+        let whole = last.filter(|(period, _)| *period >= calendar.0).unwrap_or(calendar);
+        let said = if whole.0 == calendar.0 { whole } else { calendar };
+        Births { said: vec![said], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
+    }
+
+    /// Whether something else is known of it once somebody asks by this calendar.
+    pub fn turns(&self, calendar: (u64, u64), now: u64) -> bool {
+        let next = self.asked(calendar, now);
+        next.follows && (next.ends != self.ends || next.longest() != self.longest())
+    }
+
+    /// It is written: what was said of it is kept, though nothing is used.
+    pub fn keep(&mut self) {
+        if self.follows && self.is_blank() {
+            self.present = UNNAMED.to_owned();
+            self.known.insert(UNNAMED.to_owned(), (1, 0));
+        }
+    }
+
+    /// When the period ends that follows.
+    pub fn following(&self) -> u64 {
+        self.longest().map_or(self.ends, |longest| ending(longest, self.ends))
+    }
+
+    /// Of those of one length the first.
+    fn longest(&self) -> Option<(u64, u64)> {
+        self.said.iter().rev().copied().max_by_key(|(period, _)| *period)
     }
 
     /// Reads what is told; nothing where nothing is.
@@ -143,13 +193,19 @@ impl Births {
                 self.since.clone_from(&told.present);
             }
         }
-        (self != told).then(|| format!("{told:?} is told, it is {self:?}"))
+        let told = Births { said: self.said.clone(), follows: self.follows, ..told.clone() };
+        (*self != told).then(|| format!("{told:?} is told, it is {self:?}"))
     }
 
     fn change(&mut self, by: i128) {
         let (version, net) = self.known.entry(self.present.clone()).or_default();
         (*version, *net) = (*version + 1, *net + by);
     }
+}
+
+/// When the period of a calendar ends that it is then.
+fn ending((period, first): (u64, u64), now: u64) -> u64 {
+    first + (now - first) / period * period + period
 }
 
 #[cfg(test)]

@@ -45,9 +45,9 @@ struct Record {
 /// What is used of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Used {
-    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, and how much has ever
-    /// been refilled while there was a record.
-    Parts { period: u64, max: u128, parts: u128, refilled: u128 },
+    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, how much has ever been
+    /// refilled while there was a record, and how much by the first reservation that may still count.
+    Parts { period: u64, max: u128, parts: u128, refilled: u128, since: Option<u128> },
     /// Of a rolling window.
     Cells(Cells),
     /// All that was ever taken, or in a period.
@@ -203,9 +203,14 @@ impl LedgerModel {
                 self.forget(&key(cost));
             }
             sight.charge(cost, ttl);
-            let mark = match &sight.used {
+            let mark = match &mut sight.used {
                 Used::Flights(_) => u128::from(sight.now + ttl),
-                Used::Parts { refilled, .. } => *refilled,
+                Used::Parts { refilled, since, .. } => {
+                    if ttl > 0 {
+                        since.get_or_insert(*refilled);
+                    }
+                    *refilled
+                }
                 _ => u128::from(sight.now),
             };
             parts.push((key(cost), Some((mark, cost.cost))));
@@ -319,17 +324,19 @@ impl LedgerModel {
     }
 
     fn write(&mut self, wall: u64, costs: &[Cost], sights: Vec<Sight>) {
-        for (Sight { now, used, unknown, .. }, cost) in sights.into_iter().zip(costs) {
+        for (Sight { now, mut used, unknown, .. }, cost) in sights.into_iter().zip(costs) {
             if unknown {
                 self.forget(&key(cost));
+            }
+            if let Used::Money(births) = &mut used {
+                births.keep();
             }
             let lasts = match &used {
                 Used::Money(births) if births.is_blank() => Some(0),
                 // That nothing is used of it.
                 Used::Money(Births { ends: 0, .. }) if used.is_empty() => Some(REMEMBERED),
-                Used::Money(births) if used.is_empty() => Some(REMEMBERED.min(births.ends - now)),
                 Used::Money(Births { ends: 0, .. }) => None,
-                Used::Money(births) => Some(births.ends - now),
+                Used::Money(births) => Some(births.following() - now),
                 // A period where that is as long at least.
                 Used::Parts { period, parts, .. }
                     if *parts > 0 && cost.most() == cost.max && *parts <= cost.max * u128::from(*period) =>
@@ -383,9 +390,10 @@ impl Sight {
         let period = u128::from(of.period);
         match &mut self.used {
             // What has been refilled since is there already.
-            Used::Parts { parts, refilled, .. } => {
-                // Of a record that is gone nothing is used.
-                let since = refilled.saturating_sub(mark.unwrap_or(*refilled));
+            Used::Parts { parts, refilled, since, .. }
+                if mark.is_none_or(|mark| since.is_some_and(|since| since <= mark)) =>
+            {
+                let since = *refilled - mark.unwrap_or(*refilled);
                 *parts = parts.saturating_sub((amount * period).saturating_sub(since));
             }
             Used::Cells(cells) if mark.is_none_or(|mark| u128::from(now) < mark + period) => {
@@ -405,7 +413,9 @@ impl Sight {
 impl Used {
     fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, refilled: 0 },
+            Kind::Refill | Kind::Gcra => {
+                Used::Parts { period: 0, max: 0, parts: 0, refilled: 0, since: None }
+            }
             Kind::Rolling => Used::Cells(Cells::default()),
             Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
             Kind::InFlight => Used::Flights(Vec::new()),
@@ -418,14 +428,17 @@ impl Used {
         let (max, elapsed) = (rule.max, u128::from(elapsed));
         match self.clone() {
             // The seed's equation: until a maximum is asked with by the one before. No period of theirs changes in a world.
-            Used::Parts { max: before, parts, refilled, .. } => {
+            Used::Parts { max: before, parts, refilled, since, .. } => {
                 let left = parts.saturating_sub(elapsed * before);
-                Used::Parts { period: rule.period, max, parts: left, refilled: refilled + parts - left }
+                let refilled = refilled + parts - left;
+                // More is not counted.
+                let most = u128::from(rule.period) << 50;
+                let since = since.filter(|since| left > 0 && refilled - since < most);
+                Used::Parts { period: rule.period, max, parts: left, refilled, since }
             }
             Used::Cells(cells) => Used::Cells(cells.at(rule.period, now)),
-            Used::Money(births) if rule.kind == Kind::Budget && now >= births.ends => {
-                let ends = (now - rule.extra) / rule.period * rule.period + rule.period + rule.extra;
-                Used::Money(Births::of_period(ends))
+            Used::Money(births) if rule.kind == Kind::Budget => {
+                Used::Money(births.asked((rule.period, rule.extra), now))
             }
             Used::Flights(mut flights) => {
                 flights.retain(|(until, _)| *until > now);
@@ -468,6 +481,7 @@ impl Used {
         match self {
             Used::Parts { max, parts, .. } => *max != rule.max && *parts > 0,
             Used::Cells(cells) => cells.turns(rule.period, now),
+            Used::Money(births) if rule.kind == Kind::Budget => births.turns((rule.period, rule.extra), now),
             _ => false,
         }
     }

@@ -142,6 +142,10 @@ impl LimitPlan {
         while kind == Rolling && periods.len() < 3 && rng.in_thousand(500) {
             periods.push(rng.spread(period / 30, period));
         }
+        // Calendars that nest: a process whose own does not may find a part of what others were allowed in its periods.
+        while kind == Budget && periods.len() < 3 && period <= 10 * SECOND && rng.in_thousand(500) {
+            periods.push(period * rng.between(2, 20 * SECOND / period));
+        }
         LimitPlan {
             name: format!("limit-{at}"),
             kind,

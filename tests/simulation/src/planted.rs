@@ -296,7 +296,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 31] = [
+pub const OF_LIMITS: [Planted; 33] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -338,6 +338,14 @@ pub const OF_LIMITS: [Planted; 31] = [
     Planted {
         name: "what was refilled since given back too",
         fault: Limits(&[("if mark then\nquotient", "if false then\nquotient")]),
+    },
+    Planted {
+        name: "next period of a budget as long as who asks first says",
+        fault: Limits(&[("known = said > 0 and now < ending(said, said_offset, ends)", "known = false")]),
+    },
+    Planted {
+        name: "longer period that lengthens nothing",
+        fault: Limits(&[("if lengthened > ends then", "if false then")]),
     },
     Planted {
         name: "budget given back in the next period",

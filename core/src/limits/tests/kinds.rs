@@ -93,6 +93,54 @@ fn a_budget_is_for_a_day_of_the_calendar() {
     assert_eq!(scene.pass(3 * DAY).remaining(rule), 100);
 }
 
+// The shorter one began each period, and in each all of the longer one's could be taken once more.
+#[test]
+fn a_budget_of_several_periods_is_spent_once_in_the_longest() {
+    let daily = Rule::Budget { max: 100u64.into(), period: DAY, offset: 0 };
+    let hourly = Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 };
+    let mut scene = Scene::new();
+    // A longer one lengthens the period that a shorter one began.
+    assert!(scene.take(hourly, 10).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(HOUR));
+    assert_eq!(scene.remaining(daily), 90);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(HOUR), "to look says nothing");
+    assert!(scene.take(daily, 80).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(DAY));
+    // Also where it is refused, and a shorter one cuts nothing off.
+    assert!(!scene.pass(5 * HOUR).take(daily, 11).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(19 * HOUR));
+    assert_eq!(scene.take(daily, 11).retry_after, Some(19 * HOUR));
+    // The next is as long as the longest that was said in this one.
+    scene.pass(19 * HOUR);
+    assert!(scene.take(hourly, 10).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(DAY));
+    assert_eq!(scene.pass(HOUR).remaining(daily), 90);
+    // Nobody has said it in that one: the one after is of those who did.
+    scene.pass(23 * HOUR);
+    assert!(scene.take(hourly, 10).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(HOUR));
+    // Refused it lengthens too, and of what was never used nothing is kept.
+    assert!(!scene.take(daily, 91).allowed);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(DAY));
+    assert!(scene.pass(3 * DAY).take(hourly, 0).allowed);
+    assert_eq!(scene.ledger.size(), (0, 0));
+}
+
+#[test]
+fn that_a_period_was_said_is_known_to_the_end_of_the_next() {
+    let daily = Rule::Budget { max: 100u64.into(), period: DAY, offset: 0 };
+    let hourly = Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 };
+    for (pass, whole) in [(DAY, DAY), (2 * DAY - HOUR, HOUR), (2 * DAY, HOUR)] {
+        let mut scene = Scene::new();
+        assert!(scene.take(daily, 1).allowed);
+        // Who takes nothing does not have it forgotten.
+        scene.pass(pass);
+        assert!(scene.take(hourly, 0).allowed);
+        scene.take(hourly, 10);
+        assert_eq!(scene.take(hourly, 1).retry_after, Some(whole), "{pass}");
+    }
+}
+
 #[test]
 fn amounts_of_256_bits_keep_their_digits() {
     let amount = |text: &str| text.parse::<Amount>().unwrap();
@@ -283,8 +331,10 @@ fn what_was_used_is_forgotten_when_it_says_nothing_any_more() {
     scene.judge(Act::Reserve { id: 1, ttl }, &[charge("f", Rule::InFlight { max: 2 }, 1)]);
     assert_eq!(scene.ledger.size(), (6, 1));
     scene.pass(SECOND + 2_000).judge(Act::Peek, &[charge("other", refill(1, 1), 0)]);
-    assert_eq!(scene.ledger.size(), (1, 0), "a lifetime stays");
+    assert_eq!(scene.ledger.size(), (2, 0), "a lifetime stays, and a budget to the end of the next period");
     assert_eq!(scene.wall, START + SECOND + 2_000);
+    scene.pass(SECOND).judge(Act::Peek, &[charge("other", refill(1, 1), 0)]);
+    assert_eq!(scene.ledger.size(), (1, 0));
 }
 
 /// Its record stood where another's stands now.

@@ -232,7 +232,8 @@ fn an_old_standing_does_not_bring_back_what_was_reset() {
 
 #[test]
 fn that_nothing_is_used_is_kept_for_as_long_as_anybody_remembers_what_was() {
-    for (rule, kept) in [(SPEND, REMEMBERED), (daily(100), DAY - HOUR)] {
+    // Of a budget to the end of the next period, as all of it.
+    for (rule, kept) in [(SPEND, REMEMBERED), (daily(100), 2 * DAY - HOUR)] {
         for act in [Act::Reset, Act::Refund] {
             let (mut server, mut client) = (Server::new(), Client::default());
             server.wall += HOUR;

@@ -249,6 +249,52 @@ proptest! {
         }
     }
 
+    // Of budgets of two periods, of which the longer is asked by in each of its periods, each finds all that both were allowed in
+    // its own.
+    #[test]
+    fn budgets_of_two_periods_hold_no_more_than_their_maxima(
+        brief in 1..1_000_000u64, times in 1..50u64, maxima in prop::array::uniform2(1..1_000u64), offset in any::<u64>(),
+        steps in steps(), whose in prop::collection::vec(any::<bool>(), 60), acts in prop::collection::vec(0..4u8, 60),
+    ) {
+        let long = brief * times;
+        let offset = offset % long;
+        let of = |which: usize| {
+            let period = [long, brief][which];
+            (maxima[which], period, offset % period)
+        };
+        let rule = |which| {
+            let (max, period, offset) = of(which);
+            Rule::Budget { max: max.into(), period, offset }
+        };
+        let (mut scene, mut taken) = (Scene::new(), vec![(START, 1)]);
+        prop_assert!(scene.take(rule(0), 1).allowed);
+        let begins = |now: Micros, period: Micros, offset: Micros| now - (now - offset) % period;
+        let day = |now| begins(now, long, offset);
+        let mut asked = day(START);
+        for (((pass, cost, odd), short), act) in steps.into_iter().zip(whose).zip(acts) {
+            let pass = (part(long, pass, 1_000, 1) + u64::from(odd)).min(long - 1);
+            if day(scene.wall + pass) != day(scene.wall) && asked != day(scene.wall) {
+                prop_assert!(scene.take(rule(0), 0).allowed);
+            }
+            scene.pass(pass);
+            let (now, which) = (scene.wall, usize::from(short));
+            let (max, period, offset) = of(which);
+            let cost = part(max, cost, 100, 1);
+            if act == 0 {
+                scene.judge(Act::Peek, &[charge("a", rule(which), cost)]);
+                continue;
+            }
+            let allowed = scene.take(rule(which), cost).allowed;
+            if which == 0 {
+                asked = day(now);
+            }
+            if allowed {
+                taken.push((now, cost));
+                prop_assert!(cost == 0 || sum(&taken, begins(now, period, offset), now) <= max.into());
+            }
+        }
+    }
+
     // Giving back what was reserved leaves no more room than if it had never been taken, whenever that is, whatever the
     // maximum has been meanwhile, and whether or not the limit was reset.
     #[test]

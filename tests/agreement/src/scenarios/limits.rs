@@ -150,7 +150,7 @@ pub fn lifetime() -> Tally {
 pub fn budgets() -> Tally {
     let mut told = Tally::new(
         "budget",
-        "So much in each period of the calendar; one that began under another rule goes on to its end.",
+        "So much in each period of the calendar; the next is as long as the longest that was said in one, and a longer one lengthens it.",
     );
     let wei = "1000000000000000000000";
     let limit = budget(wei, DAY, 0);
@@ -167,11 +167,38 @@ pub fn budgets() -> Tally {
     told.ask(request("refund", [charge("a", &later, 7)]));
     told.allow(&later, 7);
     told.refuse(&budget(wei, 1, 0), 1);
+    // The next day is one too, as that was said in this one; nobody says it in that one.
+    told.pass(DAY).allow(&budget(2, 7, 3), 2);
+    assert_eq!(told.refuse(&budget(2, 7, 3), 1), (DAY - HOUR).to_string());
     told.pass(DAY).allow(&budget(2, 7, 3), 2);
     told.pass(1).ask(request("take", [charge("a", &budget(2, 7, 3), 2)]));
     told.pass(7).allow(&budget(2, 7, 3), 2);
     told.pass(MAX_PERIOD).allow(&budget(1, MAX_PERIOD, DAY), 1);
     told.wait(&budget(1, MAX_PERIOD, DAY), 1);
+    // Of two by which one limit is asked the longer is spent once.
+    told.pass(2 * MAX_PERIOD + HOUR / 3);
+    let (hourly, daily) = (budget(10, HOUR, 0), budget(100, DAY, 0));
+    told.allow(&hourly, 10);
+    told.look(&daily);
+    told.refuse(&hourly, 1);
+    told.allow(&daily, 80);
+    told.refuse(&daily, 11);
+    told.wait(&hourly, 1);
+    told.allow(&hourly, 9);
+    told.wait(&daily, 100);
+    // A refusal tells it too; of calendars of one length the first stays; and nothing is kept in mind for longer than one period.
+    told.refuse(&budget(100, DAY, HOUR), 100);
+    told.pass(DAY).allow(&hourly, 1);
+    told.refuse(&daily, 100);
+    told.look(&budget(100, DAY, HOUR));
+    told.ask(request("refund", [charge("a", &hourly, 1)]));
+    told.look(&hourly);
+    told.pass(DAY).ask(request("take", [charge("a", &hourly, 0)]));
+    told.look(&hourly);
+    told.pass(DAY).allow(&hourly, 10);
+    told.refuse(&hourly, 1);
+    told.pass(2 * DAY).allow(&hourly, 10);
+    told.wait(&hourly, 1);
     told
 }
 

@@ -88,6 +88,7 @@
               if used == '0' then epoch = false end
               r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD] = now, now - wall, ends, used, version
               r[FOURTH], r[FIFTH], r[EPOCH], r[LASTS] = birth, past, epoch, lasting(ends, used, birth)
+              if kind == 'b' then r[SAID], r[SAID_OFFSET] = said, said_offset end
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end

@@ -26,8 +26,11 @@
         end
         remaining = less(used, max) and add(max, used, -1) or '0'
         if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
+        -- What was said of it is kept, though nothing is used.
+        if known and birth == 0 then birth, version = born_after(0), 1 end
         lasts, mark = lasting(ends, used, birth), 0
         r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH], r[NEXT_FIFTH] = ends, used, version, birth, past
+        if kind == 'b' then r[NEXT_SAID], r[NEXT_SAID_OFFSET] = said, said_offset end
 
       else
         -- Nothing is remembered of it.

@@ -21,17 +21,38 @@
         local function born_after(birth)
           return format('%016d', birth == 0 and wall or math.max(wall, string.sub(birth, 1, 16) + 1)) .. server
         end
-        -- How long it is needed. One of which everything was given back says so to those who have seen it used.
-        local function lasting(ends, used, birth)
-          if birth == 0 then return 0 end
-          if kind == 'l' then return used == '0' and REMEMBERED end
-          return used == '0' and math.min(ends - now, REMEMBERED) or ends - now
+        -- When the period of a calendar ends that it is then.
+        local function ending(period, offset, at)
+          return (floor((at - offset) / period) + 1) * period + offset
         end
         local ends, used, version, birth, past = r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH]
-        if kind == 'b' and now >= ends then
+        -- By what calendars a budget is asked: see core/src/limits/budget.rs.
+        local said, said_offset, known = r[SAID], r[SAID_OFFSET], false
+        if kind == 'b' then
           local offset = tonumber(args[at + 4])
-          ends, used = (floor((now - offset) / period) + 1) * period + offset, '0'
-          version, birth, past = 0, 0, ''
+          if now < ends then
+            known = true
+            if period > said then
+              said, said_offset = period, offset
+              local lengthened = ending(period, offset, now)
+              if lengthened > ends then
+                ends = lengthened
+                if birth ~= 0 then version = version + 1 end
+              end
+            end
+          else
+            known = said > 0 and now < ending(said, said_offset, ends)
+            if not known or said < period then said, said_offset = period, offset end
+            ends, used, version, birth, past = ending(said, said_offset, now), '0', 0, 0, ''
+            if said > period then said, said_offset = period, offset end
+          end
+          turns = known and (ends ~= r[FIRST] or said ~= r[SAID] or said_offset ~= r[SAID_OFFSET])
+        end
+        -- How long it is needed. One of which everything was given back says so to those who have seen it used, and a budget what
+        -- was said to the end of the next period.
+        local function lasting(ends, used, birth)
+          if kind == 'l' then return birth == 0 and 0 or used == '0' and REMEMBERED end
+          return birth == 0 and 0 or ending(said, said_offset, ends) - now
         end
         if birth == 0 then past = '' end
         if used == '0' then epoch = false end

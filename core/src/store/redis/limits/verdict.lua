@@ -48,11 +48,13 @@
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
           r[FIRST], r[SECOND], r[THIRD] = r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD]
           r[FOURTH], r[FIFTH], r[EPOCH] = r[NEXT_FOURTH], r[NEXT_FIFTH], r[NEXT_EPOCH]
+          if kind == 'b' then r[SAID], r[SAID_OFFSET] = r[NEXT_SAID], r[NEXT_SAID_OFFSET] end
           if whole and charges and parts and not r[EPOCH] then r[EPOCH] = string.sub(KEYS[held], -32) end
         else
           -- As if never used, for what comes next in this envelope too.
           r[LAST], r[SHIFT], r[THIRD], r[FOURTH], r[FIFTH], r[EPOCH] = wall, 0, 0, 0, 0, false
           r[FIRST], r[SECOND] = (kind == 'w' or kind == 'f') and {} or 0, (kind == 'b' or kind == 'l') and '0' or 0
+          if kind == 'b' then r[SAID], r[SAID_OFFSET] = 0, 0 end
         end
         if not r[DIRTY] then
           r[DIRTY] = true
@@ -111,7 +113,11 @@ for k = 1, #written do
       if count then packed = packed .. format(' %s%d', r[EPOCH], count[2]) end
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
-      if r[EPOCH] or r[FIFTH] ~= '' then packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH] end
+      if kind == 'b' then
+        packed = packed .. format(' %s|%d|%d%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], r[FIFTH] or '')
+      elseif r[EPOCH] or r[FIFTH] ~= '' then
+        packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH]
+      end
     else
       local cells, round = r[FIRST], r[THIRD]
       local tail = string.rep('d', #cells)
