@@ -197,7 +197,7 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
             // Ends of reservations that were made a while ago, or never.
             let id = u128::from(step / (1 + random.below(4)));
             let act = match random.below(100) {
-                0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND },
+                0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND, waited: None },
                 10..16 => Act::GiveBack { id },
                 16..20 => Act::Refund,
                 20..26 => Act::Peek,
@@ -228,6 +228,99 @@ fn windows_of_several_periods_agree() {
     let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
     for seed in seeds(2) {
         windows(&transport, seed, |wall| transport.set_wall(wall));
+    }
+}
+
+/// Clients that wait for what is in flight, of one limit or two, some of them for a rate too: some wait for as long as they say
+/// they do, and some lie.
+fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl Fn(Micros)) -> [u64; 3] {
+    let mut random = Random::new(seed);
+    let (mut machine, mut counts, mut wall) = (Ledger::default(), [0; 3], 1_700_000_000 * SECOND);
+    let mut came: Vec<Micros> = vec![wall; 4];
+    let mut flying: Vec<(u128, Vec<Charge>)> = Vec::new();
+    for step in 0..1_500u32 {
+        wall += match random.below(20) {
+            0 => random.below(SECOND),
+            1..8 => random.below(SECOND / 10),
+            _ => random.below(3 * MILLISECOND),
+        };
+        if goes_back && random.once_in(300) {
+            // What is gone by now is gone in both.
+            set_wall(wall);
+            let nothing = Envelope::default();
+            perform(transport, &format!("waits:{seed}"), &nothing);
+            machine.apply(Moment { wall, incarnation: "" }, &nothing);
+            wall -= random.below(SECOND);
+        }
+        set_wall(wall);
+        let client = random.below(4) as usize;
+        let mut requests = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let charge = |limit: &str, rule, cost: u64| Charge {
+                limit: Name::new(limit).expect("a name"),
+                rule,
+                cost: cost.into(),
+            };
+            let mut charges = vec![charge("a", Rule::InFlight { max: 3 }, 1)];
+            match random.below(8) {
+                0 => charges.push(charge("b", Rule::InFlight { max: 2 }, 1)),
+                1 => charges.insert(0, charge("b", Rule::InFlight { max: 2 }, 2)),
+                2 => charges.push(charge("rate", Rule::Refill { max: 4, period: SECOND }, 1)),
+                3 => charges[0].cost = random.below(5).into(),
+                _ => {}
+            }
+            let id = u128::from(random.any());
+            let waited = match random.below(6) {
+                0 => None,
+                1 => Some(random.below(2 * SECOND)),
+                _ => Some(wall.saturating_sub(came[client])),
+            };
+            let act = match random.below(20) {
+                0..9 if !flying.is_empty() => {
+                    let at = random.below(flying.len() as u64) as usize;
+                    let (id, reserved) = flying.swap_remove(at);
+                    charges = reserved;
+                    if random.once_in(2) { Act::Commit { id } } else { Act::GiveBack { id } }
+                }
+                9 => Act::Peek,
+                10 if random.once_in(10) => Act::Reset,
+                _ => {
+                    flying.push((id, charges.clone()));
+                    Act::Reserve { id, ttl: 1 + random.below(2 * SECOND), waited }
+                }
+            };
+            requests.push(Request { act, charges });
+        }
+        let lane = Lane { client: (1 + client as u128) << 100, number: 0, sequence: u64::from(step) };
+        let lane = (!random.once_in(20)).then_some(lane);
+        let envelope = Envelope { lane, requests, ..Envelope::default() };
+        let theirs = perform(transport, &format!("waits:{seed}"), &envelope);
+        let ours = machine.apply(Moment { wall, incarnation: "" }, &envelope);
+        agree(&theirs, &ours, &envelope, step, seed);
+        count(&ours, &mut counts);
+        if let Answer::Performed(performed) = &ours
+            && performed.replies.iter().any(|reply| matches!(reply, Reply::Judged(verdict) if verdict.allowed))
+        {
+            came[client] = wall;
+        }
+    }
+    counts
+}
+
+#[test]
+fn who_waits_for_what_is_in_flight_is_kept_room_for_by_both() {
+    let mut all = [0; 3];
+    for seed in seeds(20) {
+        let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+        let counts = waits(&transport, seed, true, |wall| transport.redis().set_time(wall));
+        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+    }
+    println!("{all:?} envelopes, reservations, and refusals");
+    assert!(all.iter().all(|count| *count > 2_000), "too little happened: {all:?}");
+    let server = RedisServer::start(RedisOptions::default()).expect("started");
+    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    for seed in seeds(2) {
+        waits(&transport, seed, false, |wall| transport.set_wall(wall));
     }
 }
 

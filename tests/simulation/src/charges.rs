@@ -332,7 +332,7 @@ pub fn of_memory(now: u64, request: &Request, reply: &Reply) -> Charging {
         Act::Peek => Action::Peek,
         Act::Refund => Action::Refund,
         Act::Reset => Action::Reset,
-        Act::Reserve { id, ttl } => Action::Reserve { id: named(id), ttl },
+        Act::Reserve { id, ttl, .. } => Action::Reserve { id: named(id), ttl },
         Act::Commit { id } => Action::Settle { id: named(id), back: false },
         Act::GiveBack { id } => Action::Settle { id: named(id), back: true },
     };

@@ -266,7 +266,7 @@ fn what_is_given_back_before_and_after_a_loss_counts_once() {
             let (mut server, mut client, mut other) = (Server::new(), Client::default(), Client::default());
             let ten = [charge("a", daily(100), 10)];
             let (reserve, back) = match reserved {
-                true => (Act::Reserve { id: 1, ttl: HOUR }, Act::GiveBack { id: 1 }),
+                true => (Act::Reserve { id: 1, ttl: HOUR, waited: None }, Act::GiveBack { id: 1 }),
                 false => (Act::Take, Act::Refund),
             };
             client.ask(&mut server, reserve, &ten);
@@ -288,7 +288,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
     for loss in LOSSES {
         let (mut server, mut client) = (Server::new(), Client::default());
         let copy = server.ledger.clone();
-        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR }, &ten);
+        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
         loss.strike(&mut server, &copy);
         assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
         let settled = client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
@@ -297,7 +297,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
     }
     // One that was not lost is given back as ever, on another server too.
     let (mut server, mut client) = (Server::new(), Client::default());
-    client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR }, &ten);
+    client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
     server.promote(server.ledger.clone());
     assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
     client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
