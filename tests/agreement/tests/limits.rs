@@ -231,19 +231,20 @@ fn windows_of_several_periods_agree() {
     }
 }
 
-/// Clients that wait for what is in flight, of one limit or two, some of them for a rate too: some wait for as long as they say
-/// they do, and some lie.
+/// Clients that wait for what is in flight, of one limit or two, some of them for a rate too; each has waited for half a second longer
+/// than another.
 fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl Fn(Micros)) -> [u64; 3] {
     let mut random = Random::new(seed);
     let (mut machine, mut counts, mut wall) = (Ledger::default(), [0; 3], 1_700_000_000 * SECOND);
-    let mut came: Vec<Micros> = vec![wall; 4];
     let mut flying: Vec<(u128, Vec<Charge>)> = Vec::new();
     for step in 0..1_500u32 {
-        wall += match random.below(20) {
+        let pass = match random.below(20) {
             0 => random.below(SECOND),
             1..8 => random.below(SECOND / 10),
             _ => random.below(3 * MILLISECOND),
         };
+        // In steps, so that times are often equal, or not.
+        wall += if seed.is_multiple_of(2) { pass } else { 8 * pass / (SECOND / 20) * (SECOND / 20) };
         if goes_back && random.once_in(300) {
             // What is gone by now is gone in both.
             set_wall(wall);
@@ -265,15 +266,19 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
             match random.below(8) {
                 0 => charges.push(charge("b", Rule::InFlight { max: 2 }, 1)),
                 1 => charges.insert(0, charge("b", Rule::InFlight { max: 2 }, 2)),
-                2 => charges.push(charge("rate", Rule::Refill { max: 4, period: SECOND }, 1)),
+                2 => charges.push(charge("rate", Rule::Refill { max: 1, period: SECOND }, 1)),
                 3 => charges[0].cost = random.below(5).into(),
                 _ => {}
             }
             let id = u128::from(random.any());
-            let waited = match random.below(6) {
+            let half = client as u64 * (SECOND / 2);
+            let waited = match random.below(8) {
                 0 => None,
                 1 => Some(random.below(2 * SECOND)),
-                _ => Some(wall.saturating_sub(came[client])),
+                2 => Some(half + 1),
+                3 => Some(half.saturating_sub(1)),
+                4 => Some(half + random.below(SECOND / 4)),
+                _ => Some(half),
             };
             let act = match random.below(20) {
                 0..9 if !flying.is_empty() => {
@@ -286,6 +291,9 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
                 10 if random.once_in(10) => Act::Reset,
                 _ => {
                     flying.push((id, charges.clone()));
+                    if flying.len() > 4 {
+                        flying.remove(0);
+                    }
                     Act::Reserve { id, ttl: 1 + random.below(2 * SECOND), waited }
                 }
             };
@@ -298,11 +306,6 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
         let ours = machine.apply(Moment { wall, incarnation: "" }, &envelope);
         agree(&theirs, &ours, &envelope, step, seed);
         count(&ours, &mut counts);
-        if let Answer::Performed(performed) = &ours
-            && performed.replies.iter().any(|reply| matches!(reply, Reply::Judged(verdict) if verdict.allowed))
-        {
-            came[client] = wall;
-        }
     }
     counts
 }

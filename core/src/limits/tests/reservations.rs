@@ -93,7 +93,9 @@ fn what_was_refilled_meanwhile_is_not_given_back_once_more() {
     // A part of it.
     let rule = Rule::Refill { max: 10, period: 10 * SECOND };
     let mut scene = Scene::new();
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed);
+    assert!(
+        scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed
+    );
     assert!(scene.pass(4 * SECOND).take(rule, 4).allowed);
     scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]);
     assert_eq!(scene.remaining(rule), 6);
@@ -104,7 +106,9 @@ fn a_budget_of_yesterday_gives_nothing_back_today() {
     let rule = Rule::Budget { max: 10u64.into(), period: DAY, offset: 0 };
     let mut scene = Scene::new();
     scene.pass(DAY - SECOND);
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed);
+    assert!(
+        scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed
+    );
     assert!(scene.pass(SECOND).take(rule, 3).allowed);
     assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]), Settlement::Done);
     assert_eq!(scene.remaining(rule), 7);
@@ -159,7 +163,11 @@ fn what_a_higher_maximum_has_refilled_is_not_given_back_by_a_lower_one() {
     for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Gcra { max, period: HOUR, burst: max }]
     {
         let mut scene = Scene::new();
-        assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &[charge("a", kind(10), 10)]).allowed);
+        assert!(
+            scene
+                .judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &[charge("a", kind(10), 10)])
+                .allowed
+        );
         assert!(scene.take(kind(100), 0).allowed);
         assert!(scene.pass(HOUR / 20).take(kind(100), 95).allowed, "5 have been refilled");
         assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", kind(10), 10)]), Settlement::Done);

@@ -102,7 +102,8 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     assert_eq!((error.code(), left(&ledger)), (Code::StoreUnavailable, 7));
     // A reservation of which nobody knows is given back.
     loses.store(true, Relaxed);
-    let error = shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3))).await.unwrap_err();
+    let error =
+        shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3))).await.unwrap_err();
     assert_eq!(error.code(), Code::StoreUnavailable);
     until_left(&ledger, 7).await;
     // To end one twice does no harm.
@@ -128,8 +129,9 @@ async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_ther
     });
     for leaves in [false, true] {
         stuck.store(true, Relaxed);
-        let mut asking =
-            Box::pin(carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR, waited: None }, 3)));
+        let mut asking = Box::pin(
+            carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR, waited: None }, 3)),
+        );
         if leaves {
             assert!(tokio::time::timeout(Duration::from_millis(20), &mut asking).await.is_err());
         } else {

@@ -84,7 +84,7 @@
             end
           end
           -- Room is kept for the first that came of those who wait for nothing else.
-          if not window and retry and waited and waited >= PATIENCE and (claim == 0 or arrived < claim[1]
+          if not window and waited and waited >= PATIENCE and (claim == 0 or arrived < claim[1]
             or client == claim[2] and arrived <= claim[1] + PATIENCE) then
             claim, turns = { arrived, client, now + PATIENCE, cost }, true
           end
