@@ -292,7 +292,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 31] = [
+pub const OF_LIMITS: [Planted; 33] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -348,6 +348,14 @@ pub const OF_LIMITS: [Planted; 31] = [
     Planted {
         name: "flight that lands when it is given back only",
         fault: Limits(&[("if what ~= 'commit' or kind == 'f' then", "if what ~= 'commit' then")]),
+    },
+    Planted {
+        name: "room kept for one that waits taken by who came later",
+        fault: Limits(&[("elseif waited and claim ~= 0 and cost > 0", "elseif false and cost > 0")]),
+    },
+    Planted {
+        name: "room kept for one that has it",
+        fault: Limits(&[("client == claim[2] then claim = 0 end", "false then claim = 0 end")]),
     },
     Planted {
         name: "clock set back refills",

@@ -42,7 +42,9 @@
     for k = 1, changes do
       local r = changed[k]
       local kind = r[KIND]
-      if r[PLACE] > 0 and (whole or r[TURNS] and not (barred and kind == 'f')) then
+      -- Nothing is kept for who waits for something else too.
+      if barred and kind == 'f' then r[TURNS] = false end
+      if r[PLACE] > 0 and (whole or r[TURNS]) then
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
