@@ -16,6 +16,24 @@ export class Leasehold extends Small {
   }
 
   /**
+   * Registers what an action allows, once, such as 10 logins in an hour: each of its values, such as an address, has a limit of
+   * its own, which `limitOf` opens. Known to this handle: each process registers what it asks, up to 1,000 actions. To register
+   * the same again changes nothing; with other options it throws `invalid_argument`.
+   */
+  register(action: string, options: LimitOptions): void {
+    guarded(() => glue.limitRegister(ownedBy(this).number, action, limitToCore(options)));
+  }
+
+  /**
+   * The limit that a registered action has for a value: any text of 1 to 256 bytes, or a whole number, which is its digits. No two
+   * pairs of them share a limit, nor does any with one that `limit` names. Asks nothing of the store yet. Throws
+   * `invalid_argument` naming `action` if it is not registered.
+   */
+  limitOf(action: string, value: string | number | bigint): Limit {
+    return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, value)));
+  }
+
+  /**
    * Limits as one: charged all or none, in one request. What is null or undefined is left out, and a group of none allows
    * everything; groups can be members of groups, and a limit that is there twice is charged once. At most 64, of one handle
    * and one scope.

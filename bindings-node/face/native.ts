@@ -11,6 +11,8 @@ export interface Native {
   pool(leasehold: number, name: unknown, options: unknown, readNonce: Asker | undefined, call?: Call): Promise<Answer<number>>;
   lock(leasehold: number, names: unknown, options: unknown): Answer<number>;
   limit(leasehold: number, name: unknown, options: unknown): Answer<number>;
+  limitRegister(leasehold: number, action: unknown, options: unknown): Answer<void>;
+  limitOf(leasehold: number, action: unknown, value: unknown): Answer<number>;
   tokens(
     leasehold: number,
     wallet: unknown,

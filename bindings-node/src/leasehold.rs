@@ -71,6 +71,25 @@ pub fn limit(leasehold: Numbered<NativeLeasehold>, name: Arg, options: Arg) -> A
     Answer(limit())
 }
 
+/// Registers what an action allows.
+#[napi(catch_unwind)]
+pub fn limit_register(leasehold: Numbered<NativeLeasehold>, action: Arg, options: Arg) -> Answer<()> {
+    hit("limit_register");
+    let register = || {
+        let (action, options) = (action.text("action")?, options.options()?);
+        leasehold.get()?.register_with(&action, &LimitOptions::read(&options, UNIT)?)
+    };
+    Answer(register())
+}
+
+/// The limit that a registered action has for a value.
+#[napi(catch_unwind)]
+pub fn limit_of(leasehold: Numbered<NativeLeasehold>, action: Arg, value: Arg) -> Answer<Fresh<NativeLimit>> {
+    hit("limit_of");
+    let limit = || leasehold.get()?.limit_of_by(&action.text("action")?, &value.named("value")?).map(Fresh);
+    Answer(limit())
+}
+
 /// The tokens of a wallet. They come from a source in memory, or from the host's functions, of which `page` is one then.
 #[napi(catch_unwind)]
 pub fn tokens(

@@ -38,6 +38,7 @@ test("middleware answers what is refused, and says when to come again", async ()
     assert.equal(refused.status, 429);
     const seconds = Number(refused.headers.get("retry-after"));
     assert.ok(seconds > 1_000 && seconds <= 1_800, String(seconds));
+    assert.match(refused.headers.get("ratelimit") ?? "", /^"default";r=0;t=3(600|59\d)$/);
     assert.equal(await refused.text(), `too many requests; try again in ${seconds} s`);
     assert.equal(await (await ask("b")).text(), "served");
   } finally {
@@ -135,6 +136,7 @@ test("a handler of fetch is limited", async () => {
   const refused = await handler(request, "?");
   assert.equal(refused.status, 429);
   assert.match(await refused.text(), /try again in 1800 s/);
+  assert.match(refused.headers.get("ratelimit") ?? "", /^"default";r=0;t=3600$/);
   // What never will be allowed has no time after which to try again, and no name of a limit is told.
   const never = await limitHandler(lh.limit("secret", { max: 1, period }), () => new Response(), 2)(request);
   assert.deepEqual([never.status, never.headers.get("retry-after")], [429, null]);

@@ -75,6 +75,42 @@ for (const place of ["memory", "Redis"]) {
       await assert.rejects(open.take(1), failure("invalid_argument"));
     });
 
+    test("each value of a registered action is a limit of its own", async () => {
+      lh.register("action", { max: 2, period });
+      lh.register("action", { max: "2", period, kind: "refill" });
+      other.register("action", { max: 2, period });
+      const limit = lh.limitOf("action", "10.0.0.1");
+      assert.deepEqual([await limit.increment(2), await limit.increment()], [true, false]);
+      assert.deepEqual(await other.limitOf("action", "10.0.0.1").exceeded(), true);
+      // Each by itself, and none of them what `limit` names.
+      const named: [value: string | number | bigint, name: string][] = [
+        ["10.0.0.2", "action%=10.0.0.2"],
+        [7, "action%=7"],
+        [2n ** 53n, "action%=9007199254740992"],
+        ["::1", "action%=::1"],
+        ["\u00e9 {~%", "action%=~c3~a9~20~7b~7e~25"],
+      ];
+      for (const [value, name] of named) {
+        const { allowed, remaining, limit } = await lh.limitOf("action", value).take();
+        assert.deepEqual([allowed, remaining, limit], [true, 1n, name]);
+      }
+      assert.deepEqual((await other.limitOf("action", "7").take()).remaining, 0n);
+      assert.deepEqual((await lh.limit("action:7", { max: 2, period }).take()).remaining, 1n);
+      const loose = lh as unknown as Record<string, (...wrong: unknown[]) => unknown>;
+      for (const [field, says, call] of [
+        ["action", /"action" is registered with other options/, () => lh.register("action", { max: 3, period })],
+        ["action", /must be text/, () => loose["register"]!(7, { max: 3, period })],
+        ["max", /is missing/, () => loose["register"]!("new")],
+        ["action", /"new" is not registered with this handle/, () => lh.limitOf("new", "a")],
+        ["value", /must not be empty/, () => lh.limitOf("action", "")],
+        ["value", /257 bytes long, at most 256/, () => lh.limitOf("action", "v".repeat(257))],
+        ["value", /must be text or a whole number, not nothing/, () => loose["limitOf"]!("action")],
+        ["value", /0\.5 is not a whole number/, () => lh.limitOf("action", 0.5)],
+      ] as [string, RegExp, () => unknown][]) {
+        assert.throws(call, { ...failure("invalid_argument", field), message: says });
+      }
+    });
+
     test("they count up and down as others do", async () => {
       const logins = lh.limit("logins:10.0.0.1", { max: 3, period });
       assert.equal(await logins.increment(2), true);

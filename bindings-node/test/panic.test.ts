@@ -75,6 +75,8 @@ const calls: Record<string, () => unknown> = {
   tokens_statistics: () => wallet.statistics(),
   selection_renew: () => selection.renew(),
   selection_end: () => selection.release(),
+  limit_register: () => lh.register("action", { max: 1, period: 1_000 }),
+  limit_of: () => lh.limitOf("action", "a"),
   limit_group: () => lh.group([limit]),
   limit_at_cost: () => limit.atCost(1),
   take_of_limit: () => limit.take(),

@@ -1,11 +1,17 @@
 """Code of a user, for the type checker; it also runs."""
 
+from __future__ import annotations
+
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any
 import leasehold
 from leasehold import aio
 from leasehold.sources import PageAsk, TokenPage, TokenSpec
 from leasehold.views import Census, LimitAnswer, LockedToken, Statistics, Token
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication
 
 def read(address: str) -> int:
     return 7
@@ -71,6 +77,21 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
         return len(to)
 
     sent: int = send("0xaa")
+    lh.register("login", max=5, period=60)
+    of_number: leasehold.Limit = lh.limit_of("login", 7)
+
+    @leasehold.limited(lambda user: lh.limit_of("login", user), cost=lambda user: len(user))
+    def login(user: str) -> bool:
+        return user != ""
+
+    logged_in: bool = login("ann")
+
+    def serve(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return [b""]
+
+    guarded: WSGIApplication = leasehold.wsgi.LimitRequests(serve, lambda environ: lh.limit_of("login", environ["REMOTE_ADDR"]), 2)
+    leasehold.wsgi.LimitRequests(guarded, rate)
 
     waiting: leasehold.options.WaitOptions = {"timeout": 1}
     listed: leasehold.sources.TokenSpec = {"id": "a", "amount": 1}
@@ -117,6 +138,20 @@ async def main() -> None:
         @leasehold.limited(rate)
         async def send(to: str) -> int:
             return len(to)
+
+        lh.register("login", max=5, period=60)
+
+        @leasehold.limited(lambda user: lh.limit_of("login", user))
+        async def login(user: str) -> bool:
+            return user != ""
+
+        logged_in: bool = await login("ann")
+
+        async def serve(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200})
+
+        leasehold.asgi.LimitRequests(serve, lambda scope: lh.limit_of("login", scope["client"][0]))
+        leasehold.asgi.LimitRequests(serve, rate, cost=2)
 
         sent: int = await send("0xaa")
 

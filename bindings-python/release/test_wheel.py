@@ -47,7 +47,7 @@ def test_tags(wheel):
 
 def test_content(unpacked):
     files = {str(it.relative_to(unpacked / "leasehold")) for it in (unpacked / "leasehold").rglob("*")}
-    assert files == {"__init__.py", "_bodies.py", "_functions.py", "_handles.py", "_leasehold.abi3.so", "_leasehold.pyi", "_settle.py", "aio", "aio/__init__.py", "aio/_face.py", "aio/limit.py", "aio/lock.py", "aio/pool.py", "aio/tokens.py", "errors.py", "fence.py", "limits.py", "options.py", "py.typed", "sources.py", "views.py"}
+    assert files == {"__init__.py", "_bodies.py", "_choices.py", "_functions.py", "_handles.py", "_leasehold.abi3.so", "_leasehold.pyi", "_settle.py", "aio", "aio/__init__.py", "aio/_face.py", "aio/limit.py", "aio/lock.py", "aio/pool.py", "aio/tokens.py", "asgi.py", "errors.py", "fence.py", "limits.py", "options.py", "py.typed", "sources.py", "views.py", "wsgi.py"}
     assert not [it for it in files if "trial" in it or "__pycache__" in it]
     licences = {it.name for it in unpacked.glob("*.dist-info/licenses/*")}
     assert licences == {"LICENSE-MIT", "LICENSE-APACHE"}
@@ -111,6 +111,10 @@ lh.tokens("w", source=leasehold.TokensInMemory(), strategy="greedy")
 lh.tokens("w", source=leasehold.TokensInMemory()).select(1.5)
 lh.tokens("w", source=leasehold.TokensInMemory()).hear({"gone": "a"})
 leasehold.TokensInMemory().add("w", "", {"id": "a"})
+lh.limit_of("a", 1.5)
+leasehold.limited(lambda: 5)(len)
+leasehold.wsgi.LimitRequests(len, lh.limit("a", max=1, period=60))
+leasehold.asgi.LimitRequests(print, lh.limit("a", max=1, period=60))
 """
 
 
@@ -130,4 +134,4 @@ def test_mistakes_are_found_before_they_run(unpacked, tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--cache-dir", str(tmp_path), str(user)]
     told = subprocess.run(command, env=os.environ | {"MYPYPATH": str(unpacked)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     lines = {int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}
-    assert lines == {3, 4, 5, 7, 8, 9, 10, 11, *range(12, 25)}, told.stdout
+    assert lines == {3, 4, 5, 7, 8, 9, 10, 11, *range(12, 29)}, told.stdout

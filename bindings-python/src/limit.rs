@@ -41,12 +41,22 @@ impl Limit {
         max: Option<Whole>,
         options: Option<Options>,
     ) -> Result<Self, Failure> {
-        let options = match max {
-            Some(max) => options.unwrap_or_default().with("max", max.0)?,
-            None => options.unwrap_or_default(),
-        };
-        let options = options.read(|options| LimitOptions::read(options, Unit::Seconds))?;
-        Ok(Self::new(handle.limit_with(name, &options)?, face))
+        Ok(Self::new(handle.limit_with(name, &read(max, options)?)?, face))
+    }
+
+    /// Registers what an action allows with a handle.
+    pub fn register(
+        handle: &NativeLeasehold,
+        action: &str,
+        max: Option<Whole>,
+        options: Option<Options>,
+    ) -> Result<(), Failure> {
+        Ok(handle.register_with(action, &read(max, options)?)?)
+    }
+
+    /// The limit that a registered action has for a value.
+    pub fn of(handle: &NativeLeasehold, face: Face, action: &str, value: Arg) -> Result<Self, Failure> {
+        Ok(Self::new(handle.limit_of_by(action, &value.named("value")?)?, face))
     }
 
     /// Limits of a handle as one.
@@ -92,6 +102,12 @@ impl Limit {
         let call = async move { Ok(Granted::reservation(call.await?, face)) };
         face.run(py, call, |granted| granted.take_one(py))
     }
+}
+
+fn read(max: Option<Whole>, options: Option<Options>) -> Result<LimitOptions, Failure> {
+    let options = options.unwrap_or_default();
+    let options = if let Some(max) = max { options.with("max", max.0)? } else { options };
+    Ok(options.read(|options| LimitOptions::read(options, Unit::Seconds))?)
 }
 
 #[pymethods]

@@ -110,6 +110,17 @@ impl Leasehold {
         guard(|| Limit::open(self.core.get()?, self.face, &name.text("name")?, max, options))
     }
 
+    /// Registers what an action allows, once: each of its values has a limit of its own, which `limit_of` opens.
+    #[pyo3(signature = (action, *, max=None, **options), text_signature = "($self, action, **options)")]
+    fn register(&self, action: Arg, max: Option<Whole>, options: Option<Options>) -> PyResult<()> {
+        guard(|| Limit::register(self.core.get()?, &action.text("action")?, max, options))
+    }
+
+    /// The limit that a registered action has for a value. Asks nothing of the store yet.
+    fn limit_of(&self, action: Arg, value: Arg) -> PyResult<Limit> {
+        guard(|| Limit::of(self.core.get()?, self.face, &action.text("action")?, value))
+    }
+
     /// Limits of this handle that are charged as one, all of them or none. None is left out.
     fn group(&self, limits: &Bound<'_, PyAny>) -> PyResult<Limit> {
         guard(|| Limit::group(self.core.get()?, self.face, limits))

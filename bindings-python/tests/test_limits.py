@@ -37,6 +37,48 @@ def other(place):
         yield other
 
 
+def test_each_value_of_a_registered_action_is_a_limit_of_its_own(lh, other):
+    lh.register("action", max=2, period=HOUR)
+    lh.register("action", max="2", period=HOUR, kind="refill")
+    other.register("action", max=2, period=HOUR)
+    limit = lh.limit_of("action", "10.0.0.1")
+    assert (limit.increment(2), limit.increment()) == (True, False)
+    assert other.limit_of("action", "10.0.0.1").exceeded()
+    # Each by itself, and none of them what `limit` names.
+    for value, name in [
+        ("10.0.0.2", "action%=10.0.0.2"),
+        (7, "action%=7"),
+        (2**53, "action%=9007199254740992"),
+        ("::1", "action%=::1"),
+        ("é {~%", "action%=~c3~a9~20~7b~7e~25"),
+    ]:
+        answer = lh.limit_of("action", value).take()
+        assert (answer["allowed"], answer["remaining"], answer["limit"]) == (True, 1, name)
+    assert other.limit_of("action", "7").take()["remaining"] == 0
+    assert lh.limit("action:7", max=2, period=HOUR).take()["remaining"] == 1
+
+
+@pytest.mark.parametrize("face", [leasehold, aio])
+def test_what_is_wrong_with_an_action_is_named(face):
+    lh = face.open()
+    lh.register("action", max=2, period=HOUR)
+    for field, says, call in [
+        ("action", '"action" is registered with other options', lambda: lh.register("action", max=3, period=HOUR)),
+        ("action", "must be text", lambda: lh.register(7, max=3, period=HOUR)),
+        ("max", "is missing", lambda: lh.register("new")),
+        ("action", '"new" is not registered with this handle', lambda: lh.limit_of("new", "a")),
+        ("value", "must not be empty", lambda: lh.limit_of("action", "")),
+        ("value", "257 bytes long, at most 256", lambda: lh.limit_of("action", "v" * 257)),
+        ("value", "must be text or a whole number, not nothing", lambda: lh.limit_of("action", None)),
+        ("value", "must be text or a whole number, not a truth value", lambda: lh.limit_of("action", True)),
+        ("value", "is not a whole number", lambda: lh.limit_of("action", -1)),
+    ]:
+        with pytest.raises(errors.InvalidArgument, match=says) as wrong:
+            call()
+        assert wrong.value.field == field
+    assert isinstance(lh.limit_of("action", "a"), face.Limit)
+
+
 def test_each_verb(lh):
     limit = lh.limit("logins:10.0.0.1", max=3, period=HOUR)
     answer = limit.take()
@@ -550,7 +592,7 @@ def generates():
 
 def test_what_cannot_be_under_a_limit_is_refused_when_it_is_decorated(memory):
     sync, later = (opened(memory, face).limit("a", **RATE) for face in (leasehold, aio))
-    for limit in ("not a limit", None, opened(memory), opened(memory).limit):
+    for limit in ("not a limit", None, opened(memory), coroutine, generates):
         with pytest.raises(errors.InvalidArgument, match="^limit: ") as caught:
             leasehold.limited(limit)
         assert caught.value.field == "limit"

@@ -20,6 +20,7 @@ LEASE = POOL.acquire(slots=["s0"])
 LOCK = LH.lock("a", reentrant=True)
 LOCKED = LOCK.acquire()
 LIMIT = LH.limit("a", max=10**6, period=3600)
+LH.register("action", max=1, period=1)
 RESERVATION = LIMIT.reserve(ttl=3600)
 RESERVATION_ID = RESERVATION.id
 SOURCE = leasehold.TokensInMemory()
@@ -61,8 +62,10 @@ CALLS = {
     "Leasehold.close": LH.close,
     "Leasehold.group": lambda: LH.group([LIMIT]),
     "Leasehold.limit": lambda: LH.limit("a", max=1, period=1),
+    "Leasehold.limit_of": lambda: LH.limit_of("action", "a"),
     "Leasehold.lock": lambda: LH.lock("b"),
     "Leasehold.pool": lambda: LH.pool("p"),
+    "Leasehold.register": lambda: LH.register("action", max=1, period=1),
     "Leasehold.tokens": lambda: LH.tokens("w", source=SOURCE),
     "Limit.__repr__": LIMIT.__repr__,
     "Limit.at_cost": lambda: LIMIT.at_cost(1),

@@ -50,12 +50,13 @@ def test_the_example_that_locks_runs(redis_place):
         (2, r"one of priority 5 waits for account:13: .*\nstolen: True\n"),
         (3, r"\['account:13'\] for [\d.]+ s\n"),
         (5, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
-        (6, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
+        (6, r"\[False, True, True\] the limit login%=ann has 0 left; try again in \d+ ms\n"),
+        (7, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
     ],
-    ids=["stealing", "quorum", "limits", "checks"],
+    ids=["stealing", "quorum", "limits", "actions", "checks"],
 )
 def test_an_example_in_memory_runs(at, said):
-    assert len(MAIN) == 7
+    assert len(MAIN) == 8
     example = MAIN[at]
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

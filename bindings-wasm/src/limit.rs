@@ -44,6 +44,25 @@ pub fn limit(leasehold: u32, name: &JsValue, options: &JsValue) -> Result<u32, J
     Ok(put(Thing::Limit(handle.limit_with(&name, &options).map_err(Failure::from)?)))
 }
 
+/// Registers what an action allows.
+#[wasm_bindgen(js_name = limitRegister)]
+pub fn limit_register(leasehold: u32, action: &JsValue, options: &JsValue) -> Result<(), JsValue> {
+    entered();
+    let (handle, action) = (things::leasehold(leasehold)?, value::text(action, "action")?);
+    let options = LimitOptions::read(&value::options(options)?, UNIT).map_err(Failure::from)?;
+    Ok(handle.register_with(&action, &options).map_err(Failure::from)?)
+}
+
+/// The limit that a registered action has for a value.
+#[wasm_bindgen(js_name = limitOf)]
+pub fn limit_of(leasehold: u32, action: &JsValue, value: &JsValue) -> Result<u32, JsValue> {
+    entered();
+    prepare()?;
+    let (action, value) = (value::text(action, "action")?, value::named(value, "value")?);
+    let limit = things::leasehold(leasehold)?.limit_of_by(&action, &value);
+    Ok(put(Thing::Limit(limit.map_err(Failure::from)?)))
+}
+
 /// Several limits as one.
 #[wasm_bindgen(js_name = limitGroup)]
 pub fn limit_group(members: Vec<u32>) -> Result<u32, JsValue> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// The longest name, in bytes.
 pub const MAX_BYTES: usize = 128;
-/// The longest id of a token, name of a wallet or of a currency, in bytes.
+/// The longest id of a token, name of a wallet or of a currency, or value of an action that is limited, in bytes.
 pub const MAX_TOKEN_BYTES: usize = 256;
 /// The longest that a store knows: a token's, of which every byte may be written in three.
 const MAX_TOLD: usize = 3 * MAX_TOKEN_BYTES;
@@ -133,6 +133,19 @@ impl Name {
         Name(scope.map_or("%limits".into(), |scope| format!("%limits:{scope}").into()))
     }
 
+    /// The limit that an action has for a value: a name that no user can give, for every such pair another.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the value is empty, or longer than 256 bytes.
+    #[cfg(feature = "limits")]
+    pub(crate) fn of_limit(action: &Name, value: &str) -> Result<Self> {
+        match value.len() {
+            0 => Err(Error::invalid("", "must not be empty")),
+            1..=MAX_TOKEN_BYTES => Ok(Name(format!("{action}%={}", written(value)).into())),
+            length => Err(too_long(length, MAX_TOKEN_BYTES)),
+        }
+    }
+
     /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -171,15 +184,36 @@ pub struct PoolName {
     pub pool: Name,
 }
 
+fn too_long(length: usize, most: usize) -> Error {
+    Error::invalid("", format_args!("{length} bytes long, at most {most} are allowed"))
+}
+
+/// Whether a byte stands for itself in a key, also in text of any letters.
+#[cfg(any(feature = "tokens", feature = "limits"))]
+pub(crate) fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"{}%~".contains(&byte)
+}
+
+/// Text of which every byte that could not stand in a key is `~` and its two digits. No two texts give the same.
+#[cfg(any(feature = "tokens", feature = "limits"))]
+pub(crate) fn written(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("~{byte:02x}"));
+        }
+    }
+    written
+}
+
 fn check(text: &str, separators: &[u8], most: usize) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("", "must not be empty"));
     }
     if text.len() > most {
-        return Err(Error::invalid(
-            "",
-            format_args!("{} bytes long, at most {most} are allowed", text.len()),
-        ));
+        return Err(too_long(text.len(), most));
     }
     let good = |c: u8| c.is_ascii_graphic() && !separators.contains(&c);
     if let Some(bad) = text.chars().find(|&c| !c.is_ascii() || !good(c as u8)) {

@@ -3,12 +3,14 @@
 from . import _handles as _handles
 from . import _settle as _settle
 from . import aio as aio
+from . import asgi as asgi
 from . import errors as errors
 from . import fence as fence
 from . import limits as limits
 from . import options as options
 from . import sources as sources
 from . import views as views
+from . import wsgi as wsgi
 from ._leasehold import (
     Lease,
     Leasehold,
@@ -84,10 +86,12 @@ __all__ = [
     "TokensInMemory",
     "__version__",
     "aio",
+    "asgi",
     "limited",
     "open",
     "open_quorum",
     "recommended_ttl",
+    "wsgi",
 ]
 
 __version__ = version()

@@ -99,6 +99,16 @@ class Leasehold:
         """A limit of this name: a rate, a budget, or what may be in flight. Asks nothing of the store yet. Limits of one name and
         kind share what was used, in whatever process they are, and whatever their options."""
 
+    def register(self, action: str, **options: Unpack[LimitOptions]) -> None:
+        """Registers what an action allows, once, such as 10 logins in an hour: each of its values, such as an address, has a limit
+        of its own, which `limit_of` opens. Known to this handle: each process registers what it asks, up to 1,000 actions. To register
+        the same again changes nothing; with other options it raises `InvalidArgument`."""
+
+    def limit_of(self, action: str, value: str | int) -> Limit:
+        """The limit that a registered action has for a value: any text of 1 to 256 bytes, or a whole number, which is its digits. No
+        two pairs of them share a limit, nor does any with one that `limit` names. Asks nothing of the store yet. Raises
+        `InvalidArgument` naming `action` if it is not registered."""
+
     def group(self, limits: Sequence[Limit | None]) -> Limit:
         """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
         member, and what is there twice is charged once."""

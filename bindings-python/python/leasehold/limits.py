@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from . import aio
 from ._bodies import COROUTINE, GENERATOR, kind
+from ._choices import check, chosen
 from ._leasehold import Limit
 from .errors import _invalid
 
@@ -25,41 +26,58 @@ class _Now(Protocol):
     def __call__(self, body: Callable[P, T], /) -> Callable[P, T]: ...
 
 
+_Cost = int | str | Callable[..., int | str]
+
+
 @overload
-def limited(limit: Limit, cost: int | str = 1) -> _Now: ...
+def limited(limit: Limit | Callable[..., Limit], cost: _Cost = 1) -> _Now: ...
 @overload
-def limited(limit: aio.Limit, cost: int | str = 1) -> _Later: ...
-def limited(limit: Limit | aio.Limit, cost: int | str = 1) -> Any:
+def limited(limit: aio.Limit | Callable[..., aio.Limit], cost: _Cost = 1) -> _Later: ...
+def limited(limit: Any, cost: Any = 1) -> Any:
     """Decorates a function, or for a limit of asyncio a coroutine function: each call first charges the cost, and raises `Limited`
-    without running the body if that is refused. What cannot be decorated so is refused at once."""
-    if not isinstance(limit, (Limit, aio.Limit)):
-        raise _invalid("limit", "must be a limit")
-    # Refuses what is no cost.
-    limit.at_cost(cost)
+    without running the body if that is refused. `limit` and `cost` are for all calls, or plain functions that choose them by the
+    arguments of the call: the limit of whoever asks, the cost of what is asked. What cannot be decorated so is refused at once."""
+    if isinstance(limit, (Limit, aio.Limit)):
+        if not callable(cost):
+            # Refuses what is no cost.
+            limit.at_cost(cost)
+    elif not callable(limit):
+        raise _invalid("limit", "must be a limit, or a function that gives one")
+    check(limit, "limit")
+    check(cost, "cost")
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(body):
             raise _invalid("body", "must be a function")
         found = kind(body)
-        if isinstance(limit, Limit):
-            if found not in (None, GENERATOR):
-                raise _invalid("body", f"is {found}, which a limit of leasehold.aio is for")
+        if found not in (None, GENERATOR, COROUTINE) or found == COROUTINE and isinstance(limit, Limit):
+            raise _invalid("body", f"is {found}, which {'a limit of leasehold.aio is for' if found == COROUTINE else 'no limit is for'}")
+        if found != COROUTINE:
+            if isinstance(limit, aio.Limit):
+                raise _invalid("body", "must be a coroutine function for a limit of leasehold.aio")
 
             @wraps(body)
             def now(*arguments: Any, **options: Any) -> Any:
-                limit.increment_or_fail(cost)
+                charged = chosen(cost, arguments, options)
+                _checked(chosen(limit, arguments, options), Limit, "a limit of leasehold for a function").increment_or_fail(charged)
                 return body(*arguments, **options)
 
             return now
 
-        if found != COROUTINE:
-            raise _invalid("body", "must be a coroutine function for a limit of leasehold.aio")
-
         @wraps(body)
         async def later(*arguments: Any, **options: Any) -> Any:
-            await limit.increment_or_fail(cost)
+            charged = chosen(cost, arguments, options)
+            its = _checked(chosen(limit, arguments, options), aio.Limit, "a limit of leasehold.aio for a coroutine function")
+            await its.increment_or_fail(charged)
             return await body(*arguments, **options)
 
         return later
 
     return decorate
+
+
+def _checked(limit: Any, kind: type, what: str) -> Any:
+    """Also what a function gives may be none."""
+    if not isinstance(limit, kind):
+        raise _invalid("limit", f"must be {what}")
+    return limit

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::builders::LimitBuilder;
 use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
 #[cfg(feature = "limits")]
-use super::limits::{self, Limit, LimitOptions, OpenedScope, Scope};
+use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
 #[cfg(feature = "redis")]
 use super::options::check_ttl;
@@ -49,6 +49,9 @@ struct Handle<S: Store, R: Runtime> {
     /// Its limits.
     #[cfg(feature = "limits")]
     scopes: Mutex<Scopes<R>>,
+    /// What it registered of limits.
+    #[cfg(feature = "limits")]
+    actions: Actions,
 }
 
 /// The limits that a handle opened, by scope: there may be one a customer.
@@ -140,6 +143,8 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
             locks,
             #[cfg(feature = "limits")]
             scopes: Mutex::default(),
+            #[cfg(feature = "limits")]
+            actions: Actions::default(),
         }))
     }
 
@@ -316,6 +321,39 @@ impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
     pub fn limit_with(&self, name: &str, options: &LimitOptions) -> Result<Limit<R>> {
         limits::open(self, name, options)
+    }
+
+    /// Registers what an action allows, once, such as 10 logins in an hour: each of its values, such as an address, has a
+    /// limit of its own, which [`Self::limit_of`] opens. Known to this handle and its clones: each process registers what it
+    /// asks. To register the same again changes nothing.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong: `action`, if it is registered with other options, or 1,000 are already;
+    /// `cancelled` if the handle was closed.
+    pub fn register_with(&self, action: &str, options: &LimitOptions) -> Result<()> {
+        if self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return Err(closed());
+        }
+        self.0.actions.register(action, options)
+    }
+
+    /// The limit that a registered action has for a value: any text of 1 to 256 bytes, or what is shown as such. No two pairs
+    /// of them share a limit, nor does any with one that [`Self::limit`] names. Asks nothing of the store yet.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming what is wrong: `action`, if it is not registered; `value`, if it is empty or too long;
+    /// `cancelled` if the handle was closed.
+    pub fn limit_of(&self, action: &str, value: impl fmt::Display) -> Result<Limit<R>> {
+        limits::open_of(self, &self.0.actions, action, &value)
+    }
+
+    /// The same of what a language gives: text, or a whole number.
+    ///
+    /// # Errors
+    /// As [`Self::limit_of`].
+    #[doc(hidden)]
+    pub fn limit_of_by(&self, action: &str, value: &Value) -> Result<Limit<R>> {
+        self.limit_of(action, limits::read_value(value)?)
     }
 
     /// Limits of this handle that are charged as one: see [`Limit::group`].

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::record::{Draft, Judged, milliseconds};
 use super::records::{Place, Records};
-use super::reservation::{Part, Reservation, State};
+use super::reservation::{Mark, Part, Reservation, State};
 use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
@@ -313,7 +313,7 @@ impl Ledger {
         for charge in charges {
             let mut draft = self.draft(sight, charge);
             if !sight.is_elsewhere(charge) {
-                draft.give_back(charge.cost, None);
+                draft.give_back(charge.cost, Mark::Nothing);
             }
             judged.push(draft.judge(Amount::ZERO));
             self.write(sight.wall, charge.term.key(), &mut draft);
@@ -329,7 +329,7 @@ impl Ledger {
         given_back: bool,
     ) -> Settlement {
         let wall = sight.wall;
-        let Some(reservation) = self.reservations.get_mut(&id).filter(|reservation| reservation.until > wall)
+        let Some(reservation) = self.reservations.get(&id).filter(|reservation| reservation.until > wall)
         else {
             return Settlement::Gone;
         };
@@ -339,25 +339,34 @@ impl Ledger {
             State::Committed => return Settlement::Before { given_back: false },
             State::GivenBack => return Settlement::Before { given_back: true },
         }
-        reservation.state = if given_back { State::GivenBack } else { State::Committed };
-        self.due.remove(&(reservation.gone, Owner::Reservation(id)));
-        // Of what was given back its holder is to hear as long as it may believe that it is charged.
-        if !given_back {
-            reservation.until = reservation.until.min(wall + ENDED);
-        }
-        reservation.gone = gone(wall, reservation.until);
-        self.due.insert((reservation.gone, Owner::Reservation(id)));
         let parts = reservation.parts.clone();
+        let mut state = if given_back { State::GivenBack } else { State::Committed };
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.term.rule().letter() == 'f' {
                 let mut draft = self.draft(sight, charge);
-                if draft.is_of(part.epoch) && !sight.is_elsewhere(charge) {
-                    draft.give_back(part.cost, Some(part.mark));
+                match (draft.is_of(part.epoch), sight.is_elsewhere(charge)) {
+                    (true, false) => draft.give_back(part.cost, part.mark),
+                    // It stays charged: who asks once more is not to hear that it was given back.
+                    (true, true) if !part.cost.is_zero() => state = State::Committed,
+                    _ => {}
                 }
                 self.write(wall, charge.term.key(), &mut draft);
             }
         }
+        self.end(wall, id, state);
         Settlement::Done
+    }
+
+    fn end(&mut self, wall: Micros, id: u128, state: State) {
+        let Some(reservation) = self.reservations.get_mut(&id) else { return };
+        reservation.state = state;
+        self.due.remove(&(reservation.gone, Owner::Reservation(id)));
+        // Of what was given back its holder is to hear as long as it may believe that it is charged.
+        if state != State::GivenBack {
+            reservation.until = reservation.until.min(wall + ENDED);
+        }
+        reservation.gone = gone(wall, reservation.until);
+        self.due.insert((reservation.gone, Owner::Reservation(id)));
     }
 
     /// The limit as it is now. What was seen of one of money is taken in as an envelope looks at it first, and is kept

@@ -5,6 +5,7 @@ use super::clock::Clock;
 use super::in_flight::{InFlight, Waiter};
 use super::lifetime::Lifetime;
 use super::refill::{Rate, Refill};
+use super::reservation::Mark;
 use super::rolling::{Rolling, Window};
 use super::standing::{Birth, Standing};
 use super::{Amount, Rule, Verdict};
@@ -119,15 +120,16 @@ impl Record {
         if !refill.allows(burst, small) {
             return None;
         }
-        let continues = !refill.is_empty();
+        let continues = self.epoch.is_some() && !refill.is_empty() && refill.is_counted();
         refill.charge(small);
         let Lasts::After(time @ 1..) = refill.lasts(burst) else { return None };
+        if !continues {
+            refill.count_anew();
+            self.epoch = None;
+        }
         self.clock = self.clock.written(wall);
         *kept = refill;
         self.gone = Some(wall / 1_000 + milliseconds(time));
-        if !continues {
-            self.epoch = None;
-        }
         Some(refill.judge(burst, 0))
     }
 
@@ -150,8 +152,12 @@ impl<'a> Draft<'a> {
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
         let (turns, continues) = usage.turns(*rule, now);
-        let usage = usage.at(*rule, now, clock.elapsed(wall));
+        let mut usage = usage.at(*rule, now, clock.elapsed(wall));
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
+        let epoch = epoch.filter(|_| !matches!(usage, Usage::Refill(refill) if !refill.is_counted()));
+        if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
+            refill.count_anew();
+        }
         Draft { rule, clock, now, birth, usage, epoch, turns, waiter: None }
     }
 
@@ -237,29 +243,33 @@ impl<'a> Draft<'a> {
     }
 
     /// By what a reservation knows when it charged the limit.
-    pub fn mark(&self, ttl: Micros) -> Micros {
+    pub fn mark(&self, ttl: Micros) -> Mark {
         match &self.usage {
-            Usage::None | Usage::Lifetime(_) | Usage::Budget(_) => 0,
-            Usage::InFlight(_) => self.now + ttl,
-            Usage::Refill(_) | Usage::Rolling(_) => self.now,
+            Usage::None | Usage::Lifetime(_) | Usage::Budget(_) => Mark::Nothing,
+            Usage::InFlight(_) => Mark::Time(self.now + ttl),
+            Usage::Refill(refill) => Mark::Refilled(refill.refilled()),
+            Usage::Rolling(_) => Mark::Time(self.now),
         }
     }
 
     /// Gives a cost back, as far as it still counts; without a mark as if it was charged just now.
-    pub fn give_back(&mut self, cost: Amount, mark: Option<Micros>) {
+    pub fn give_back(&mut self, cost: Amount, mark: Mark) {
         let small = cost.saturating_u64();
-        let since = self.now.saturating_sub(mark.unwrap_or(self.now));
+        let time = if let Mark::Time(time) = mark { Some(time) } else { None };
         match (*self.rule, &mut self.usage) {
-            (_, Usage::Refill(refill)) => refill.give_back(small, since),
+            (_, Usage::Refill(refill)) => {
+                let refilled = if let Mark::Refilled(parts) = mark { parts } else { refill.refilled() };
+                refill.give_back(small, refilled);
+            }
             (Rule::Rolling { max, period }, Usage::Rolling(rolling)) => {
-                rolling.give_back(Window { max, period }, self.now, small, mark);
+                rolling.give_back(Window { max, period }, self.now, small, time);
             }
             // With a period ends the epoch of its reservations.
             (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing })) => {
                 standing.give_back(cost);
             }
             (_, Usage::InFlight(flights)) => {
-                if let Some(until) = mark {
+                if let Some(until) = time {
                     flights.land(until, small);
                 }
             }

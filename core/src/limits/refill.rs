@@ -5,6 +5,9 @@ use super::MAX_BACKLOG;
 use super::record::{Judged, Lasts, divided};
 use crate::Micros;
 
+/// An epoch ends once more than two to the power of this has been refilled in it: it is more than was ever reserved.
+const COUNTED: u32 = 50;
+
 /// What is used: `whole + part / period`. More than the maximum allows where that was lowered: what is above it is worked off
 /// like the rest, and who raises it again finds all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +18,8 @@ pub(super) struct Refill {
     whole: u64,
     /// Below the period.
     part: u64,
-    /// The highest maximum by which anything of it has been refilled.
-    peak: u64,
+    /// How much has been refilled since its epoch began, in parts: what was reserved and has not been refilled is given back.
+    refilled: u128,
 }
 
 /// So much in a period.
@@ -31,7 +34,8 @@ impl Refill {
     /// refills it.
     pub fn after(self, rate: Rate, elapsed: Micros) -> Self {
         let Rate { max, period } = rate;
-        let left = self.parts().saturating_sub(refilled(elapsed, self.max));
+        let used = self.parts();
+        let left = used.saturating_sub(refilled(elapsed, self.max));
         let (mut whole, mut part) = divided(left, self.period.max(1));
         if part > 0 && self.period != period {
             // Rounded up, so that nothing is lost; but in the parts of this period, or where two ask in turn each would make
@@ -41,8 +45,22 @@ impl Refill {
                 (whole, part) = (whole + 1, 0);
             }
         }
-        // Where nothing is left, the epoch ends, and with it what was reserved before.
-        Refill { max, period, whole, part, peak: if left == 0 { max } else { self.peak.max(max) } }
+        Refill { max, period, whole, part, refilled: self.refilled + (used - left) }
+    }
+
+    /// How much has been refilled in its epoch, in parts.
+    pub fn refilled(self) -> u128 {
+        self.refilled
+    }
+
+    /// Whether a script could count what has been refilled, too.
+    pub fn is_counted(self) -> bool {
+        self.refilled < u128::from(self.period) << COUNTED
+    }
+
+    /// An epoch has ended: nobody knows of what was refilled in it.
+    pub fn count_anew(&mut self) {
+        self.refilled = 0;
     }
 
     /// Whether it was written by a rule that refills as this one does.
@@ -90,10 +108,10 @@ impl Refill {
         self.whole += cost;
     }
 
-    /// Gives back what was charged so long ago and has not been refilled since, by the fastest rule of that time.
-    pub fn give_back(&mut self, cost: u64, since: Micros) {
+    /// Gives back what was charged when so much had been refilled, and has not been refilled since.
+    pub fn give_back(&mut self, cost: u64, refilled: u128) {
         let back = u128::from(cost) * u128::from(self.period);
-        let back = back.saturating_sub(refilled(since, self.peak));
+        let back = back.saturating_sub(self.refilled.saturating_sub(refilled));
         (self.whole, self.part) = divided(self.parts().saturating_sub(back), self.period);
     }
 

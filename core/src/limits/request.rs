@@ -22,6 +22,8 @@ pub struct Charge {
     pub rule: Rule,
     /// How much.
     pub cost: Amount,
+    /// Whether it is open in an outage: then its client counts along what the store allows. A store does not look at it.
+    pub open: bool,
 }
 
 /// A [`Charge`] that is borrowed from whoever asks: what a check in memory takes is less than what it costs to make one.
@@ -35,7 +37,8 @@ pub struct Charged<'a> {
 
 impl From<&Charged<'_>> for Charge {
     fn from(charged: &Charged<'_>) -> Charge {
-        Charge { limit: charged.term.name().clone(), rule: *charged.term.rule(), cost: charged.cost }
+        let Charged { term, cost } = *charged;
+        Charge { limit: term.name().clone(), rule: *term.rule(), cost, open: false }
     }
 }
 
@@ -110,7 +113,8 @@ pub struct Verdict {
 pub enum Settlement {
     /// It ends with this request.
     Done,
-    /// It had ended before.
+    /// It had ended before. One that was to be given back by who had not heard that the store lost its memory stays charged, and
+    /// counts as committed.
     Before {
         /// Whether it was given back then.
         given_back: bool,

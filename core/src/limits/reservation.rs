@@ -27,9 +27,18 @@ pub(super) enum State {
 /// What was charged of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// When it was charged, by the limit's time; of what is in flight, until when; 0 where that does not matter.
-    pub mark: Micros,
+    pub mark: Mark,
     pub cost: Amount,
     /// Of the limit, when it was charged.
     pub epoch: Epoch,
+}
+
+/// By what a reservation knows what still counts of what it charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Nothing,
+    /// When it was charged, by the limit's time; of what is in flight, until when.
+    Time(Micros),
+    /// How much had been refilled by then in the limit's epoch, in parts.
+    Refilled(u128),
 }

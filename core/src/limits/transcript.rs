@@ -137,6 +137,7 @@ fn charge(value: &Value) -> Result<Charge> {
         limit: needed(keys.take("limit", |value| Name::new(value.as_text()?))?, "limit")?,
         rule: needed(keys.take("rule", rule)?, "rule")?,
         cost: keys.take("cost", amount)?.unwrap_or_default(),
+        open: false,
     };
     keys.end().map(|()| charge)
 }

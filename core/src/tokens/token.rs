@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Amount;
 use super::digest::sha256;
 use crate::error::{Error, Result};
-use crate::id::{MAX_TOKEN_BYTES, Name, SlotId};
+use crate::id::{self, MAX_TOKEN_BYTES, Name, SlotId, is_plain};
 use crate::value::{Options, Value};
 
 /// A token that its source lists as unspent.
@@ -170,22 +170,9 @@ pub(super) fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a byte stands for itself in a key.
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !b"{}%~".contains(&byte)
-}
-
-/// Text of which every byte that could not stand in a key is `~` and its two digits; the empty text is a `~` alone.
+/// Text as a key can hold it; the empty text is a `~` alone.
 fn written(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if is_plain(byte) {
-            written.push(char::from(byte));
-        } else {
-            written.push_str(&format!("~{byte:02x}"));
-        }
-    }
-    if written.is_empty() { "~".to_owned() } else { written }
+    if text.is_empty() { "~".to_owned() } else { id::written(text) }
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ impl Charging {
         for at in first..first + count {
             let (limit, rule) = self.limits[at as usize % self.limits.len()].clone();
             let cost = self.cost(rule);
-            charges.push(Charge { limit, rule, cost });
+            charges.push(Charge { limit, rule, cost, open: false });
         }
         charges
     }

@@ -204,7 +204,7 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
                 26 if random.once_in(6) => Act::Reset,
                 _ => Act::Take,
             };
-            requests.push(Request { act, charges: vec![Charge { limit, rule, cost }] });
+            requests.push(Request { act, charges: vec![Charge { limit, rule, cost, open: false }] });
         }
         let envelope = Envelope { requests, ..Envelope::default() };
         let theirs = perform(transport, &format!("windows:{seed}"), &envelope);
@@ -261,6 +261,7 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
                 limit: Name::new(limit).expect("a name"),
                 rule,
                 cost: cost.into(),
+                open: false,
             };
             let mut charges = vec![charge("a", Rule::InFlight { max: 3 }, 1)];
             match random.below(8) {
@@ -327,6 +328,73 @@ fn who_waits_for_what_is_in_flight_is_kept_room_for_by_both() {
     }
 }
 
+/// What the version before wrote of a limit that refills: the fastest rule of its epoch, not how much was refilled in it. What
+/// is used is read; reservations of then give nothing back, which is on the safe side.
+#[test]
+fn what_the_version_before_wrote_of_rates_is_read() {
+    let wall = 1_700_000_000 * SECOND;
+    for epoch in [false, true] {
+        let transport = Embedded::new(EmbeddedRedis::new(wall));
+        let request = |act, cost: u64| {
+            let rule = Rule::Refill { max: 10, period: 10 * SECOND };
+            let charges =
+                vec![Charge { limit: Name::new("a").expect("a name"), rule, cost: cost.into(), open: false }];
+            Envelope { requests: vec![Request { act, charges }], ..Envelope::default() }
+        };
+        let ask = |act, cost| match perform(&transport, "limits", &request(act, cost)) {
+            Answer::Performed(performed) => performed.replies[0],
+            stale => panic!("{stale:?}"),
+        };
+        let left = |reply| match reply {
+            Reply::Judged(verdict) => verdict.remaining.saturating_u64(),
+            other => panic!("{other:?}"),
+        };
+        ask(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, 6);
+        let key = b"eth%3A1:{limits}:limit:c:a";
+        assert!(transport.redis().command(&[b"GET", key]).as_bytes().is_some(), "there it is kept");
+        let numbers = [wall as f64, 0.0, 10e6, 6.0, 0.0, 10.0, 10.0];
+        let mut record: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        if epoch {
+            record.extend(format!(" {:032x}", 1).as_bytes());
+        }
+        transport.redis().command(&[b"SET", key, &record]);
+        transport.redis().set_time(wall + SECOND);
+        assert_eq!(left(ask(Act::Peek, 0)), 5);
+        ask(Act::GiveBack { id: 1 }, 6);
+        assert_eq!(left(ask(Act::Reserve { id: 2, ttl: 60 * SECOND, waited: None }, 3)), 2);
+        transport.redis().set_time(wall + 2 * SECOND);
+        ask(Act::GiveBack { id: 2 }, 3);
+        assert_eq!(left(ask(Act::Peek, 0)), 5);
+    }
+}
+
+/// A claim is written so that the version before, which runs beside this one while processes are replaced, leaves it out: it drops
+/// what ended before now, and what amounts to nothing. Without one the record is what that wrote.
+#[test]
+fn a_claim_is_nothing_to_the_version_before() {
+    let wall = 1_700_000_000 * SECOND;
+    let transport = Embedded::new(EmbeddedRedis::new(wall));
+    let ask = |client: u128, sequence, waited, id| {
+        let (limit, rule) = (Name::new("a").expect("a name"), Rule::InFlight { max: 1 });
+        let charges = vec![Charge { limit, rule, cost: 1u64.into(), open: false }];
+        let lane = Some(Lane { client: client << 80, number: 0, sequence });
+        let requests = vec![Request { act: Act::Reserve { id, ttl: 60 * SECOND, waited }, charges }];
+        perform(&transport, "limits", &Envelope { lane, requests, ..Envelope::default() });
+        let kept = transport.redis().command(&[b"GET", b"eth%3A1:{limits}:limit:f:a"]);
+        let kept = kept.as_bytes().expect("it is kept").to_vec();
+        let (numbers, epoch) = kept.split_at(kept.len() - 33);
+        assert_eq!(epoch, format!(" {:032x}", 1).as_bytes());
+        let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("eight"));
+        numbers.chunks(8).map(number).collect::<Vec<_>>()
+    };
+    let (now, ends) = (wall as f64, (wall + 60 * SECOND) as f64);
+    let before = [now, 0.0, ends, 1.0];
+    assert_eq!(ask(1, 1, Some(0), 1), before);
+    let half = (SECOND / 2) as f64;
+    let claim = [now - 2.0 * half, 5.0, now + half, -1.0];
+    assert_eq!(ask(5, 1, Some(SECOND), 2), [before, claim].concat());
+}
+
 /// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.
 #[test]
 fn a_lone_take_is_four_commands() {
@@ -334,7 +402,7 @@ fn a_lone_take_is_four_commands() {
     let envelope = |sequence, cost: u64| {
         let rule = Rule::Refill { max: 10, period: SECOND };
         let limit = Name::new("a").expect("a name");
-        let charges = vec![Charge { limit, rule, cost: cost.into() }];
+        let charges = vec![Charge { limit, rule, cost: cost.into(), open: false }];
         let lane = Some(Lane { client: 1, number: 0, sequence });
         Envelope { lane, requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
     };

@@ -35,7 +35,6 @@ mod keyspace;
 mod number;
 mod packing;
 mod replication_id;
-mod resp;
 mod server;
 mod snapshot;
 mod sorted_set;
@@ -43,5 +42,5 @@ mod value;
 
 pub use embedded_redis::EmbeddedRedis;
 pub use fault::Fault;
-pub use resp::Resp;
+pub use leasehold_servers::Resp;
 pub use snapshot::Snapshot;

@@ -1,4 +1,4 @@
-//! Replies, as they come over the wire.
+//! Replies, as a client of RESP2 sees them.
 
 /// One reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,30 @@ impl Resp {
     }
 }
 
+impl From<i64> for Resp {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<usize> for Resp {
+    fn from(value: usize) -> Self {
+        Self::Int(value as i64)
+    }
+}
+
+impl From<bool> for Resp {
+    fn from(value: bool) -> Self {
+        Self::Int(i64::from(value))
+    }
+}
+
+impl From<Option<Vec<u8>>> for Resp {
+    fn from(value: Option<Vec<u8>>) -> Self {
+        value.map_or(Self::Nil, Self::Bulk)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +107,8 @@ mod tests {
         assert_eq!(Resp::ok().as_text(), Some("OK"));
         assert_eq!(Resp::bulk(vec![0xff]).as_text(), None);
         assert_eq!(Resp::Array(vec![Resp::Nil]).as_array(), Some(&[Resp::Nil][..]));
+        assert_eq!(Resp::from(None::<Vec<u8>>), Resp::Nil);
+        assert_eq!(Resp::from(true), Resp::Int(1));
     }
 
     #[test]

@@ -47,9 +47,9 @@ struct Record {
 /// What is used of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Used {
-    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, and by which it was
-    /// refilled fastest.
-    Parts { period: u64, max: u128, parts: u128, fastest: u128 },
+    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, and how much has ever
+    /// been refilled while there was a record.
+    Parts { period: u64, max: u128, parts: u128, refilled: u128 },
     /// Of a rolling window.
     Cells(Cells),
     /// All that was ever taken, or in a period.
@@ -80,8 +80,9 @@ struct Reservation {
     parts: Vec<Part>,
 }
 
-/// What a reservation took of a limit: by what the limit knows when that was, and how much; nothing once that was forgotten.
-type Part = ((Kind, String), Option<(u64, u128)>);
+/// What a reservation took of a limit: when that was, or until when, or how much had been refilled by then; and how much.
+/// Nothing once that was forgotten.
+type Part = ((Kind, String), Option<(u128, u128)>);
 
 /// A limit at a moment.
 struct Sight {
@@ -223,8 +224,9 @@ impl LedgerModel {
             }
             sight.charge(cost, ttl);
             let mark = match &sight.used {
-                Used::Flights(..) => sight.now + ttl,
-                _ => sight.now,
+                Used::Flights(..) => u128::from(sight.now + ttl),
+                Used::Parts { refilled, .. } => *refilled,
+                _ => u128::from(sight.now),
             };
             parts.push((key(cost), Some((mark, cost.cost))));
         }
@@ -253,25 +255,30 @@ impl LedgerModel {
             return Err(Breach::new("M3", text));
         }
         let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
-        reservation.ended = Some(back);
-        if !back {
-            reservation.until = reservation.until.min(wall + ENDED);
-        }
-        reservation.gone = last_millisecond(wall, reservation.until - wall);
-        let parts = reservation.parts.clone();
+        let (parts, mut all_back) = (reservation.parts.clone(), back);
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
             if back || cost.kind == Kind::InFlight {
                 let costs = std::slice::from_ref(cost);
                 let mut sights = self.sights(wall, costs);
-                let known = part.filter(|_| !self.elsewhere.contains(&key(cost)));
                 // What ended with its period, and what was found to be nothing, is forgotten by now.
-                let known = known.filter(|_| self.is_reserved(id, cost));
+                let known = part.filter(|_| self.is_reserved(id, cost));
+                let elsewhere = self.elsewhere.contains(&key(cost));
+                all_back &= !elsewhere || known.is_none_or(|(_, amount)| amount == 0);
+                let known = known.filter(|_| !elsewhere);
                 if let Some((mark, amount)) = known.filter(|_| sights.iter().all(|sight| !sight.unknown)) {
                     sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
                 }
                 self.write(wall, costs, sights);
             }
+        }
+        if let Some(reservation) = self.reservations.get_mut(id) {
+            // What could not be given back stays charged.
+            reservation.ended = Some(all_back);
+            if !all_back {
+                reservation.until = reservation.until.min(wall + ENDED);
+            }
+            reservation.gone = last_millisecond(wall, reservation.until - wall);
         }
         Ok(())
     }
@@ -430,19 +437,23 @@ impl Sight {
     }
 
     /// Gives back what was charged at a mark, as far as it still counts; without one as if it was charged just now.
-    fn give_back(&mut self, of: &Cost, amount: u128, mark: Option<u64>) {
+    fn give_back(&mut self, of: &Cost, amount: u128, mark: Option<u128>) {
         let now = self.now;
-        let since = u128::from(now.saturating_sub(mark.unwrap_or(now)));
         let period = u128::from(of.period);
         match &mut self.used {
             // What has been refilled since is there already.
-            Used::Parts { parts, fastest, .. } => {
-                *parts = parts.saturating_sub((amount * period).saturating_sub(since * *fastest));
+            Used::Parts { parts, refilled, .. } => {
+                // Of a record that is gone nothing is used.
+                let since = refilled.saturating_sub(mark.unwrap_or(*refilled));
+                *parts = parts.saturating_sub((amount * period).saturating_sub(since));
             }
-            Used::Cells(cells) if since < period => cells.give_back(of.period, now, amount, mark),
+            Used::Cells(cells) if mark.is_none_or(|mark| u128::from(now) < mark + period) => {
+                cells.give_back(of.period, now, amount, mark.map(|mark| mark as u64));
+            }
             Used::Money(births) => births.give_back(amount),
             Used::Flights(flights, _) => {
-                let landed = flights.iter().position(|&flight| Some(flight.0) == mark && flight.1 == amount);
+                let landed =
+                    flights.iter().position(|&flight| Some(flight.0.into()) == mark && flight.1 == amount);
                 landed.map(|at| flights.remove(at));
             }
             _ => {}
@@ -453,7 +464,7 @@ impl Sight {
 impl Used {
     fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, fastest: 0 },
+            Kind::Refill | Kind::Gcra => Used::Parts { period: 0, max: 0, parts: 0, refilled: 0 },
             Kind::Rolling => Used::Cells(Cells::default()),
             Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
             Kind::InFlight => Used::Flights(Vec::new(), None),
@@ -466,10 +477,9 @@ impl Used {
         let (max, elapsed) = (rule.max, u128::from(elapsed));
         match self.clone() {
             // The seed's equation: until a maximum is asked with by the one before. No period of theirs changes in a world.
-            Used::Parts { max: before, parts, fastest, .. } => {
+            Used::Parts { max: before, parts, refilled, .. } => {
                 let left = parts.saturating_sub(elapsed * before);
-                let fastest = if left == 0 { max } else { fastest.max(max) };
-                Used::Parts { period: rule.period, max, parts: left, fastest }
+                Used::Parts { period: rule.period, max, parts: left, refilled: refilled + parts - left }
             }
             Used::Cells(cells) => Used::Cells(cells.at(rule.period, now)),
             Used::Money(births) if rule.kind == Kind::Budget && now >= births.ends => {

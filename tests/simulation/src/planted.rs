@@ -333,7 +333,7 @@ pub const OF_LIMITS: [Planted; 33] = [
     },
     Planted {
         name: "what was refilled since given back too",
-        fault: Limits(&[("mark and math.max(0, now - mark) or 0, peak", "0, peak")]),
+        fault: Limits(&[("if mark then\nquotient", "if false then\nquotient")]),
     },
     Planted {
         name: "budget given back in the next period",
@@ -361,7 +361,7 @@ pub const OF_LIMITS: [Planted; 33] = [
         name: "clock set back refills",
         fault: Limits(&[
             ("if now < r[1] then", "if false then"),
-            ("r[4], r[5], now - r[1], r[7]", "r[4], r[5], math.abs(now - r[1]), r[7]"),
+            ("r[4], r[5], now - r[1], nil", "r[4], r[5], math.abs(now - r[1]), nil"),
         ]),
     },
     Planted {
@@ -406,12 +406,12 @@ pub const OF_LIMITS: [Planted; 33] = [
         fault: Limits(&[("(whole or r[21])", "whole")]),
     },
     Planted {
-        name: "given back what a higher maximum has refilled",
-        fault: Limits(&[("or 0, peak, period)", "or 0, max, period)")]),
+        name: "not given back what was refilled before it was reserved",
+        fault: Limits(&[("counted - mark,", "counted,")]),
     },
     Planted {
         name: "reservation that outlives a reset",
-        fault: Limits(&[("parts[6 + 3 * j] ~= epoch", "false")]),
+        fault: Limits(&[("string.sub(parts[6 + 3 * j], 1, 32) ~= epoch", "false")]),
     },
     Planted {
         name: "cost above the maximum allowed of what is unused",
@@ -459,7 +459,7 @@ pub const OF_LIMITS: [Planted; 33] = [
     },
     Planted {
         name: "money given back again after a loss",
-        fault: Limits(&[("if r[22] then cost = '0' elseif", "if")]),
+        fault: Limits(&[("if r[22] then\nstays", "if false then\nstays")]),
     },
 ];
 

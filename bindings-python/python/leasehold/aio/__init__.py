@@ -84,6 +84,15 @@ class Leasehold(Opened[_leasehold.Leasehold]):
         kind share what was used, in whatever process they are, and whatever their options."""
         return Limit(self._core.limit(name, **options))
 
+    def register(self, action: str, **options: Unpack[LimitOptions]) -> None:
+        """Registers what an action allows, once; each of its values has a limit of its own, which `limit_of` opens. See
+        `leasehold.Leasehold.register`."""
+        self._core.register(action, **options)
+
+    def limit_of(self, action: str, value: str | int) -> Limit:
+        """The limit that a registered action has for a value. Asks nothing of the store yet. See `leasehold.Leasehold.limit_of`."""
+        return Limit(self._core.limit_of(action, value))
+
     def group(self, limits: Sequence[Limit | None]) -> Limit:
         """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
         member, and what is there twice is charged once."""

@@ -10,7 +10,7 @@ use crate::id::Name;
 use crate::limits::Amount;
 use crate::store::LimitStore;
 
-/// A limit, opened by [`Self::open`]. What its words mean is said at [`LimitOptions`].
+/// A limit, opened by [`Self::open`], or registered for each value of an action by [`Self::register`]. What its words mean is said at [`LimitOptions`].
 #[must_use = "nothing is opened yet"]
 pub struct LimitBuilder<'a, S: LimitStore, R: Runtime> {
     handle: &'a Leasehold<S, R>,
@@ -66,11 +66,26 @@ impl<'a, S: LimitStore, R: Runtime> LimitBuilder<'a, S, R> {
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; `cancelled` if the handle was closed.
-    pub fn open(mut self) -> Result<Limit<R>> {
+    pub fn open(self) -> Result<Limit<R>> {
+        let (handle, name, options) = self.said()?;
+        handle.limit_with(&name, &options)
+    }
+
+    /// Registers it as what an action allows, of which each value has a limit of its own:
+    /// [`limit_of`](Leasehold::limit_of) opens that.
+    ///
+    /// # Errors
+    /// As [`Leasehold::register_with`].
+    pub fn register(self) -> Result<()> {
+        let (handle, action, options) = self.said()?;
+        handle.register_with(&action, &options)
+    }
+
+    fn said(mut self) -> Result<(&'a Leasehold<S, R>, String, LimitOptions)> {
         self.options.period = self.options.kind.period(self.period)?;
         if let Some(scope) = self.scope {
             self.options.scope = Some(Name::new(&scope).map_err(|error| error.within("scope"))?);
         }
-        self.handle.limit_with(&self.name, &self.options)
+        Ok((self.handle, self.name, self.options))
     }
 }

@@ -1,9 +1,8 @@
 //! What this process would be allowed if it were alone, for limits that are open while their store cannot be used.
 //!
-//! Of rates it counts what the store allowed this process, and what this process allowed itself. Of limits of money it
+//! Of rates that are open then it counts what the store allowed this process, and what this process allowed itself. Of limits of money it
 //! begins with all that the process has seen of them, of others too. The store is not told what was allowed without it.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
@@ -14,8 +13,6 @@ const TREMOR: Micros = 2 * SECOND;
 
 /// The limits of one scope, as this process knows them.
 pub(super) struct Alone {
-    /// Whether any limit of the scope is open in an outage: for others nothing is counted.
-    counts: AtomicBool,
     /// By which what is charged here is told from what the store charged.
     incarnation: String,
     state: Mutex<State>,
@@ -32,24 +29,21 @@ struct State {
 impl Alone {
     pub fn new(incarnation: u128) -> Self {
         let incarnation = format!("{incarnation:032x}");
-        Alone { counts: AtomicBool::new(false), incarnation, state: Mutex::default() }
-    }
-
-    /// From now on it counts.
-    pub fn count(&self) {
-        self.counts.store(true, Relaxed);
+        Alone { incarnation, state: Mutex::default() }
     }
 
     /// The store did this for this process, at this time by its clock.
     pub fn hear(&self, wall: impl FnOnce() -> Micros, request: &Request) {
         let act = request.act;
-        if !self.counts.load(Relaxed) || matches!(act, Act::Peek) {
+        if matches!(act, Act::Peek) {
             return;
         }
-        // Of limits of money it is told what was seen. But nothing that is seen of a reset takes back what was taken here.
+        // Of limits of money it is told what was seen. But nothing that is seen of a reset takes back what was taken here, and who
+        // resets a limit may have it as one that is closed.
         let counts = |charge: &&Charge| match charge.rule {
             Rule::InFlight { .. } => false,
-            rule => !rule.is_of_money() || matches!(act, Act::Reset),
+            _ if matches!(act, Act::Reset) => true,
+            rule => charge.open && !rule.is_of_money(),
         };
         let charges: Vec<Charge> = request.charges.iter().filter(counts).cloned().collect();
         if charges.is_empty() {
@@ -63,7 +57,7 @@ impl Alone {
 
     /// Whether it has counted anything that counts still.
     pub fn remembers(&self, wall: impl FnOnce() -> Micros) -> bool {
-        self.counts.load(Relaxed) && self.with(wall(), |ledger, wall| ledger.remembers(wall))
+        self.with(wall(), |ledger, wall| ledger.remembers(wall))
     }
 
     /// What it says at this time to the one request of an envelope, which has what the process has seen of limits of money.
@@ -76,6 +70,12 @@ impl Alone {
             Reply::Judged(verdict) => Some(*verdict),
             Reply::Settled(_) => None,
         })
+    }
+
+    /// How many limits and reservations it counts.
+    #[cfg(test)]
+    pub fn size(&self) -> (usize, usize) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.size()
     }
 
     fn with<T>(&self, wall: Micros, work: impl FnOnce(&mut Ledger, Micros) -> T) -> T {
@@ -97,18 +97,12 @@ mod tests {
     const NOW: Micros = 1_700_000_000 * SECOND;
     const MINUTE: Micros = 60 * SECOND;
 
-    fn counting() -> Alone {
-        let alone = Alone::new(1);
-        alone.count();
-        alone
-    }
-
     fn take(rule: Rule, cost: u64) -> Request {
         take_of("a", rule, cost)
     }
 
     fn take_of(limit: &str, rule: Rule, cost: u64) -> Request {
-        let charge = Charge { limit: Name::new(limit).unwrap(), rule, cost: cost.into() };
+        let charge = Charge { limit: Name::new(limit).unwrap(), rule, cost: cost.into(), open: true };
         Request { act: Act::Take, charges: vec![charge] }
     }
 
@@ -120,7 +114,7 @@ mod tests {
     #[test]
     fn what_the_store_allowed_counts_however_late_it_was_heard_of() {
         for rule in [Rule::Rolling { max: 100, period: MINUTE }, Rule::Refill { max: 100, period: MINUTE }] {
-            let alone = counting();
+            let alone = Alone::new(1);
             alone.hear(|| NOW + SECOND * 3 / 10, &take(rule, 100));
             alone.hear(|| NOW + MINUTE, &take(rule, 100));
             assert!(!allows(&alone, NOW + MINUTE + SECOND, take(rule, 50)), "{rule:?}");
@@ -131,7 +125,7 @@ mod tests {
     #[test]
     fn what_the_store_allowed_counts_also_where_all_was_taken_without_it() {
         for rule in [Rule::Rolling { max: 100, period: MINUTE }, Rule::Refill { max: 100, period: MINUTE }] {
-            let alone = counting();
+            let alone = Alone::new(1);
             assert!(allows(&alone, NOW, take(rule, 100)));
             alone.hear(|| NOW + 10 * SECOND, &take(rule, 100));
             assert!(!allows(&alone, NOW + MINUTE + SECOND, take(rule, 20)), "{rule:?}");
@@ -146,7 +140,7 @@ mod tests {
         let rolling = Rule::Rolling { max: 100, period: MINUTE };
         for busy in [refill(100, MINUTE), rolling] {
             for idle in [refill(100, MINUTE), rolling] {
-                let alone = counting();
+                let alone = Alone::new(1);
                 alone.hear(|| NOW, &take_of("idle", idle, 100));
                 alone.hear(|| NOW, &take_of("busy", busy, 100));
                 alone.hear(|| NOW, &take_of("brief", refill(10, SECOND), 10));
@@ -163,7 +157,7 @@ mod tests {
     #[test]
     fn a_time_that_was_set_back_goes_on() {
         for rule in [Rule::Rolling { max: 10, period: SECOND }, Rule::Refill { max: 10, period: SECOND }] {
-            let alone = counting();
+            let alone = Alone::new(1);
             alone.hear(|| NOW + 60 * MINUTE, &take(rule, 1));
             for second in 0..4 {
                 alone.hear(|| NOW + second * SECOND, &take(rule, 10));
@@ -175,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_time_that_trembles_does_not_run_ahead() {
-        let alone = counting();
+        let alone = Alone::new(1);
         let rule = Rule::Refill { max: 100, period: MINUTE };
         alone.hear(|| NOW, &take(rule, 100));
         for tremor in 0..10_000 {

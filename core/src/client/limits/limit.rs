@@ -485,12 +485,13 @@ impl<R: Runtime> Limit<R> {
     }
 
     fn charges(&self, cost: Amount) -> Vec<Charge> {
-        self.parts.iter().map(|part| Charge::from(&part.charged(cost))).collect()
+        let charge = |part: &Part| Charge { open: part.is_open(), ..Charge::from(&part.charged(cost)) };
+        self.parts.iter().map(charge).collect()
     }
 
     /// Whether an outage closes none of them.
     fn is_open(&self) -> bool {
-        self.parts.iter().all(|part| part.outage == Outage::Open)
+        self.parts.iter().all(Part::is_open)
     }
 
     /// Whether any of them limits what is in flight.
@@ -519,6 +520,10 @@ impl<R: Runtime> Limit<R> {
 }
 
 impl Part {
+    fn is_open(&self) -> bool {
+        self.outage == Outage::Open
+    }
+
     /// What a take of this cost charges of it.
     fn charged(&self, cost: Amount) -> Charged<'_> {
         Charged { term: &self.term, cost: self.cost.unwrap_or(cost) }

@@ -84,6 +84,7 @@ mod tests {
             limit: Name::new(name).unwrap(),
             rule: Rule::InFlight { max: 1 },
             cost: 1u64.into(),
+            open: false,
         };
         names.iter().map(charge).collect()
     }

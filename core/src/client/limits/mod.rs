@@ -1,5 +1,6 @@
 //! Limits as callers have them: rates, budgets and what is in flight, alone or charged as one.
 
+mod actions;
 mod alone;
 mod answer;
 mod carrier;
@@ -20,6 +21,7 @@ mod standings;
 mod tests;
 mod verbs;
 
+pub(super) use actions::{Actions, open as open_of, read_value};
 pub use answer::{LimitAnswer, Said};
 pub use limit::Limit;
 pub use options::{LimitKind, LimitOptions, Outage, WaitOptions};

@@ -132,6 +132,12 @@ impl LimitOptions {
         options.rule().map(|_| options)
     }
 
+    /// Whether they say the same, however that is said.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let told = |options: &Self| (options.rule().ok(), options.outage, options.scope.clone());
+        told(self) == told(other)
+    }
+
     /// The rule that it is.
     ///
     /// # Errors

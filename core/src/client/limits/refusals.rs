@@ -94,6 +94,7 @@ mod tests {
             limit: Name::new(limit).unwrap(),
             rule: Rule::Refill { max: 10, period: SECOND },
             cost: 1u64.into(),
+            open: false,
         }
     }
 

@@ -123,7 +123,7 @@ impl<R: Runtime> Reservation<R> {
                 Code::Lost,
                 match ended {
                     Settlement::Before { .. } => {
-                        "the reservation was committed before, and what it charged stays charged"
+                        "the reservation was committed before, or could not be given back since the store lost its memory, and what it charged stays charged"
                     }
                     _ if is_over => {
                         "the reservation's time has passed, and what it charged stays charged; reserve for longer"

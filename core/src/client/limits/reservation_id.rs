@@ -50,7 +50,8 @@ mod tests {
 
     fn of(names: &[&str]) -> Vec<Charge> {
         let rule = Rule::InFlight { max: 1 };
-        let charge = |name: &&str| Charge { limit: Name::new(name).unwrap(), rule, cost: 1u64.into() };
+        let charge =
+            |name: &&str| Charge { limit: Name::new(name).unwrap(), rule, cost: 1u64.into(), open: false };
         names.iter().map(charge).collect()
     }
 

@@ -12,7 +12,7 @@ use super::answer::{LimitAnswer, Said};
 use super::carrier::{AnyLedger, Carrier};
 use super::line::Line;
 use super::lobby::Lobby;
-use super::{Limit, LimitOptions, Outage};
+use super::{Limit, LimitOptions};
 use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
@@ -71,14 +71,19 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
     name: &str,
     options: &LimitOptions,
 ) -> Result<Limit<R>> {
-    let name = Name::new(name).map_err(|error| error.within("name"))?;
+    open_named(handle, Name::new(name).map_err(|error| error.within("name"))?, options)
+}
+
+/// The same of a name that perhaps no user can give.
+pub(super) fn open_named<S: LimitStore, R: Runtime>(
+    handle: &Leasehold<S, R>,
+    name: Name,
+    options: &LimitOptions,
+) -> Result<Limit<R>> {
     let rule = options.rule()?;
     let scope = handle.scope(Name::of_limits(options.scope.as_ref()), |name, runtime, timeout| {
         Scope::new(Box::new(handle.store().ledger(name)), runtime, timeout)
     })?;
-    if options.outage == Outage::Open {
-        scope.alone.count();
-    }
     Ok(Limit::new(scope, name, rule, options.outage))
 }
 

@@ -153,7 +153,7 @@ mod tests {
     const START: Micros = 1_700_000_000 * SECOND;
 
     fn envelope(limit: &str, rule: Rule) -> Envelope {
-        let charges = vec![Charge { limit: Name::new(limit).unwrap(), rule, cost: 1u64.into() }];
+        let charges = vec![Charge { limit: Name::new(limit).unwrap(), rule, cost: 1u64.into(), open: false }];
         Envelope { requests: vec![Request { act: Act::Take, charges }], ..Envelope::default() }
     }
 

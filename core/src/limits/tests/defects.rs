@@ -1,7 +1,7 @@
 //! What other limiters do wrong, by name.
 
 use super::scene::{HOUR, START, Scene, all, charge, rates};
-use crate::limits::{Act, Rule};
+use crate::limits::{Act, MAX_CELLS, Rule};
 use crate::{MILLISECOND, Micros, SECOND};
 
 // TrafficJam 1: EXPIRE got milliseconds.
@@ -132,6 +132,57 @@ fn rate_limiter_flexible_fractions_of_seconds_are_kept() {
             assert_eq!(scene.pass(period).allowed(rule, 9), 3, "{rule:?}");
             scene.pass(period + 3 * MILLISECOND).judge(Act::Peek, &[charge("b", rule, 0)]);
             assert_eq!(scene.ledger.size(), (0, 0), "{rule:?}");
+        }
+    }
+}
+
+// rate-limiter-flexible: its union asks several limits side by side, and what one of them refuses the others have charged.
+#[test]
+fn rate_limiter_flexible_a_union_that_is_refused_charges_none_of_its_members() {
+    for refusing in 0..3 {
+        for rule in rates(2, HOUR) {
+            let mut scene = Scene::new();
+            let names = ["a", "b", "c"];
+            let each = |cost: [u64; 3]| -> Vec<_> {
+                names.iter().zip(cost).map(|(name, cost)| charge(name, rule, cost)).collect()
+            };
+            scene.judge(Act::Take, &[charge(names[refusing], rule, 2)]);
+            for _ in 0..10 {
+                let verdict = scene.judge(Act::Take, &each([1; 3]));
+                assert_eq!((verdict.allowed, verdict.binding), (false, refusing), "{rule:?}");
+            }
+            for (at, name) in names.iter().enumerate() {
+                let left = scene.judge(Act::Peek, &[charge(name, rule, 0)]).remaining;
+                assert_eq!(left, if at == refusing { 0u64 } else { 2 }.into(), "{rule:?} {name}");
+            }
+        }
+    }
+}
+
+// limits (PyPI): a moving window keeps the time of every hit, so that its memory grows with what it allows.
+#[test]
+fn limits_a_moving_window_needs_no_more_room_for_more_hits() {
+    let (mut scene, rule) = (Scene::new(), Rule::Rolling { max: 100_000, period: HOUR });
+    let mut largest = 0;
+    for _ in 0..20_000 {
+        assert!(scene.pass(HOUR / 20_000).take(rule, 1).allowed);
+        largest = largest.max(scene.cells());
+    }
+    // So many cells, however many hits there were.
+    assert!((1..=MAX_CELLS).contains(&largest), "{largest}");
+}
+
+// limits (PyPI): its moving window goes by the hosts' clocks, and a fixed one allows twice its maximum around its edge.
+#[test]
+fn limits_no_moment_begins_a_window_anew() {
+    for rule in rates(10, 10 * SECOND) {
+        for wait in [SECOND, 5 * SECOND, 9_999 * MILLISECOND] {
+            let mut scene = Scene::new();
+            // As late in a fixed window as can be, and again as soon as the next begins.
+            scene.pass(wait);
+            let first = scene.allowed(rule, 20);
+            let second = scene.pass(MILLISECOND).allowed(rule, 20);
+            assert_eq!((first, second), (10, 0), "{rule:?}");
         }
     }
 }

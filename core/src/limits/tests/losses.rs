@@ -295,6 +295,20 @@ fn reservations_of_what_was_lost_give_nothing_back() {
         assert_eq!(settled, Reply::Settled(Settlement::Gone));
         assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
     }
+    // One of which the server knows, but nobody what was given back of it before: it was told to be given back by who asked again.
+    for act in [Act::GiveBack { id: 1 }, Act::Commit { id: 1 }] {
+        let (mut server, mut client) = (Server::new(), Client::default());
+        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
+        server.promote(server.ledger.clone());
+        let settled = client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
+        assert_eq!(settled, Reply::Settled(Settlement::Done));
+        assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
+        let before = Reply::Settled(Settlement::Before { given_back: false });
+        assert_eq!(client.ask(&mut server, act, &ten), before);
+        assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
+        server.wall += 121 * SECOND;
+        assert_eq!(client.ask(&mut server, act, &ten), Reply::Settled(Settlement::Gone));
+    }
     // One that was not lost is given back as ever, on another server too.
     let (mut server, mut client) = (Server::new(), Client::default());
     client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);

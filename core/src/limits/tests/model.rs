@@ -107,13 +107,15 @@ pub(super) struct Changing {
     written: Micros,
     /// By whose maximum.
     max: i128,
+    /// All that was ever refilled.
+    refilled: i128,
     /// All that was taken.
     pub taken: Vec<(Micros, u64)>,
 }
 
 impl Changing {
     pub fn new(period: Micros, now: Micros) -> Self {
-        Changing { period: period.into(), used: 0, written: now, max: 0, taken: Vec::new() }
+        Changing { period: period.into(), used: 0, written: now, max: 0, refilled: 0, taken: Vec::new() }
     }
 
     fn used(&self, now: Micros) -> i128 {
@@ -127,11 +129,30 @@ impl Changing {
 
     /// Somebody takes by this maximum, which refills from now on, whether or not that is allowed.
     pub fn ask(&mut self, now: Micros, max: u64, cost: u64, allowed: bool) {
-        (self.used, self.written, self.max) = (self.used(now), now, max.into());
+        let left = self.used(now);
+        self.refilled += self.used - left;
+        (self.used, self.written, self.max) = (left, now, max.into());
         if allowed {
             self.used += i128::from(cost) * self.period;
             self.taken.push((now, cost));
         }
+    }
+
+    /// By what is known how much is refilled from now on.
+    pub fn mark(&self) -> i128 {
+        self.refilled
+    }
+
+    /// Whether nothing is used.
+    pub fn is_empty(&self, now: Micros) -> bool {
+        self.used(now) == 0
+    }
+
+    /// Gives back what was taken at a mark and has not been refilled since, by this maximum from now on.
+    pub fn give_back(&mut self, now: Micros, max: u64, cost: u64, mark: i128) {
+        self.ask(now, max, 0, false);
+        let back = i128::from(cost) * self.period - (self.refilled - mark);
+        self.used -= back.clamp(0, self.used);
     }
 }
 

@@ -288,6 +288,46 @@ proptest! {
         }
     }
 
+    // Given back is what was reserved less what has been refilled since, to the microsecond, whatever maxima are asked with; and
+    // nothing once nothing was used.
+    #[test]
+    fn what_has_not_been_refilled_is_given_back(
+        (max, period) in rates().prop_filter("counted without an end", |(max, period)| *max < 1 << 40 || *period > 1 << 30),
+        shares in prop::collection::vec(1..=100u64, 2..4), steps in steps(),
+        whose in prop::collection::vec(any::<prop::sample::Index>(), 60), acts in prop::collection::vec(0..6u8, 60),
+        gcra in any::<bool>(),
+    ) {
+        let rules: Vec<Rule> = shares.iter().map(|share| part(max, *share, 100, 1).max(1)).map(|max| match gcra {
+            true => Rule::Gcra { max, period, burst: max },
+            false => Rule::Refill { max, period },
+        }).collect();
+        let (mut scene, mut model, mut reserved) = (Scene::new(), Changing::new(period, START), Vec::new());
+        for (id, ((&(pass, cost, odd), whose), act)) in (1..).zip(steps.iter().zip(whose).zip(acts)) {
+            scene.pass(part(period, pass, 1_000, 1) + u64::from(odd));
+            let (now, rule, cost) = (scene.wall, *whose.get(&rules), part(max, cost, 300, 1));
+            let most = rule.most().saturating_u64();
+            let (empty, ttl) = (model.is_empty(now), 7 * 24 * 3600 * SECOND);
+            reserved.retain(|(_, _, _, until)| !empty && *until > now);
+            match act {
+                0 | 1 if !reserved.is_empty() => {
+                    let (id, mark, cost, _) = reserved.swap_remove(cost as usize % reserved.len());
+                    scene.settle(Act::GiveBack { id }, &[charge("a", rule, cost)]);
+                    model.give_back(now, most, cost, mark);
+                }
+                2 | 3 => {
+                    let allowed = scene.judge(Act::Reserve { id, ttl, waited: None }, &[charge("a", rule, cost)]).allowed;
+                    model.ask(now, most, cost, allowed);
+                    reserved.extend((allowed && cost > 0).then(|| (id, model.mark(), cost, now + ttl)));
+                }
+                _ => {
+                    let allowed = scene.take(rule, cost).allowed;
+                    model.ask(now, most, cost, allowed);
+                }
+            }
+            prop_assert_eq!(i128::from(scene.remaining(rule)), model.remaining(now, most).max(0));
+        }
+    }
+
     // A take that is made where the record stands leaves and says what a draft would: as one of a group does, whose other limit
     // allows everything. Whatever rule asks, whatever was reserved, and if the clock is set back.
     #[test]

@@ -2,7 +2,7 @@
 
 use super::scene::{DAY, HOUR, START, Scene, all, charge};
 use crate::SECOND;
-use crate::limits::{Act, Charge, Rule, Settlement};
+use crate::limits::{Act, Charge, MAX_AMOUNT, Rule, Settlement};
 
 const GROUP: [Rule; 2] = [Rule::Refill { max: 10, period: HOUR }, Rule::InFlight { max: 2 }];
 
@@ -172,6 +172,49 @@ fn what_a_higher_maximum_has_refilled_is_not_given_back_by_a_lower_one() {
         assert!(scene.pass(HOUR / 20).take(kind(100), 95).allowed, "5 have been refilled");
         assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", kind(10), 10)]), Settlement::Done);
         assert_eq!(scene.remaining(kind(100)), 5);
+    }
+}
+
+// Nothing was: as fast as the highest maximum of the last hours refills, all would have been refilled in no time.
+#[test]
+fn what_a_lower_maximum_has_not_refilled_is_given_back_though_a_higher_one_was_asked_with() {
+    for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Gcra { max, period: HOUR, burst: max }]
+    {
+        let mut scene = Scene::new();
+        assert!(scene.take(kind(1_000), 5).allowed);
+        // Nothing has been refilled by that yet, or it has: what counts is what was refilled since.
+        for (id, pass) in [(1, 0), (2, SECOND)] {
+            assert!(scene.pass(pass).take(kind(10), 1).allowed);
+            let two = [charge("a", kind(10), 2)];
+            assert!(scene.judge(Act::Reserve { id, ttl: HOUR, waited: None }, &two).allowed);
+            let left = scene.remaining(kind(10));
+            assert_eq!(scene.pass(HOUR / 20).remaining(kind(10)), left, "a half has been refilled");
+            assert_eq!(scene.settle(Act::GiveBack { id }, &two), Settlement::Done);
+            assert_eq!(scene.remaining(kind(10)), left + 2, "a half and one and a half");
+            scene.take(kind(1_000), 0);
+        }
+    }
+}
+
+// A count of what was refilled that does not end would not be held by a script's doubles.
+#[test]
+fn a_limit_that_has_refilled_more_than_can_be_counted_gives_nothing_back() {
+    let rule = Rule::Refill { max: MAX_AMOUNT, period: SECOND };
+    let half = [charge("a", rule, MAX_AMOUNT / 2)];
+    let reserve = |id| Act::Reserve { id, ttl: HOUR, waited: None };
+    for (rounds, left) in [(3, MAX_AMOUNT / 2), (4, MAX_AMOUNT / 4)] {
+        let mut scene = Scene::new();
+        assert!(scene.judge(reserve(1), &half).allowed);
+        for _ in 0..rounds {
+            assert!(scene.pass(SECOND / 4).take(rule, MAX_AMOUNT / 4).allowed);
+        }
+        assert!(scene.judge(reserve(2), &half).allowed);
+        assert_eq!(scene.pass(SECOND / 4).settle(Act::GiveBack { id: 2 }, &half), Settlement::Done);
+        assert_eq!(scene.remaining(rule), left, "{rounds}");
+        // What is reserved from then on is counted anew.
+        assert!(scene.judge(reserve(3), &[charge("a", rule, left)]).allowed);
+        assert_eq!(scene.settle(Act::GiveBack { id: 3 }, &half), Settlement::Done);
+        assert_eq!(scene.remaining(rule), left, "{rounds}");
     }
 }
 

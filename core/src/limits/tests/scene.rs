@@ -24,7 +24,7 @@ pub(super) fn charge(limit: &str, rule: Rule, cost: u64) -> Charge {
 }
 
 pub(super) fn charge_of(limit: &str, rule: Rule, cost: Amount) -> Charge {
-    Charge { limit: Name::new(limit).unwrap(), rule, cost }
+    Charge { limit: Name::new(limit).unwrap(), rule, cost, open: false }
 }
 
 impl Scene {

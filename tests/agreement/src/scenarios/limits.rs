@@ -334,6 +334,20 @@ pub fn reservations() -> Tally {
             told.ask(request("reset", limit(0)));
         }
     }
+    // By whatever maximum it was refilled since, and however high one is that was asked with before.
+    for (kind, id) in [("refill", 300), ("gcra", 310)] {
+        let of = |max: u64| if kind == "gcra" { gcra(max, HOUR, max) } else { rule(kind, max, HOUR) };
+        let (high, low) = (of(1_000), of(10));
+        told.pass(HOUR).allow(&high, 5);
+        told.pass(SECOND).allow(&low, 1);
+        told.ask(reserve(id, HOUR, [charge("a", &low, 2)]));
+        told.pass(HOUR / 20 + 7).ask(reserve(id + 1, HOUR, [charge("a", &low, 1)]));
+        assert_eq!(told.ask(settle("give_back", id, [charge("a", &low, 2)]))["reply"], "settled");
+        assert_eq!(told.look(&low)["remaining"], "3");
+        told.pass(SECOND).ask(settle("give_back", id + 1, [charge("a", &high, 1)]));
+        told.pass(SECOND).look(&low);
+        told.ask(request("refund", [charge("a", &low, 2)]));
+    }
     // Where it was charged: what was taken before leaves the window, whoever reserves and gives back.
     let rolling = rule("rolling", 10, 10 * SECOND);
     let limit = |cost: u64| [charge("b", &rolling, cost)];

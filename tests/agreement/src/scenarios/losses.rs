@@ -119,6 +119,16 @@ pub fn servers() -> Tally {
     told.incarnation = Some(SERVERS[1]);
     assert_eq!(told.pass(SECOND).ask(settle("give_back", 1, [charge("a", &limit, 50)]))["reply"], "settled");
     assert_eq!(told.look(&limit)["remaining"], "960");
+    // Who has not heard of the other server may have given it back before: it stays charged, also for who asks again.
+    let (_, seen) =
+        told.ask_having_seen("lifetime", &Json::Null, reserve(2, 10 * SECOND, [charge("a", &limit, 50)]));
+    told.incarnation = Some(SERVERS[2]);
+    let back = || settle("give_back", 2, [charge("a", &limit, 50)]);
+    assert_eq!(told.pass(SECOND).ask_having_seen("lifetime", &seen, back()).0["reply"], "settled");
+    for end in [back(), settle("commit", 2, [charge("a", &limit, 50)])] {
+        assert_eq!(told.ask_having_seen("lifetime", &seen, end).0["given_back"], false);
+    }
+    assert_eq!(told.look(&limit)["remaining"], "910");
     // A server that does not say who it is.
     told.incarnation = Some("");
     told.pass(SECOND).allow(&limit, 8);

@@ -34,7 +34,10 @@ where
 /// Of one limit, 10 for ever.
 fn request(act: Act, cost: u64) -> Request {
     let rule = Rule::Lifetime { max: 10u64.into() };
-    Request { act, charges: vec![Charge { limit: Name::new("spend").unwrap(), rule, cost: cost.into() }] }
+    Request {
+        act,
+        charges: vec![Charge { limit: Name::new("spend").unwrap(), rule, cost: cost.into(), open: false }],
+    }
 }
 
 fn judged(reply: Reply) -> (bool, u64) {

@@ -13,7 +13,7 @@ use super::*;
 use crate::MILLISECOND;
 use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
-use crate::client::limits::WaitOptions;
+use crate::client::limits::{Outage, WaitOptions};
 use crate::client::warped::Warped;
 use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
 use crate::store::{StoreError, StoreLedger};
@@ -61,9 +61,6 @@ fn hanging<R: Runtime>(runtime: R, response_timeout: Micros) -> (Arc<Scope<R>>, 
 }
 
 fn limit<R: Runtime>(scope: &Arc<Scope<R>>, name: &str, rule: Rule, outage: Outage) -> Limit<R> {
-    if outage == Outage::Open {
-        scope.alone.count();
-    }
     Limit::new(scope.clone(), Name::new(name).unwrap(), rule, outage)
 }
 
@@ -199,6 +196,26 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
     }
 }
 
+// upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
+#[tokio::test]
+async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
+    let (scope, hangs) = hanging(runtime(), MILLISECOND);
+    hangs.store(true, SeqCst);
+    let options = LimitOptions::new(10u64, HOUR);
+    let closed = limit(&scope, "closed", options.rule().unwrap(), options.outage);
+    for _ in 0..3 {
+        let error = shortly(closed.take(1u64)).await.unwrap_err();
+        assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    }
+    // Nor does one that is open then allow more than it says.
+    let open = limit(&scope, "open", options.rule().unwrap(), Outage::Open);
+    let mut allowed = 0;
+    for _ in 0..100 {
+        allowed += u64::from(shortly(open.increment(1u64)).await.unwrap());
+    }
+    assert_eq!(allowed, 10);
+}
+
 // What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
 #[tokio::test]
 async fn a_reset_takes_back_what_was_taken_in_an_outage() {
@@ -303,6 +320,27 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
     until_asked("b", 3).await;
 }
 
+// One open limit had the process count all rates of its scope, each name that was ever taken of.
+#[tokio::test]
+async fn of_rates_a_process_counts_only_what_is_open_in_an_outage() {
+    let (scope, hangs) = hanging(runtime(), SECOND);
+    let rate = Rule::Refill { max: 9, period: HOUR };
+    let open = limit(&scope, "open", rate, Outage::Open);
+    let closed = limit(&scope, "closed", rate, Outage::Closed);
+    assert!(shortly(closed.increment(4u64)).await.unwrap());
+    let reserved = shortly(closed.reserve(1u64, Duration::from_secs(60))).await.unwrap().unwrap();
+    shortly(reserved.commit()).await.unwrap();
+    assert_eq!(scope.alone.size(), (0, 0));
+    // Of both together too, only the one that is open.
+    let both = Limit::group([Some(&open.at_cost(2u64)), Some(&closed)]).unwrap();
+    assert!(shortly(both.increment(3u64)).await.unwrap());
+    let reserved = shortly(both.reserve(1u64, Duration::from_secs(60))).await.unwrap().unwrap();
+    assert_eq!(scope.alone.size(), (1, 1));
+    shortly(reserved.refund()).await.unwrap();
+    hangs.store(true, SeqCst);
+    assert_eq!(shortly(open.remaining()).await.unwrap(), 7u64.into());
+}
+
 // What is spent must outlast the server's memory, and what was taken without it, the next outage.
 #[tokio::test]
 async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
@@ -349,6 +387,10 @@ async fn what_is_not_given_back_as_its_server_is_another_is_told_of_also_where_i
     let id = one.reserve(3u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().hand_over();
     assert_eq!(other.remaining().await.unwrap(), 7u64.into());
     server.store(2, SeqCst);
-    assert_eq!(other.refund_reservation(&id).await.unwrap_err().code(), Code::Lost);
-    assert_eq!(other.remaining().await.unwrap(), 7u64.into());
+    // Also who tries again, which was told that it was done.
+    for _ in 0..2 {
+        assert_eq!(other.refund_reservation(&id).await.unwrap_err().code(), Code::Lost);
+        assert_eq!(other.remaining().await.unwrap(), 7u64.into());
+    }
+    assert!(other.commit_reservation(&id).await.is_ok(), "it stays charged");
 }

@@ -31,6 +31,8 @@ local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 local PATIENCE = 500000
 -- Of a rolling window, each with its time.
 local MAX_CELLS = 256
+-- More than that was never reserved: an epoch ends once it has refilled so much.
+local COUNTED = 1125899906842624
 local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
 
 local args, call, format, floor, ceil = ARGV, redis.call, string.format, math.floor, math.ceil
@@ -92,7 +94,7 @@ end
 while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
-  local charges, gives, ttl, held, parts, answer = what == 'take', what == 'refund', 0, nil, nil, nil
+  local charges, gives, ttl, held, parts, answer, stays = what == 'take', what == 'refund', 0, nil, nil, nil, false
   local client, waited, barred = nil, nil, false
   if what == 'reserve' or what == 'wait' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
@@ -113,10 +115,6 @@ while cursor <= words do
       answer = 'gone'
     else
       answer, parts = 'settled', { struct.unpack('<c1dd' .. string.rep('dss', count), packed) }
-      if what == 'commit' then ends = math.min(ends, wall + ENDED) end
-      values[held] = string.sub(what, 1, 1) .. struct.pack('<d', ends) .. string.sub(packed, 10)
-      later = later or {}
-      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
   end
   cursor = again and cursor + 1 or first + 6 * count
@@ -143,7 +141,10 @@ while cursor <= words do
         if kind == 'c' or kind == 'g' then
           if value then
             a, b, c, d, e, f, g = struct.unpack('<ddddddd', value)
-            if #value > 56 then epoch = string.sub(value, 58) end
+            -- The epoch counts what has been refilled in it: the whole is below zero, and what is less stands behind its id.
+            if #value > 56 and g < 0 then
+              epoch, g = string.sub(value, 58, 89), { -1 - g, tonumber(string.sub(value, 90)) }
+            end
           end
         elseif money then
           d, g = '0', ''
@@ -194,4 +195,4 @@ while cursor <= words do
       end
       local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
       -- What was charged in another epoch is not among what is used.
-      if parts and gives and parts[6 + 3 * j] ~= epoch then mark, cost = nil, '0' end
+      if parts and gives and string.sub(parts[6 + 3 * j], 1, 32) ~= epoch then mark, cost = nil, '0' end

@@ -12,7 +12,7 @@
         end
         max, cost = most, taken
         local burst = kind == 'c' and max or tonumber(args[at + 4])
-        local whole, part, elapsed, peak, quotient, rest = r[SECOND], r[THIRD], now - r[LAST], r[FIFTH], nil, nil
+        local whole, part, elapsed, quotient, rest, counted, more = r[SECOND], r[THIRD], now - r[LAST], nil, nil, 0, 0
         if whole > 0 or part > 0 then
           -- The time until now counts by the rule by which it was written.
           turns = r[FOURTH] ~= max or r[FIRST] ~= period
@@ -30,10 +30,26 @@
             if parts and gives then mark, cost = nil, 0 end
           end
         end
-        if whole == 0 and part == 0 then peak, epoch = max, false end
-        if peak < max then peak = max end
+        if whole == 0 and part == 0 then epoch = false end
+        if epoch then
+          -- What has been refilled in it.
+          counted, more = r[FIFTH][1] + r[SECOND] - whole, r[FIFTH][2] + r[THIRD] - part
+          if more < 0 then
+            counted, more = counted - 1, more + period
+          elseif more >= period then
+            counted, more = counted + 1, more - period
+          end
+          if counted >= COUNTED then
+            counted, more, epoch = 0, 0, false
+            if parts and gives then mark, cost = nil, 0 end
+          end
+        end
         if gives then
-          quotient, rest = scale(mark and math.max(0, now - mark) or 0, peak, period)
+          quotient, rest = 0, 0
+          if mark then
+            quotient, rest = counted - mark, more - string.sub(parts[6 + 3 * j], 34)
+            if rest < 0 then quotient, rest = quotient - 1, rest + period end
+          end
           if quotient < cost then
             whole, part = whole + quotient - cost, part + rest
             if part >= period then whole, part = whole + 1, part - period end
@@ -61,4 +77,5 @@
           reset = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
           lasts = reset
         end
-        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH], r[NEXT_FIFTH] = period, whole, part, max, peak
+        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH] = period, whole, part, max
+        r[NEXT_FIFTH] = (epoch or charges and parts) and { counted, more } or 0

@@ -5,7 +5,11 @@
         end
         if gives then
           -- An envelope that was made before something was forgotten may have been performed before that.
-          if r[ELSEWHERE] then cost = '0' elseif less(used, cost) then cost = used end
+          if r[ELSEWHERE] then
+            stays, cost = stays or epoch and cost ~= '0', '0'
+          elseif less(used, cost) then
+            cost = used
+          end
           if cost ~= '0' then used, version = add(used, cost, -1), version + 1 end
           cost = '0'
         end

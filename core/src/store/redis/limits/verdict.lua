@@ -4,8 +4,9 @@
       changes = changes + 1
       changed[changes] = r
       if charges and parts then
-        parts[#parts + 1], parts[#parts + 2] = mark or now, args[at + 5]
-        parts[#parts + 1] = epoch or string.sub(KEYS[held], -32)
+        local id, count = epoch or string.sub(KEYS[held], -32), r[NEXT_FIFTH]
+        if kind == 'c' or kind == 'g' then mark, id = count[1], id .. format(' %d', count[2]) end
+        parts[#parts + 1], parts[#parts + 2], parts[#parts + 3] = mark or now, args[at + 5], id
       end
       if not answer then
         -- Amounts of money are texts from the beginning.
@@ -66,6 +67,13 @@
       values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', wall + ttl, count, unpack(parts))
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000) + 1) }
+    elseif gives and parts then
+      -- What could not be given back stays charged: who asks once more is not to hear otherwise.
+      local state, ends = 'r', parts[2]
+      if what == 'commit' or stays then state, ends = 'c', math.min(ends, wall + ENDED) end
+      values[held] = state .. struct.pack('<d', ends) .. string.sub(values[held], 10)
+      later = later or {}
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
     end
   end
   if not answer then
@@ -99,8 +107,11 @@ for k = 1, #written do
   else
     local packed
     if kind == 'c' or kind == 'g' then
-      packed = struct.pack('<ddddddd', unpack(r, 1, 7))
-      if r[EPOCH] then packed = packed .. ' ' .. r[EPOCH] end
+      local count = r[EPOCH] and r[FIFTH]
+      packed = struct.pack(
+        '<ddddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], count and -1 - count[1] or 0
+      )
+      if count then packed = packed .. format(' %s%d', r[EPOCH], count[2]) end
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if r[EPOCH] or r[FIFTH] ~= '' then packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH] end
