@@ -2,12 +2,17 @@
 
 use super::record::{Judged, Lasts};
 use super::rolling::over;
-use crate::Micros;
+use crate::{Micros, SECOND};
+
+/// After so long who waits leaves its claim, which holds for as long once more, unless it asks again meanwhile. Who came later by no
+/// more than that need not stand back for it: when somebody came is known less exactly than that, as is what a client waits for.
+const PATIENCE: Micros = SECOND / 2;
 
 /// What is in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InFlight {
     flights: Vec<Flight>,
+    claim: Option<Claim>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,30 +21,72 @@ struct Flight {
     amount: u64,
 }
 
+/// One who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiter {
+    /// Of which client, in 48 bits.
+    pub client: u64,
+    /// Since when, by the limit's time.
+    pub arrived: Micros,
+}
+
+/// For whom room is kept: of all who wait, the first that came. A client that is alone would find none otherwise where those of
+/// another come as they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Claim {
+    waiter: Waiter,
+    until: Micros,
+    amount: u64,
+}
+
 impl InFlight {
     /// What has not ended.
     pub fn at(mut self, now: Micros) -> Self {
         self.flights.retain(|flight| flight.until > now);
+        self.claim = self.claim.filter(|claim| claim.until > now);
         self
     }
 
-    /// The retry time is that of the first that ends by itself; most are given back sooner.
-    pub fn judge(&self, max: u64, now: Micros, cost: u64) -> Judged {
-        let used: u64 = self.flights.iter().map(|flight| flight.amount).sum();
-        let allowed = over(used, max, cost) == 0;
+    /// The retry time is that of the first that ends by itself, and most are given back sooner; of one that waits and has to stand
+    /// back only, that of the claim.
+    pub fn judge(&self, max: u64, now: Micros, cost: u64, waiter: Option<Waiter>) -> Judged {
+        let used = self.used();
         let ends = || self.flights.iter().map(|flight| flight.until - now);
+        let retry = if over(used, max, cost) > 0 {
+            ends().min().filter(|_| cost <= max)
+        } else {
+            let before = |claim: &Claim| waiter.is_some_and(|waiter| claim.is_before(waiter));
+            let claim = self.claim.filter(|claim| before(claim) && over(used + claim.amount, max, cost) > 0);
+            Some(claim.map_or(0, |claim| claim.until - now))
+        };
         Judged {
-            allowed,
+            allowed: retry == Some(0),
             remaining: max.saturating_sub(used).into(),
-            retry: if allowed { Some(0) } else { ends().min().filter(|_| cost <= max) },
+            retry,
             reset: Some(ends().max().unwrap_or(0)),
         }
     }
 
-    pub fn charge(&mut self, until: Micros, cost: u64) {
+    /// A client that waited has what it claimed.
+    pub fn charge(&mut self, until: Micros, cost: u64, waiter: Option<Waiter>) {
         if cost > 0 {
             self.flights.push(Flight { until, amount: cost });
+            let is_theirs = |claim: &Claim| waiter.is_some_and(|waiter| waiter.client == claim.waiter.client);
+            self.claim = self.claim.filter(|claim| !is_theirs(claim));
         }
+    }
+
+    /// Keeps room for one that waits and is refused, unless somebody came before it; returns whether it does.
+    pub fn claim(&mut self, now: Micros, cost: u64, waiter: Waiter) -> bool {
+        let comes_first = |Claim { waiter: other, .. }: Claim| {
+            let again = waiter.client == other.client && waiter.arrived <= other.arrived + PATIENCE;
+            waiter.arrived < other.arrived || again
+        };
+        let claims = now - waiter.arrived >= PATIENCE && self.claim.is_none_or(comes_first);
+        if claims {
+            self.claim = Some(Claim { waiter, until: now + PATIENCE, amount: cost });
+        }
+        claims
     }
 
     /// Ends a flight. Those of one end and one amount are all the same.
@@ -56,6 +103,19 @@ impl InFlight {
 
     /// How long the record is needed.
     pub fn lasts(&self, now: Micros) -> Lasts {
-        Lasts::After(self.flights.iter().map(|flight| flight.until - now).max().unwrap_or(0))
+        let claimed = self.claim.map(|claim| claim.until);
+        let ends = self.flights.iter().map(|flight| flight.until).chain(claimed);
+        Lasts::After(ends.max().map_or(0, |end| end - now))
+    }
+
+    fn used(&self) -> u64 {
+        self.flights.iter().map(|flight| flight.amount).sum()
+    }
+}
+
+impl Claim {
+    /// Whether this one has to stand back for it. Those of one client have an order of their own.
+    fn is_before(&self, waiter: Waiter) -> bool {
+        self.waiter.client != waiter.client && self.waiter.arrived + PATIENCE < waiter.arrived
     }
 }

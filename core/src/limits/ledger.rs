@@ -45,6 +45,8 @@ enum Owner {
 struct Sight<'a> {
     wall: Micros,
     birth: Birth,
+    /// Who sent it, where others do too: 48 bits of its id.
+    client: Option<u64>,
     /// The limits of money that it charges.
     seen: Vec<(Key, View<'a>)>,
 }
@@ -63,6 +65,15 @@ enum Charging {
     IfAllowed,
     /// Another ledger has allowed it.
     Anyway,
+}
+
+/// What is reserved.
+#[derive(Clone, Copy, Debug)]
+struct Booking {
+    id: u128,
+    ttl: Micros,
+    /// Who has waited for it, and for how long.
+    waited: Option<(u64, Micros)>,
 }
 
 /// The last answer of a lane.
@@ -113,7 +124,10 @@ impl Ledger {
         let sight = &mut Sight::at(wall);
         self.with_charges(request, |ledger, charges| match request.act {
             Act::Take => drop(ledger.take(sight, charges, Charging::Anyway, None)),
-            Act::Reserve { id, ttl } => drop(ledger.take(sight, charges, Charging::Anyway, Some((id, ttl)))),
+            Act::Reserve { id, ttl, .. } => {
+                let booking = Booking { id, ttl, waited: None };
+                let _ = ledger.take(sight, charges, Charging::Anyway, Some(booking));
+            }
             _ => drop(ledger.replied(sight, request.act, charges)),
         });
     }
@@ -186,7 +200,10 @@ impl Ledger {
         Some(match *act {
             Act::Take => self.take(sight, charges, Charging::IfAllowed, None),
             Act::Peek => self.take(sight, charges, Charging::Not, None),
-            Act::Reserve { id, ttl } => self.take(sight, charges, Charging::IfAllowed, Some((id, ttl))),
+            Act::Reserve { id, ttl, waited } => {
+                let booking = Booking { id, ttl, waited: sight.client.zip(waited) };
+                self.take(sight, charges, Charging::IfAllowed, Some(booking))
+            }
             Act::Refund => self.refund(sight, charges),
             Act::Reset => {
                 charges.iter().for_each(|charge| self.reset(sight, charge));
@@ -202,16 +219,18 @@ impl Ledger {
         sight: &mut Sight<'_>,
         charges: &[Charged<'_>],
         charging: Charging,
-        reservation: Option<(u128, Micros)>,
+        reservation: Option<Booking>,
     ) -> Verdict {
+        let waited = reservation.and_then(|booking| booking.waited);
         match charges {
             // No list, which would have to be freed.
             [charge] if cfg!(not(target_family = "wasm")) => {
-                let mut drafts = [self.draft(sight, charge)];
+                let mut drafts = [self.draft(sight, charge).await_for(waited)];
                 self.charge(sight.wall, charges, &mut drafts, charging, reservation)
             }
             charges => {
-                let mut drafts: Vec<_> = charges.iter().map(|charge| self.draft(sight, charge)).collect();
+                let draft = |charge| self.draft(sight, charge).await_for(waited);
+                let mut drafts: Vec<_> = charges.iter().map(draft).collect();
                 self.charge(sight.wall, charges, &mut drafts, charging, reservation)
             }
         }
@@ -236,7 +255,7 @@ impl Ledger {
         charges: &[Charged<'_>],
         drafts: &mut [Draft<'_>],
         charging: Charging,
-        reservation: Option<(u128, Micros)>,
+        reservation: Option<Booking>,
     ) -> Verdict {
         let allowed = || drafts.iter().zip(charges).all(|(draft, charge)| draft.allows(charge.cost));
         let charged = match charging {
@@ -252,11 +271,11 @@ impl Ledger {
             }
             return said;
         }
-        let ttl = reservation.map_or(0, |(_, ttl)| ttl);
+        let ttl = reservation.map_or(0, |booking| booking.ttl);
         for (draft, charge) in drafts.iter_mut().zip(charges) {
             draft.charge(charge.cost, ttl);
         }
-        if let Some((id, ttl)) = reservation {
+        if let Some(Booking { id, ttl, .. }) = reservation {
             let until = wall + ttl;
             let part = |(draft, charge): (&mut Draft<'_>, &Charged<'_>)| Part {
                 mark: draft.mark(ttl),
@@ -275,10 +294,15 @@ impl Ledger {
         said
     }
 
-    /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on.
+    /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on, or keep room for who waits:
+    /// where nothing else keeps it from what it asks for, and that can be had at all.
     fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
+        let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            if draft.turns() && !draft.allows(charge.cost) {
+            if (draft.turns() || waits)
+                && !draft.allows(charge.cost)
+                && (draft.turns() || draft.claim(charge.cost))
+            {
                 self.write(wall, charge.term.key(), draft);
             }
         }
@@ -455,12 +479,13 @@ impl<'a> Sight<'a> {
         let view =
             |((kind, limit), seen): ((char, &Name), _)| (Key::of(kind, limit.clone()), View::Fresh(seen));
         let seen = envelope.of_money_as_seen().map(view).collect();
-        Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), seen }
+        let client = envelope.lane.map(|lane| (lane.client >> 80) as u64);
+        Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), client, seen }
     }
 
     /// Of who shares the memory of a server that forgets nothing.
     fn at(wall: Micros) -> Self {
-        Sight { wall, birth: Birth::here(wall), seen: Vec::new() }
+        Sight { wall, birth: Birth::here(wall), client: None, seen: Vec::new() }
     }
 
     fn view(&mut self, limit: &Key) -> Option<&mut View<'a>> {

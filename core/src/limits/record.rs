@@ -2,7 +2,7 @@
 
 use super::budget::{Budget, Calendar};
 use super::clock::Clock;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Waiter};
 use super::lifetime::Lifetime;
 use super::refill::{Rate, Refill};
 use super::reservation::Mark;
@@ -37,6 +37,8 @@ pub(super) struct Draft<'a> {
     epoch: Option<Epoch>,
     /// Whether something is kept otherwise by this rule from now on.
     turns: bool,
+    /// Who waits for it, if somebody does.
+    waiter: Option<Waiter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,7 +158,30 @@ impl<'a> Draft<'a> {
         if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
             refill.count_anew();
         }
-        Draft { rule, clock, now, birth, usage, epoch, turns }
+        Draft { rule, clock, now, birth, usage, epoch, turns, waiter: None }
+    }
+
+    /// One of this client has waited for it for so long.
+    pub fn await_for(mut self, waited: Option<(u64, Micros)>) -> Self {
+        let arrived = |waited| self.now.saturating_sub(waited);
+        self.waiter = waited.map(|(client, waited)| Waiter { client, arrived: arrived(waited) });
+        self
+    }
+
+    /// Whether somebody waits whom this limit does not keep from it, but for what is in flight.
+    pub fn is_awaited(&self, cost: Amount) -> bool {
+        let refuses_so = || matches!(self.usage, Usage::InFlight(_)) && self.judge(cost).retry.is_some();
+        self.waiter.is_some() && (self.allows(cost) || refuses_so())
+    }
+
+    /// Keeps room for who waits; returns whether there is something to write.
+    pub fn claim(&mut self, cost: Amount) -> bool {
+        match (&mut self.usage, self.waiter) {
+            (Usage::InFlight(flights), Some(waiter)) => {
+                flights.claim(self.now, cost.saturating_u64(), waiter)
+            }
+            _ => false,
+        }
     }
 
     /// Whether a take by this rule is to be written even if it is refused: what is used is refilled by this rule from now
@@ -183,7 +208,9 @@ impl<'a> Draft<'a> {
             }
             (Rule::Lifetime { max }, Usage::Lifetime(lifetime)) => lifetime.judge(max, cost),
             (Rule::Budget { max, .. }, Usage::Budget(budget)) => budget.judge(max, self.now, cost),
-            (Rule::InFlight { max }, Usage::InFlight(flights)) => flights.judge(max, self.now, small),
+            (Rule::InFlight { max }, Usage::InFlight(flights)) => {
+                flights.judge(max, self.now, small, self.waiter)
+            }
             (rule, _) => {
                 let allowed = cost <= rule.most();
                 Judged { allowed, remaining: rule.most(), retry: allowed.then_some(0), reset: Some(0) }
@@ -200,7 +227,7 @@ impl<'a> Draft<'a> {
             (_, Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. })) => {
                 standing.charge(cost, self.birth);
             }
-            (_, Usage::InFlight(flights)) => flights.charge(self.now + ttl, small),
+            (_, Usage::InFlight(flights)) => flights.charge(self.now + ttl, small, self.waiter),
             _ => {}
         }
     }

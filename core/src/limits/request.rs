@@ -55,6 +55,9 @@ pub enum Act {
         id: u128,
         /// How long it lasts.
         ttl: Micros,
+        /// For how long its caller has waited by now, if it waits: of what is in flight is then kept for it what it has waited
+        /// for, and it stands back for others. Of envelopes without a lane this means nothing.
+        waited: Option<Micros>,
     },
     /// Ends a reservation: what it charged stays charged, and is in flight no longer.
     Commit {

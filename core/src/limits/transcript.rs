@@ -118,7 +118,11 @@ fn request(value: &Value) -> Result<Request> {
         "peek" => Act::Peek,
         "refund" => Act::Refund,
         "reset" => Act::Reset,
-        "reserve" => Act::Reserve { id: id(&mut keys)?, ttl: needed(keys.take("ttl", number)?, "ttl")? },
+        "reserve" => Act::Reserve {
+            id: id(&mut keys)?,
+            ttl: needed(keys.take("ttl", number)?, "ttl")?,
+            waited: keys.take("waited", number)?,
+        },
         "commit" => Act::Commit { id: id(&mut keys)? },
         "give_back" => Act::GiveBack { id: id(&mut keys)? },
         other => return Err(unknown("request", other)),

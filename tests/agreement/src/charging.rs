@@ -23,6 +23,7 @@ pub struct Charging {
 }
 
 const LANES: usize = 2;
+const CLIENTS: u64 = 3;
 const MEMORY: usize = 16;
 
 impl Charging {
@@ -152,7 +153,7 @@ impl Charging {
         let sequence = &mut self.sequences[number];
         *sequence += 2;
         let sequence = if self.random.once_in(20) { sequence.saturating_sub(3) } else { *sequence };
-        Lane { client: 1 << 90, number: number as u16, sequence }
+        Lane { client: u128::from(1 + self.random.below(CLIENTS)) << 90, number: number as u16, sequence }
     }
 
     fn request(&mut self) -> Request {
@@ -171,7 +172,12 @@ impl Charging {
                 if self.reservations.len() > MEMORY {
                     self.reservations.remove(0);
                 }
-                Act::Reserve { id, ttl: ttl.max(1) }
+                let waited = match self.random.below(4) {
+                    0 => Some(self.random.below(SECOND)),
+                    1 => Some(self.random.of(&[0, SECOND / 2 - 1, SECOND / 2, 2 * SECOND])),
+                    _ => None,
+                };
+                Act::Reserve { id, ttl: ttl.max(1), waited }
             }
             15..18 if !self.reservations.is_empty() => {
                 let (id, reserved) = self.random.of(&self.reservations);

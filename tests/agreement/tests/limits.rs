@@ -197,7 +197,7 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
             // Ends of reservations that were made a while ago, or never.
             let id = u128::from(step / (1 + random.below(4)));
             let act = match random.below(100) {
-                0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND },
+                0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND, waited: None },
                 10..16 => Act::GiveBack { id },
                 16..20 => Act::Refund,
                 20..26 => Act::Peek,
@@ -231,6 +231,103 @@ fn windows_of_several_periods_agree() {
     }
 }
 
+/// Clients that wait for what is in flight, of one limit or two, some of them for a rate too; each has waited for half a second longer
+/// than another.
+fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl Fn(Micros)) -> [u64; 3] {
+    let mut random = Random::new(seed);
+    let (mut machine, mut counts, mut wall) = (Ledger::default(), [0; 3], 1_700_000_000 * SECOND);
+    let mut flying: Vec<(u128, Vec<Charge>)> = Vec::new();
+    for step in 0..1_500u32 {
+        let pass = match random.below(20) {
+            0 => random.below(SECOND),
+            1..8 => random.below(SECOND / 10),
+            _ => random.below(3 * MILLISECOND),
+        };
+        // In steps, so that times are often equal, or not.
+        wall += if seed.is_multiple_of(2) { pass } else { 8 * pass / (SECOND / 20) * (SECOND / 20) };
+        if goes_back && random.once_in(300) {
+            // What is gone by now is gone in both.
+            set_wall(wall);
+            let nothing = Envelope::default();
+            perform(transport, &format!("waits:{seed}"), &nothing);
+            machine.apply(Moment { wall, incarnation: "" }, &nothing);
+            wall -= random.below(SECOND);
+        }
+        set_wall(wall);
+        let client = random.below(4) as usize;
+        let mut requests = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let charge = |limit: &str, rule, cost: u64| Charge {
+                limit: Name::new(limit).expect("a name"),
+                rule,
+                cost: cost.into(),
+                open: false,
+            };
+            let mut charges = vec![charge("a", Rule::InFlight { max: 3 }, 1)];
+            match random.below(8) {
+                0 => charges.push(charge("b", Rule::InFlight { max: 2 }, 1)),
+                1 => charges.insert(0, charge("b", Rule::InFlight { max: 2 }, 2)),
+                2 => charges.push(charge("rate", Rule::Refill { max: 1, period: SECOND }, 1)),
+                3 => charges[0].cost = random.below(5).into(),
+                _ => {}
+            }
+            let id = u128::from(random.any());
+            let half = client as u64 * (SECOND / 2);
+            let waited = match random.below(8) {
+                0 => None,
+                1 => Some(random.below(2 * SECOND)),
+                2 => Some(half + 1),
+                3 => Some(half.saturating_sub(1)),
+                4 => Some(half + random.below(SECOND / 4)),
+                _ => Some(half),
+            };
+            let act = match random.below(20) {
+                0..9 if !flying.is_empty() => {
+                    let at = random.below(flying.len() as u64) as usize;
+                    let (id, reserved) = flying.swap_remove(at);
+                    charges = reserved;
+                    if random.once_in(2) { Act::Commit { id } } else { Act::GiveBack { id } }
+                }
+                9 => Act::Peek,
+                10 if random.once_in(10) => Act::Reset,
+                _ => {
+                    flying.push((id, charges.clone()));
+                    if flying.len() > 4 {
+                        flying.remove(0);
+                    }
+                    Act::Reserve { id, ttl: 1 + random.below(2 * SECOND), waited }
+                }
+            };
+            requests.push(Request { act, charges });
+        }
+        let lane = Lane { client: (1 + client as u128) << 100, number: 0, sequence: u64::from(step) };
+        let lane = (!random.once_in(20)).then_some(lane);
+        let envelope = Envelope { lane, requests, ..Envelope::default() };
+        let theirs = perform(transport, &format!("waits:{seed}"), &envelope);
+        let ours = machine.apply(Moment { wall, incarnation: "" }, &envelope);
+        agree(&theirs, &ours, &envelope, step, seed);
+        count(&ours, &mut counts);
+    }
+    counts
+}
+
+#[test]
+fn who_waits_for_what_is_in_flight_is_kept_room_for_by_both() {
+    let mut all = [0; 3];
+    for seed in seeds(20) {
+        let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+        let counts = waits(&transport, seed, true, |wall| transport.redis().set_time(wall));
+        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+    }
+    println!("{all:?} envelopes, reservations, and refusals");
+    assert!(all.iter().all(|count| *count > 2_000), "too little happened: {all:?}");
+    let server = RedisServer::start(RedisOptions::default()).expect("started");
+    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    for seed in seeds(2) {
+        waits(&transport, seed, false, |wall| transport.set_wall(wall));
+    }
+}
+
 /// What the version before wrote of a limit that refills: the fastest rule of its epoch, not how much was refilled in it. What
 /// is used is read; reservations of then give nothing back, which is on the safe side.
 #[test]
@@ -252,7 +349,7 @@ fn what_the_version_before_wrote_of_rates_is_read() {
             Reply::Judged(verdict) => verdict.remaining.saturating_u64(),
             other => panic!("{other:?}"),
         };
-        ask(Act::Reserve { id: 1, ttl: 60 * SECOND }, 6);
+        ask(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, 6);
         let key = b"eth%3A1:{limits}:limit:c:a";
         assert!(transport.redis().command(&[b"GET", key]).as_bytes().is_some(), "there it is kept");
         let numbers = [wall as f64, 0.0, 10e6, 6.0, 0.0, 10.0, 10.0];
@@ -264,7 +361,7 @@ fn what_the_version_before_wrote_of_rates_is_read() {
         transport.redis().set_time(wall + SECOND);
         assert_eq!(left(ask(Act::Peek, 0)), 5);
         ask(Act::GiveBack { id: 1 }, 6);
-        assert_eq!(left(ask(Act::Reserve { id: 2, ttl: 60 * SECOND }, 3)), 2);
+        assert_eq!(left(ask(Act::Reserve { id: 2, ttl: 60 * SECOND, waited: None }, 3)), 2);
         transport.redis().set_time(wall + 2 * SECOND);
         ask(Act::GiveBack { id: 2 }, 3);
         assert_eq!(left(ask(Act::Peek, 0)), 5);
@@ -304,6 +401,33 @@ fn what_the_version_before_wrote_of_budgets_is_read() {
         transport.redis().set_time(wall + day);
         assert_eq!(judged(ask(Act::Take, day / 24, 1)), (9, Some(day)));
     }
+}
+
+/// A claim is written so that the version before, which runs beside this one while processes are replaced, leaves it out: it drops
+/// what ended before now, and what amounts to nothing. Without one the record is what that wrote.
+#[test]
+fn a_claim_is_nothing_to_the_version_before() {
+    let wall = 1_700_000_000 * SECOND;
+    let transport = Embedded::new(EmbeddedRedis::new(wall));
+    let ask = |client: u128, sequence, waited, id| {
+        let (limit, rule) = (Name::new("a").expect("a name"), Rule::InFlight { max: 1 });
+        let charges = vec![Charge { limit, rule, cost: 1u64.into(), open: false }];
+        let lane = Some(Lane { client: client << 80, number: 0, sequence });
+        let requests = vec![Request { act: Act::Reserve { id, ttl: 60 * SECOND, waited }, charges }];
+        perform(&transport, "limits", &Envelope { lane, requests, ..Envelope::default() });
+        let kept = transport.redis().command(&[b"GET", b"eth%3A1:{limits}:limit:f:a"]);
+        let kept = kept.as_bytes().expect("it is kept").to_vec();
+        let (numbers, epoch) = kept.split_at(kept.len() - 33);
+        assert_eq!(epoch, format!(" {:032x}", 1).as_bytes());
+        let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("eight"));
+        numbers.chunks(8).map(number).collect::<Vec<_>>()
+    };
+    let (now, ends) = (wall as f64, (wall + 60 * SECOND) as f64);
+    let before = [now, 0.0, ends, 1.0];
+    assert_eq!(ask(1, 1, Some(0), 1), before);
+    let half = (SECOND / 2) as f64;
+    let claim = [now - 2.0 * half, 5.0, now + half, -1.0];
+    assert_eq!(ask(5, 1, Some(SECOND), 2), [before, claim].concat());
 }
 
 /// What a lone take costs the server: its record and its lane are read by one command, and each is written by one.

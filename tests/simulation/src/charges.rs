@@ -62,6 +62,8 @@ pub enum Action {
         id: String,
         /// How long it lasts.
         ttl: u64,
+        /// Who has waited for it, and for how long, if somebody did whose lane tells who that is.
+        waits: Option<(String, u64)>,
     },
     /// A reservation ends.
     Settle {
@@ -242,7 +244,11 @@ impl SentCharges {
                 "peek" => Action::Peek,
                 "refund" => Action::Refund,
                 "reset" => Action::Reset,
-                "reserve" => Action::Reserve { id: words.key(), ttl: words.number() as u64 },
+                "reserve" | "wait" => {
+                    let (id, ttl) = (words.key(), words.number() as u64);
+                    let waited = (what == "wait").then(|| words.number() as u64);
+                    Action::Reserve { id, ttl, waits: client(&keys[0]).zip(waited) }
+                }
                 "commit" | "return" => {
                     let id = words.key();
                     words.number();
@@ -296,6 +302,12 @@ impl SentCharges {
     }
 }
 
+/// By what those are told apart who wait: the beginning of the client's id in its lane's key.
+fn client(lane: &str) -> Option<String> {
+    let mut parts = lane.rsplit(':').skip(1);
+    parts.next()?.get(..12).map(str::to_owned)
+}
+
 /// The limit of money whose record a key names.
 fn limit(key: &str) -> (Kind, String) {
     let mut parts = key.split(':').skip(1);
@@ -332,7 +344,8 @@ pub fn of_memory(now: u64, request: &Request, reply: &Reply) -> Charging {
         Act::Peek => Action::Peek,
         Act::Refund => Action::Refund,
         Act::Reset => Action::Reset,
-        Act::Reserve { id, ttl } => Action::Reserve { id: named(id), ttl },
+        // Without a lane nobody knows who waits.
+        Act::Reserve { id, ttl, .. } => Action::Reserve { id: named(id), ttl, waits: None },
         Act::Commit { id } => Action::Settle { id: named(id), back: false },
         Act::GiveBack { id } => Action::Settle { id: named(id), back: true },
     };
@@ -407,7 +420,7 @@ mod tests {
             Word::Judged { allowed: false, binding: 0, remaining: 1, retry: Some(20), reset: Some(150) };
         assert_eq!(*word, refused);
         let id = "reservation:0f".to_owned();
-        assert_eq!(done.deeds[2].act, Action::Reserve { id: id.clone(), ttl: 40 });
+        assert_eq!(done.deeds[2].act, Action::Reserve { id: id.clone(), ttl: 40, waits: None });
         assert_eq!(
             (&done.deeds[3].act, &done.deeds[3].word),
             (&Action::Settle { id, back: true }, &Word::Settled)

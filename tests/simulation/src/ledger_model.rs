@@ -12,6 +12,8 @@ use crate::checker::Breach;
 const LANE_GRACE: u64 = 60_000_000;
 /// How long is remembered that a reservation was committed.
 const ENDED: u64 = 120_000_000;
+/// After how long of waiting room is kept, for how long, and by how much one may come later and need not stand back.
+const PATIENCE: u64 = 500_000;
 /// The longest time that is told.
 const LONGEST: u128 = 1 << 50;
 
@@ -52,10 +54,20 @@ enum Used {
     Cells(Cells),
     /// All that was ever taken, or in a period.
     Money(Births),
-    /// What is in flight, until when.
-    Flights(Vec<(u64, u128)>),
+    /// What is in flight, until when; and for whom room is kept.
+    Flights(Vec<(u64, u128)>, Option<Kept>),
     /// Nothing is remembered.
     Nothing,
+}
+
+/// Room for one that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    client: String,
+    /// Since when it waits.
+    since: u64,
+    until: u64,
+    cost: u128,
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +91,8 @@ struct Sight {
     /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
     turned: bool,
     unknown: bool,
+    /// Who waits for it, and since when.
+    waiter: Option<(String, u64)>,
 }
 
 /// The last millisecond of the wall clock in which is kept what is needed for so long: one more than those that it begins.
@@ -183,14 +197,20 @@ impl LedgerModel {
     fn take(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
         let costs = &deed.costs;
         let mut sights = self.sights(wall, costs);
-        let allowed =
-            sights.iter().zip(costs).all(|(sight, cost)| sight.used.allows(cost, sight.now, cost.cost));
+        let waits = if let Action::Reserve { waits, .. } = &deed.act { waits.as_ref() } else { None };
+        for sight in &mut sights {
+            sight.waiter = waits.map(|(client, waited)| (client.clone(), sight.now.saturating_sub(*waited)));
+        }
+        let allowed = sights.iter().zip(costs).all(|(sight, cost)| sight.allows(cost));
         if !allowed || deed.act == Action::Peek {
             judged(costs, &sights, &deed.word)?;
             // A take by another rule is kept by that from now on, also if that is why it is refused.
             let all = sights.into_iter().zip(costs).filter(|_| deed.act != Action::Peek);
-            for (sight, cost) in all.filter(|(sight, cost)| !sight.used.allows(cost, sight.now, cost.cost)) {
-                if sight.turned {
+            let refusing: Vec<_> = all.filter(|(sight, cost)| !sight.allows(cost)).collect();
+            let flies = |cost: &Cost| cost.kind == Kind::InFlight && cost.cost <= cost.max;
+            let waits = refusing.iter().all(|(_, cost)| flies(cost));
+            for (mut sight, cost) in refusing {
+                if sight.turned || waits && sight.keep(cost) {
                     self.write(wall, std::slice::from_ref(cost), vec![sight]);
                 }
             }
@@ -204,7 +224,7 @@ impl LedgerModel {
             }
             sight.charge(cost, ttl);
             let mark = match &mut sight.used {
-                Used::Flights(_) => u128::from(sight.now + ttl),
+                Used::Flights(..) => u128::from(sight.now + ttl),
                 Used::Parts { refilled, since, .. } => {
                     if ttl > 0 {
                         since.get_or_insert(*refilled);
@@ -218,7 +238,7 @@ impl LedgerModel {
         let nothing: Vec<Cost> = costs.iter().map(|cost| Cost { cost: 0, ..cost.clone() }).collect();
         judged(&nothing, &sights, &deed.word)?;
         self.write(wall, costs, sights);
-        if let Action::Reserve { id, ttl } = &deed.act {
+        if let Action::Reserve { id, ttl, .. } = &deed.act {
             let gone = last_millisecond(wall, *ttl);
             let reservation = Reservation { until: wall + ttl, gone, ended: None, parts };
             if self.reservations.insert(id.clone(), reservation).is_some() {
@@ -293,7 +313,7 @@ impl LedgerModel {
                 let used = record.used.at(cost, now, now - record.last);
                 let unknown =
                     matches!(&record.used, Used::Cells(cells) if cells.is_shorter_than(cost.period));
-                Sight { now, used, turned: record.used.is_of_another(cost, now), unknown }
+                Sight { now, used, turned: record.used.is_of_another(cost, now), unknown, waiter: None }
             }
             None => Sight { used: Used::new(cost.kind).at(cost, wall, 0), ..Sight::at(wall) },
         };
@@ -344,6 +364,9 @@ impl LedgerModel {
                     Some(*period)
                 }
                 Used::Cells(cells) => Some(cells.lasts(now)),
+                Used::Flights(_, Some(kept)) => {
+                    used.empty_after(cost, now).map(|time| time.max(kept.until - now))
+                }
                 used => used.empty_after(cost, now),
             };
             if lasts == Some(0) {
@@ -369,17 +392,53 @@ impl Record {
 impl Sight {
     /// Of a limit of which nothing is kept.
     fn at(now: u64) -> Self {
-        Sight { now, used: Used::Nothing, turned: false, unknown: false }
+        Sight { now, used: Used::Nothing, turned: false, unknown: false, waiter: None }
+    }
+
+    /// Whether it fits, and nobody came before who waits for that room.
+    fn allows(&self, cost: &Cost) -> bool {
+        self.used.allows(cost, self.now, cost.cost) && !self.stands_back(cost)
+    }
+
+    fn stands_back(&self, cost: &Cost) -> bool {
+        let (Used::Flights(_, Some(kept)), Some((client, since))) = (&self.used, &self.waiter) else {
+            return false;
+        };
+        let room = self.used.remaining(cost, self.now);
+        let earlier = *client != kept.client && *since > kept.since + PATIENCE;
+        earlier && cost.cost > 0 && room < cost.cost + kept.cost
+    }
+
+    /// Keeps room for who waits, and returns whether it does.
+    fn keep(&mut self, cost: &Cost) -> bool {
+        let (Used::Flights(_, kept), Some((client, since))) = (&mut self.used, &self.waiter) else {
+            return false;
+        };
+        let first = kept.as_ref().is_none_or(|kept| {
+            *since < kept.since || *client == kept.client && *since <= kept.since + PATIENCE
+        });
+        let keeps = first && self.now - since >= PATIENCE;
+        if keeps {
+            let until = self.now + PATIENCE;
+            *kept = Some(Kept { client: client.clone(), since: *since, until, cost: cost.cost });
+        }
+        keeps
     }
 
     fn charge(&mut self, of: &Cost, ttl: u64) {
         let (now, cost) = (self.now, of.cost);
         match &mut self.used {
             Used::Parts { parts, period, .. } => *parts += cost * u128::from(*period),
-            Used::Cells(_) | Used::Flights(_) if cost == 0 => {}
+            Used::Cells(_) | Used::Flights(..) if cost == 0 => {}
             Used::Cells(cells) => cells.charge(now, cost),
             Used::Money(births) => births.charge(cost),
-            Used::Flights(flights) => flights.push((now + ttl, cost)),
+            Used::Flights(flights, kept) => {
+                flights.push((now + ttl, cost));
+                let client = self.waiter.as_ref().map(|(client, _)| client);
+                if kept.as_ref().map(|kept| &kept.client) == client {
+                    *kept = None;
+                }
+            }
             Used::Nothing => {}
         }
     }
@@ -400,7 +459,7 @@ impl Sight {
                 cells.give_back(of.period, now, amount, mark.map(|mark| mark as u64));
             }
             Used::Money(births) => births.give_back(amount),
-            Used::Flights(flights) => {
+            Used::Flights(flights, _) => {
                 let landed =
                     flights.iter().position(|&flight| Some(flight.0.into()) == mark && flight.1 == amount);
                 landed.map(|at| flights.remove(at));
@@ -418,7 +477,7 @@ impl Used {
             }
             Kind::Rolling => Used::Cells(Cells::default()),
             Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
-            Kind::InFlight => Used::Flights(Vec::new()),
+            Kind::InFlight => Used::Flights(Vec::new(), None),
             Kind::Each => Used::Nothing,
         }
     }
@@ -440,9 +499,9 @@ impl Used {
             Used::Money(births) if rule.kind == Kind::Budget => {
                 Used::Money(births.asked((rule.period, rule.extra), now))
             }
-            Used::Flights(mut flights) => {
+            Used::Flights(mut flights, kept) => {
                 flights.retain(|(until, _)| *until > now);
-                Used::Flights(flights)
+                Used::Flights(flights, kept.filter(|kept| kept.until > now))
             }
             other => other,
         }
@@ -455,7 +514,7 @@ impl Used {
         match self {
             Used::Parts { parts, .. } => rule.most().saturating_sub(parts.div_ceil(period)),
             Used::Cells(cells) => rule.max.saturating_sub(cells.sum(rule.period, now)),
-            Used::Flights(items) => rule.max.saturating_sub(sum(items)),
+            Used::Flights(items, _) => rule.max.saturating_sub(sum(items)),
             Used::Money(births) => rule.max.saturating_sub(births.used()),
             Used::Nothing => rule.max,
         }
@@ -470,7 +529,7 @@ impl Used {
         match self {
             Used::Parts { parts, .. } => *parts == 0,
             Used::Cells(cells) => cells.is_empty(),
-            Used::Flights(items) => items.is_empty(),
+            Used::Flights(items, _) => items.is_empty(),
             Used::Money(births) => births.used() == 0,
             Used::Nothing => true,
         }
@@ -493,7 +552,7 @@ impl Used {
             Used::Money(Births { ends: 0, .. }) => None,
             Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
             Used::Cells(cells) => Some(cells.empty_after(rule.period, now)),
-            Used::Flights(flights) => flights.iter().map(|(until, _)| until - now).max(),
+            Used::Flights(flights, _) => flights.iter().map(|(until, _)| until - now).max(),
             Used::Money(births) => Some(births.ends - now),
             Used::Nothing => Some(0),
         }
@@ -505,8 +564,7 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     let Word::Judged { allowed, binding, remaining, retry, reset } = word else {
         return Err(Breach::new("M1", format!("{costs:?} was answered with {word:?}")));
     };
-    let fits: Vec<bool> =
-        sights.iter().zip(costs).map(|(sight, cost)| sight.used.allows(cost, sight.now, cost.cost)).collect();
+    let fits: Vec<bool> = sights.iter().zip(costs).map(|(sight, cost)| sight.allows(cost)).collect();
     let due = fits.iter().all(|fits| *fits);
     let (Some(sight), Some(cost)) = (sights.get(*binding), costs.get(*binding)) else {
         return Err(Breach::new("M1", format!("no cost {binding} among {costs:?}")));
@@ -544,8 +602,12 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     let later = |(sight, cost): (&Sight, &Cost), time: u64| {
         let used = sight.used.at(cost, sight.now + time, time);
         match &used {
+            // Who stands back does so while room is kept.
+            Used::Flights(_, kept) if sight.used.allows(cost, sight.now, cost.cost) => kept.is_none(),
             // Of what is in flight, when the first ends that is not given back.
-            Used::Flights(flights) => matches!(&sight.used, Used::Flights(all) if flights.len() < all.len()),
+            Used::Flights(flights, _) => {
+                matches!(&sight.used, Used::Flights(all, _) if flights.len() < all.len())
+            }
             _ => used.allows(cost, sight.now + time, cost.cost),
         }
     };

@@ -362,6 +362,14 @@ pub const OF_LIMITS: [Planted; 33] = [
         fault: Limits(&[("if what ~= 'commit' or kind == 'f' then", "if what ~= 'commit' then")]),
     },
     Planted {
+        name: "room kept for one that waits taken by who came later",
+        fault: Limits(&[("elseif waited and claim ~= 0 and cost > 0", "elseif false and cost > 0")]),
+    },
+    Planted {
+        name: "room kept for one that has it",
+        fault: Limits(&[("client == claim[2] then claim = 0 end", "false then claim = 0 end")]),
+    },
+    Planted {
         name: "clock set back refills",
         fault: Limits(&[
             ("if now < r[1] then", "if false then"),

@@ -243,7 +243,7 @@ impl<R: Runtime> Limit<R> {
         cost: impl Into<Amount>,
         ttl: Duration,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
-        self.reserve_for(cost, micros(ttl)).await
+        self.reserve_for(cost, micros(ttl), None).await
     }
 
     /// Ends a reservation that was made elsewhere, by its [`Reservation::id`]: what it charged stays charged; what it has in flight
@@ -273,11 +273,12 @@ impl<R: Runtime> Limit<R> {
         Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }
 
-    /// The same for so many microseconds.
+    /// The same for so many microseconds, for a caller that has `waited` for so long, if it waits.
     pub(super) async fn reserve_for(
         &self,
         cost: impl Into<Amount>,
         ttl: Micros,
+        waited: Option<Micros>,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if ttl == 0 || ttl > MAX_RESERVATION {
             return Err(Error::invalid("ttl", "is out of range; 1 µs to 7 days are allowed"));
@@ -291,7 +292,7 @@ impl<R: Runtime> Limit<R> {
         let id = scope.runtime().random_id();
         let sent = scope.runtime().now();
         let until = in_time(sent, ttl);
-        let act = Act::Reserve { id, ttl };
+        let act = Act::Reserve { id, ttl, waited: waited.filter(|_| self.flies()) };
         let (answer, took) = match self.judge_now(&act, cost) {
             Some(verdict) => (self.answer(&verdict), 0),
             None => {
@@ -362,9 +363,10 @@ impl<R: Runtime> Limit<R> {
     ) -> Result<Reservation<R>> {
         check_rest("timeout", options.timeout)?;
         let Some(scope) = &self.scope else {
-            return self.attempt(cost, ttl).await?.map_err(|answer| answer.error());
+            return self.attempt(cost, ttl, 0).await?.map_err(|answer| answer.error());
         };
-        let deadline = scope.runtime().now() + options.timeout;
+        let arrived = scope.runtime().now();
+        let deadline = arrived + options.timeout;
         let timed_out = |again: Option<Micros>| {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
             let message = match (again, scope.trouble()) {
@@ -388,7 +390,8 @@ impl<R: Runtime> Limit<R> {
             // Before it is asked: what changes meanwhile is heard.
             let called = place.called();
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
-            let refused = match self.attempt(cost, ttl).await? {
+            let refused = match self.attempt(cost, ttl, scope.runtime().now().saturating_sub(arrived)).await?
+            {
                 Ok(output) => return Ok(output),
                 Err(refused) => refused,
             };
@@ -419,14 +422,15 @@ impl<R: Runtime> Limit<R> {
         }
     }
 
-    /// Takes a cost, or reserves it. What is taken is a reservation that has ended.
+    /// Takes a cost that was waited for, or reserves it. What is taken is a reservation that has ended.
     async fn attempt(
         &self,
         cost: Amount,
         ttl: Option<Micros>,
+        waited: Micros,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if let Some(ttl) = ttl {
-            return self.reserve_for(cost, ttl).await;
+            return self.reserve_for(cost, ttl, Some(waited)).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
         Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer, 0)) } else { Err(answer) })
@@ -488,6 +492,11 @@ impl<R: Runtime> Limit<R> {
     /// Whether an outage closes none of them.
     fn is_open(&self) -> bool {
         self.parts.iter().all(Part::is_open)
+    }
+
+    /// Whether any of them limits what is in flight.
+    fn flies(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.term.rule(), Rule::InFlight { .. }))
     }
 
     fn rule_of(&self, limit: Option<&Name>) -> Option<Rule> {

@@ -89,7 +89,7 @@ impl<R: Runtime> Limit<R> {
         let (cost, (ttl, waiting)) = (read_cost(cost)?, read_reserving(waits, options, unit)?);
         match waiting {
             Some(waiting) => self.wait_to_reserve_for(cost, ttl, waiting).await,
-            None => self.reserve_for(cost, ttl).await?.map_err(|refused| refused.error()),
+            None => self.reserve_for(cost, ttl, None).await?.map_err(|refused| refused.error()),
         }
     }
 }

@@ -297,7 +297,7 @@ fn until_a_maximum_is_asked_with_time_counts_by_the_one_before() {
 fn a_cost_of_nothing_is_always_allowed() {
     for rule in all(5, SECOND).into_iter().chain([Rule::InFlight { max: 5 }]) {
         let mut scene = Scene::new();
-        scene.judge(Act::Reserve { id: 1, ttl: SECOND }, &[charge("a", rule, 5)]);
+        scene.judge(Act::Reserve { id: 1, ttl: SECOND, waited: None }, &[charge("a", rule, 5)]);
         assert!(scene.take(rule, 0).allowed, "{rule:?}");
     }
     // Also where less is allowed than was.
@@ -328,7 +328,7 @@ fn what_was_used_is_forgotten_when_it_says_nothing_any_more() {
         scene.judge(Act::Take, &[charge(&at.to_string(), rule, 1)]);
     }
     let ttl = SECOND;
-    scene.judge(Act::Reserve { id: 1, ttl }, &[charge("f", Rule::InFlight { max: 2 }, 1)]);
+    scene.judge(Act::Reserve { id: 1, ttl, waited: None }, &[charge("f", Rule::InFlight { max: 2 }, 1)]);
     assert_eq!(scene.ledger.size(), (6, 1));
     scene.pass(SECOND + 2_000).judge(Act::Peek, &[charge("other", refill(1, 1), 0)]);
     assert_eq!(scene.ledger.size(), (2, 0), "a lifetime stays, and a budget to the end of the next period");

@@ -267,7 +267,7 @@ fn what_is_given_back_before_and_after_a_loss_counts_once() {
             let (mut server, mut client, mut other) = (Server::new(), Client::default(), Client::default());
             let ten = [charge("a", daily(100), 10)];
             let (reserve, back) = match reserved {
-                true => (Act::Reserve { id: 1, ttl: HOUR }, Act::GiveBack { id: 1 }),
+                true => (Act::Reserve { id: 1, ttl: HOUR, waited: None }, Act::GiveBack { id: 1 }),
                 false => (Act::Take, Act::Refund),
             };
             client.ask(&mut server, reserve, &ten);
@@ -289,7 +289,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
     for loss in LOSSES {
         let (mut server, mut client) = (Server::new(), Client::default());
         let copy = server.ledger.clone();
-        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR }, &ten);
+        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
         loss.strike(&mut server, &copy);
         assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
         let settled = client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
@@ -299,7 +299,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
     // One of which the server knows, but nobody what was given back of it before: it was told to be given back by who asked again.
     for act in [Act::GiveBack { id: 1 }, Act::Commit { id: 1 }] {
         let (mut server, mut client) = (Server::new(), Client::default());
-        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR }, &ten);
+        client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
         server.promote(server.ledger.clone());
         let settled = client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
         assert_eq!(settled, Reply::Settled(Settlement::Done));
@@ -312,7 +312,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
     }
     // One that was not lost is given back as ever, on another server too.
     let (mut server, mut client) = (Server::new(), Client::default());
-    client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR }, &ten);
+    client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
     server.promote(server.ledger.clone());
     assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
     client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);

@@ -9,4 +9,5 @@ mod model;
 mod properties;
 mod reservations;
 mod scene;
+mod waiters;
 mod windows;

@@ -185,7 +185,7 @@ proptest! {
                     model.give_back(now, period, (at, cost));
                 }
                 1 if gives => {
-                    let act = Act::Reserve { id, ttl: 4 * windows[0].1 };
+                    let act = Act::Reserve { id, ttl: 4 * windows[0].1, waited: None };
                     if scene.judge(act, &[charge("a", rule, cost)]).allowed {
                         reserved.push((id, now, cost));
                         model.take(now, cost);
@@ -238,7 +238,7 @@ proptest! {
                 }
                 _ => {
                     let reserves = act < 20;
-                    let act = if reserves { Act::Reserve { id, ttl } } else { Act::Take };
+                    let act = if reserves { Act::Reserve { id, ttl, waited: None } } else { Act::Take };
                     if scene.judge(act, &charges).allowed {
                         model.take(now, cost);
                         prop_assert!(cost == 0 || model.hold(now, shortest) <= max.into());
@@ -316,7 +316,7 @@ proptest! {
                 prop_assert!(based(&mut with) && based(&mut without));
                 let reserved = [charge("a", rule, part(max, 40, 100, 1))];
                 if at == when {
-                    pending = with.judge(Act::Reserve { id: 1, ttl: 10 * period + SECOND }, &reserved).allowed;
+                    pending = with.judge(Act::Reserve { id: 1, ttl: 10 * period + SECOND, waited: None }, &reserved).allowed;
                 }
                 if at == reset {
                     with.judge(Act::Reset, &reserved);
@@ -361,7 +361,7 @@ proptest! {
                     model.give_back(now, most, cost, mark);
                 }
                 2 | 3 => {
-                    let allowed = scene.judge(Act::Reserve { id, ttl }, &[charge("a", rule, cost)]).allowed;
+                    let allowed = scene.judge(Act::Reserve { id, ttl, waited: None }, &[charge("a", rule, cost)]).allowed;
                     model.ask(now, most, cost, allowed);
                     reserved.extend((allowed && cost > 0).then(|| (id, model.mark(), cost, now + ttl)));
                 }
@@ -393,7 +393,7 @@ proptest! {
                 _ => Rule::Refill { max, period },
             };
             let act = match what {
-                2 => Act::Reserve { id: 2, ttl: period },
+                2 => Act::Reserve { id: 2, ttl: period, waited: None },
                 3 | 4 => Act::GiveBack { id: 2 },
                 _ => Act::Take,
             };

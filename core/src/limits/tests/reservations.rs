@@ -13,7 +13,7 @@ fn group() -> Vec<Charge> {
 #[test]
 fn it_is_given_back_exactly_once() {
     let mut scene = Scene::new();
-    let reserve = |id| Act::Reserve { id, ttl: 60 * SECOND };
+    let reserve = |id| Act::Reserve { id, ttl: 60 * SECOND, waited: None };
     assert!(scene.judge(reserve(1), &group()).allowed);
     assert!(scene.judge(reserve(2), &group()).allowed);
     let refused = scene.judge(reserve(3), &group());
@@ -39,7 +39,7 @@ fn it_is_given_back_exactly_once() {
 fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
     let mut scene = Scene::new();
     for id in 0..10 {
-        assert!(scene.judge(Act::Reserve { id, ttl: 7 * DAY }, &group()[1..]).allowed);
+        assert!(scene.judge(Act::Reserve { id, ttl: 7 * DAY, waited: None }, &group()[1..]).allowed);
         assert_eq!(scene.settle(Act::Commit { id }, &group()[1..]), Settlement::Done);
     }
     scene.pass(60 * SECOND);
@@ -48,7 +48,7 @@ fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
     assert_eq!(scene.settle(Act::Commit { id: 9 }, &group()[1..]), Settlement::Gone);
     assert_eq!(scene.ledger.size().1, 0);
     // Whoever believes that it is charged hears that it is not, as long as it may believe so.
-    assert!(scene.judge(Act::Reserve { id: 10, ttl: DAY }, &group()[..1]).allowed);
+    assert!(scene.judge(Act::Reserve { id: 10, ttl: DAY, waited: None }, &group()[..1]).allowed);
     assert_eq!(scene.settle(Act::GiveBack { id: 10 }, &group()[..1]), Settlement::Done);
     scene.pass(HOUR);
     let given_back = Settlement::Before { given_back: true };
@@ -58,7 +58,7 @@ fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
 #[test]
 fn one_that_is_not_settled_in_time_stays_charged_and_is_in_flight_no_longer() {
     let mut scene = Scene::new();
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND }, &group()).allowed);
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND, waited: None }, &group()).allowed);
     let open = [charge("open", GROUP[1], 2)];
     let refused = scene.judge(Act::Peek, &open);
     assert_eq!((refused.retry_after, refused.reset_after), (Some(SECOND), Some(SECOND)));
@@ -85,7 +85,7 @@ fn what_was_refilled_meanwhile_is_not_given_back_once_more() {
     ] {
         let reserved = [charge("a", rule, 10)];
         let mut scene = Scene::new();
-        assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &reserved).allowed);
+        assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &reserved).allowed);
         assert!(scene.pass(10 * SECOND).take(rule, 10).allowed, "{rule:?}");
         assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &reserved), Settlement::Done);
         assert!(!scene.take(rule, 1).allowed, "{rule:?}");
@@ -93,7 +93,9 @@ fn what_was_refilled_meanwhile_is_not_given_back_once_more() {
     // A part of it.
     let rule = Rule::Refill { max: 10, period: 10 * SECOND };
     let mut scene = Scene::new();
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &[charge("a", rule, 10)]).allowed);
+    assert!(
+        scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed
+    );
     assert!(scene.pass(4 * SECOND).take(rule, 4).allowed);
     scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]);
     assert_eq!(scene.remaining(rule), 6);
@@ -104,7 +106,9 @@ fn a_budget_of_yesterday_gives_nothing_back_today() {
     let rule = Rule::Budget { max: 10u64.into(), period: DAY, offset: 0 };
     let mut scene = Scene::new();
     scene.pass(DAY - SECOND);
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND }, &[charge("a", rule, 10)]).allowed);
+    assert!(
+        scene.judge(Act::Reserve { id: 1, ttl: 60 * SECOND, waited: None }, &[charge("a", rule, 10)]).allowed
+    );
     assert!(scene.pass(SECOND).take(rule, 3).allowed);
     assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", rule, 10)]), Settlement::Done);
     assert_eq!(scene.remaining(rule), 7);
@@ -119,7 +123,7 @@ fn one_of_before_a_reset_gives_nothing_back() {
         }
         let mut scene = Scene::new();
         let six = [charge("a", rule, 6)];
-        let reserve = |id| Act::Reserve { id, ttl: SECOND };
+        let reserve = |id| Act::Reserve { id, ttl: SECOND, waited: None };
         assert!(scene.judge(reserve(1), &six).allowed);
         scene.judge(Act::Reset, &six);
         // At the same time, as much, and until the same time.
@@ -145,7 +149,7 @@ fn of_a_group_only_what_was_reset_is_not_given_back() {
     let rule = Rule::Lifetime { max: 10u64.into() };
     let mut scene = Scene::new();
     let both = [charge("a", rule, 6), charge("b", rule, 6)];
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND }, &both).allowed);
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND, waited: None }, &both).allowed);
     scene.judge(Act::Reset, &both[..1]);
     assert!(scene.judge(Act::Take, &both[..1]).allowed);
     assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &both), Settlement::Done);
@@ -159,7 +163,11 @@ fn what_a_higher_maximum_has_refilled_is_not_given_back_by_a_lower_one() {
     for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Gcra { max, period: HOUR, burst: max }]
     {
         let mut scene = Scene::new();
-        assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR }, &[charge("a", kind(10), 10)]).allowed);
+        assert!(
+            scene
+                .judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &[charge("a", kind(10), 10)])
+                .allowed
+        );
         assert!(scene.take(kind(100), 0).allowed);
         assert!(scene.pass(HOUR / 20).take(kind(100), 95).allowed, "5 have been refilled");
         assert_eq!(scene.settle(Act::GiveBack { id: 1 }, &[charge("a", kind(10), 10)]), Settlement::Done);
@@ -178,7 +186,7 @@ fn what_a_lower_maximum_has_not_refilled_is_given_back_though_a_higher_one_was_a
         for (id, pass) in [(1, 0), (2, SECOND)] {
             assert!(scene.pass(pass).take(kind(10), 1).allowed);
             let two = [charge("a", kind(10), 2)];
-            assert!(scene.judge(Act::Reserve { id, ttl: HOUR }, &two).allowed);
+            assert!(scene.judge(Act::Reserve { id, ttl: HOUR, waited: None }, &two).allowed);
             let left = scene.remaining(kind(10));
             assert_eq!(scene.pass(HOUR / 20).remaining(kind(10)), left, "a half has been refilled");
             assert_eq!(scene.settle(Act::GiveBack { id }, &two), Settlement::Done);
@@ -193,7 +201,7 @@ fn what_a_lower_maximum_has_not_refilled_is_given_back_though_a_higher_one_was_a
 fn a_limit_that_has_refilled_more_than_can_be_counted_gives_nothing_back() {
     let rule = Rule::Refill { max: MAX_AMOUNT, period: SECOND };
     let half = [charge("a", rule, MAX_AMOUNT / 2)];
-    let reserve = |id| Act::Reserve { id, ttl: HOUR };
+    let reserve = |id| Act::Reserve { id, ttl: HOUR, waited: None };
     for (rounds, left) in [(3, MAX_AMOUNT / 2), (4, MAX_AMOUNT / 4)] {
         let mut scene = Scene::new();
         assert!(scene.judge(reserve(1), &half).allowed);
@@ -214,7 +222,7 @@ fn a_limit_that_has_refilled_more_than_can_be_counted_gives_nothing_back() {
 fn a_thousand_are_in_flight_and_no_more() {
     let rule = Rule::InFlight { max: 1_000 };
     let mut scene = Scene::new();
-    let reserve = |id| Act::Reserve { id, ttl: 10 * SECOND };
+    let reserve = |id| Act::Reserve { id, ttl: 10 * SECOND, waited: None };
     let allowed = |scene: &mut Scene| {
         (0..1_100).filter(|id| scene.judge(reserve(*id), &[charge("a", rule, 1)]).allowed).count()
     };

@@ -52,13 +52,13 @@ fn a_refund_is_taken_from_the_window_of_who_asks() {
     assert_eq!(scene.allowed(long, 7), 7);
     scene.pass(2 * MINUTE);
     let reserve = [charge("a", short, 5)];
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR }, &reserve).allowed);
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &reserve).allowed);
     assert!(scene.take(short, 5).allowed && !scene.take(short, 1).allowed);
     scene.settle(Act::GiveBack { id: 1 }, &reserve);
     assert_eq!((scene.remaining(short), scene.remaining(long)), (5, 8));
     assert_eq!(scene.pass(58 * MINUTE).remaining(long), 15);
     // What has left the window of who gives it back is not given back, whoever else counts it.
-    assert!(scene.judge(Act::Reserve { id: 2, ttl: HOUR }, &reserve).allowed);
+    assert!(scene.judge(Act::Reserve { id: 2, ttl: HOUR, waited: None }, &reserve).allowed);
     scene.pass(MINUTE).settle(Act::GiveBack { id: 2 }, &reserve);
     assert_eq!((scene.remaining(short), scene.remaining(long)), (10, 10));
 }
@@ -71,7 +71,7 @@ fn a_window_comes_free_while_somebody_reserves_and_gives_back() {
     assert_eq!(scene.allowed(rule, 9), 9);
     let one = [charge("a", rule, 1)];
     for id in 0..120 {
-        assert!(scene.pass(SECOND).judge(Act::Reserve { id, ttl: HOUR }, &one).allowed);
+        assert!(scene.pass(SECOND).judge(Act::Reserve { id, ttl: HOUR, waited: None }, &one).allowed);
         scene.settle(Act::GiveBack { id }, &one);
     }
     assert_eq!((scene.remaining(rule), scene.cells()), (10, 0));
@@ -84,7 +84,7 @@ fn what_is_given_back_is_not_taken_from_what_was_taken_since() {
     let mut scene = Scene::new();
     assert!(scene.take(rule, 2).allowed);
     let reserve = [charge("a", rule, 3)];
-    assert!(scene.pass(10 * SECOND).judge(Act::Reserve { id: 1, ttl: HOUR }, &reserve).allowed);
+    assert!(scene.pass(10 * SECOND).judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &reserve).allowed);
     assert!(scene.pass(10 * SECOND).take(rule, 4).allowed);
     // Of the five before that, two are left.
     scene.judge(Act::Refund, &reserve);
@@ -100,7 +100,7 @@ fn what_is_given_back_is_not_taken_from_what_was_taken_since() {
 fn what_was_reserved_before_a_longer_period_gives_nothing_back() {
     let [long, short] = [rolling(10, HOUR), rolling(10, MINUTE)];
     let mut scene = Scene::new();
-    assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR }, &[charge("a", short, 4)]).allowed);
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &[charge("a", short, 4)]).allowed);
     assert!(scene.pass(MINUTE).take(short, 6).allowed);
     assert_eq!(scene.take(long, 0).remaining, 4u64.into());
     scene.settle(Act::GiveBack { id: 1 }, &[charge("a", long, 4)]);

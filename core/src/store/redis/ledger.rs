@@ -145,7 +145,8 @@ impl Words<'_> {
             Act::Peek => ("peek", None),
             Act::Refund => ("refund", None),
             Act::Reset => ("reset", None),
-            Act::Reserve { id, ttl } => ("reserve", Some((id, ttl))),
+            Act::Reserve { id, ttl, waited: None } => ("reserve", Some((id, ttl))),
+            Act::Reserve { id, ttl, waited: Some(_) } => ("wait", Some((id, ttl))),
             Act::Commit { id } => ("commit", Some((id, 0))),
             Act::GiveBack { id } => ("return", Some((id, 0))),
         };
@@ -154,6 +155,9 @@ impl Words<'_> {
         if let Some((id, ttl)) = reservation {
             let key = self.key(format!("reservation:{id:032x}"));
             self.words.extend([key, ttl.to_string()]);
+            if let Act::Reserve { waited: Some(waited), .. } = request.act {
+                self.words.push(waited.to_string());
+            }
         }
         let nothing = request.act == Act::Reset;
         for charge in &request.charges {

@@ -12,6 +12,7 @@ mod scenario;
 mod server;
 mod tally;
 mod tokens;
+mod waiters;
 mod windows;
 
 pub use purse::Purse;
@@ -59,6 +60,7 @@ pub fn of_limits() -> Vec<Tally> {
         limits::budgets(),
         limits::each(),
         limits::in_flight(),
+        waiters::waiters(),
         limits::groups(),
         limits::reservations(),
         limits::changes(),

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use leasehold::client::{LimitKind, LimitOptions, Outage, Said, WaitOptions};
@@ -370,5 +372,42 @@ async fn who_waits_is_told_of_what_was_charged_however_short_the_time() {
             }
         }
         assert_eq!((allowed, used(&bounded).await), (20, 20u64.into()), "{name}");
+    }
+}
+
+// A busy process, whose own callers claim as it gives back, left one of another no moment, and least if that wants much.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lone_waiter_of_another_process_gets_its_share_of_what_is_in_flight() {
+    let place = Place::redis();
+    let (busy, lone) = (opened(place.url()), opened(place.url()));
+    let of = |handle: &Handle, name: &str| {
+        let options = LimitOptions::new(2u64, 0).kind(LimitKind::InFlight);
+        handle.limit_with(name, &options).expect("a good limit")
+    };
+    for (name, cost) in [("one", 1u64), ("both", 2)] {
+        let (theirs, ours) = (of(&busy, name), of(&lone, name));
+        let served = Arc::new(AtomicU64::new(0));
+        let crowd: Vec<_> = (0..8)
+            .map(|_| {
+                let (theirs, served) = (theirs.clone(), served.clone());
+                tokio::spawn(async move {
+                    loop {
+                        let taken = theirs.wait_to_reserve(1u64, Duration::from_secs(30));
+                        let taken = taken.timeout(Duration::from_secs(60)).await.expect("its turn");
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        taken.commit().await.expect("its own");
+                        served.fetch_add(1, Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..4 {
+            let before = served.load(Relaxed);
+            eventually("all of it is in use", async || served.load(Relaxed) > before + 40).await;
+            let wait = ours.wait_to_reserve(cost, Duration::from_secs(30)).timeout(Duration::from_secs(60));
+            let taken = soon(Duration::from_secs(2), "its turn", async { wait.await }).await.0;
+            taken.expect("its turn").commit().await.expect("its own");
+        }
+        crowd.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

@@ -72,7 +72,7 @@ async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_b
         let store = store.clone();
         async move { store.charge(&envelope).await }
     });
-    let mut asking = Box::pin(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3)));
+    let mut asking = Box::pin(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3)));
     assert_eq!((&mut asking).now_or_never(), None);
     until_left(&ledger, 7).await;
     drop(asking);
@@ -105,11 +105,12 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     assert_eq!((error.code(), left(&ledger)), (Code::StoreUnavailable, 7));
     // A reservation of which nobody knows is given back.
     loses.store(true, Relaxed);
-    let error = shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR }, 3))).await.unwrap_err();
+    let error =
+        shortly(carrier.ask(request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3))).await.unwrap_err();
     assert_eq!(error.code(), Code::StoreUnavailable);
     until_left(&ledger, 7).await;
     // To end one twice does no harm.
-    carrier.ask(request(Act::Reserve { id: 2, ttl: HOUR }, 3)).await.unwrap();
+    carrier.ask(request(Act::Reserve { id: 2, ttl: HOUR, waited: None }, 3)).await.unwrap();
     loses.store(true, Relaxed);
     let ended = shortly(carrier.ask(request(Act::GiveBack { id: 2 }, 3))).await.unwrap();
     assert_eq!((ended, left(&ledger)), (Reply::Settled(Settlement::Before { given_back: true }), 7));
@@ -131,8 +132,9 @@ async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_ther
     });
     for leaves in [false, true] {
         stuck.store(true, Relaxed);
-        let mut asking =
-            Box::pin(carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR }, 3)));
+        let mut asking = Box::pin(
+            carrier.ask(request(Act::Reserve { id: u128::from(leaves), ttl: HOUR, waited: None }, 3)),
+        );
         if leaves {
             assert!(tokio::time::timeout(Duration::from_millis(20), &mut asking).await.is_err());
         } else {
@@ -173,7 +175,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
             let carrier = carrier.clone();
             tokio::spawn(async move { judged(carrier.ask(request(act, cost)).await.unwrap()) })
         };
-        let act = |id| if reserves { Act::Reserve { id, ttl: HOUR } } else { Act::Take };
+        let act = |id| if reserves { Act::Reserve { id, ttl: HOUR, waited: None } } else { Act::Take };
         let first = ask(act(1), 6);
         // Another envelope sets out only when the first has been under way for some time.
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -207,7 +209,7 @@ async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
         }
     });
     for id in [1, 2] {
-        carrier.ask(request(Act::Reserve { id, ttl: HOUR }, 3)).await.unwrap();
+        carrier.ask(request(Act::Reserve { id, ttl: HOUR, waited: None }, 3)).await.unwrap();
     }
     stuck.store(true, Relaxed);
     let mut asking = Vec::new();
@@ -242,7 +244,7 @@ async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
     let ask = async |act, cost| carrier.ask(request(act, cost)).await.unwrap();
     let gives_back = async |id| ask(Act::GiveBack { id }, 3).await;
     for id in [1, 2, 3] {
-        ask(Act::Reserve { id, ttl: HOUR }, 3).await;
+        ask(Act::Reserve { id, ttl: HOUR, waited: None }, 3).await;
     }
     server.store(2, Relaxed);
     assert_eq!(gives_back(1).await, Reply::Settled(Settlement::Gone));

@@ -1,6 +1,7 @@
 
       elseif kind == 'w' or kind == 'f' then
-        -- A rolling window's cells (their last time, what was taken), or what is in flight (until when, how much).
+        -- A rolling window's cells (their last time, what was taken), or what is in flight (until when, how much), and the
+        -- claim of who waits for that: since when, which client, until when the claim holds, how much.
         max, cost = tonumber(max), tonumber(cost)
         local window = kind == 'w'
         local cells, live, last, sum, back, lands = r[FIRST], {}, 0, 0, 0, gives and not window and mark
@@ -35,6 +36,8 @@
             longest, shortest, round = period, period, 0
           end
         end
+        local claim, arrived = r[FOURTH], waited and math.max(0, now - waited)
+        if claim ~= 0 and claim[3] <= now then claim = 0 end
         local since, its, own = window and now - period or 0, 0, 0
         if back > 0 and mark then
           -- From the cell that holds it; what is not there any more from those before it, which leave first.
@@ -80,9 +83,18 @@
               end
             end
           end
+          -- Room is kept for the first that came of those who wait for nothing else.
+          if not window and waited and waited >= PATIENCE and (claim == 0 or arrived < claim[1]
+            or client == claim[2] and arrived <= claim[1] + PATIENCE) then
+            claim, turns = { arrived, client, now + PATIENCE, cost }, true
+          end
+        elseif waited and claim ~= 0 and cost > 0 and client ~= claim[2] and arrived > claim[1] + PATIENCE
+          and sum + claim[4] + cost > max then
+          allowed, retry = false, claim[3] - now
         else
           retry = 0
           if charges and cost > 0 then
+            if waited and claim ~= 0 and client == claim[2] then claim = 0 end
             local grain = window and floor((shortest + 31) / 32)
             if window and last > 0 and floor(live[last - 1] / grain) == floor(now / grain) then
               live[last - 1], live[last] = now, live[last] + cost
@@ -125,5 +137,6 @@
         else
           for k = 1, last, 2 do reset = math.max(reset, live[k] - now) end
           lasts, mark = reset, now + ttl
+          if claim ~= 0 then lasts = math.max(lasts, claim[3] - now) end
         end
-        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD] = live, longest or 0, round or 0
+        r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH] = live, longest or 0, round or 0, claim

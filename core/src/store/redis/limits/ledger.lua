@@ -6,6 +6,7 @@
 --       key and what the client has seen of it (see core/src/limits/standing.rs) or '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
 --       reserve | commit | return, count, the reservation's key, ttl, charges
+--       wait: as reserve, of a caller that waits; behind the ttl for how long it has
 --       again: as the one before it, which is none that has a reservation
 --       where a charge is: key (0 if none), kind, max, period, burst or offset, cost
 --
@@ -28,6 +29,8 @@ local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 1
 local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET = 23, 24, 25, 26
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
+-- For so long what is in flight is waited for by who then claims room, and the claim holds for as long.
+local PATIENCE = 500000
 -- Of a rolling window, each with its time.
 local MAX_CELLS = 256
 -- More than that was never reserved: an epoch ends once it has refilled so much.
@@ -94,8 +97,14 @@ while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
   local charges, gives, ttl, held, parts, answer, stays = what == 'take', what == 'refund', 0, nil, nil, nil, false
-  if what == 'reserve' then
+  local client, waited, barred = nil, nil, false
+  if what == 'reserve' or what == 'wait' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
+    if what == 'wait' then
+      -- Who waits is told by its lane.
+      client, first = string.match(KEYS[1], ':(%x+):%d+$'), first + 1
+      if client then client, waited = tonumber(string.sub(client, 1, 12), 16), tonumber(args[first - 1]) end
+    end
   elseif what == 'commit' or what == 'return' then
     gives, held, first = true, tonumber(args[first]), first + 2
     local packed, state, ends, size = values[held], nil, nil, nil
@@ -164,7 +173,12 @@ while cursor <= words do
               d, behind = c[3], 4
               if d < 0 then d, e, behind = -d, { unpack(c, 4, 7) }, 8 end
             end
-            c = { unpack(c, behind, #c - 1) }
+            local last = #c - 1
+            -- Behind what is in flight stands the claim of who waits, whose amount is below zero.
+            if kind == 'f' and c[last] < 0 then
+              f, last = { c[last - 3], c[last - 2], c[last - 1], -c[last] }, last - 4
+            end
+            c = { unpack(c, behind, last) }
           end
         end
         if r then

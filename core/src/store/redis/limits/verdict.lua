@@ -1,5 +1,6 @@
 
       r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and not allowed
+      if not allowed and (kind ~= 'f' or not retry) then barred = true end
       changes = changes + 1
       changed[changes] = r
       if charges and parts then
@@ -41,8 +42,10 @@
     local whole = answer or bound_allowed
     for k = 1, changes do
       local r = changed[k]
+      local kind = r[KIND]
+      -- Nothing is kept for who waits for something else too.
+      if barred and kind == 'f' then r[TURNS] = false end
       if r[PLACE] > 0 and (whole or r[TURNS]) then
-        local kind = r[KIND]
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
@@ -123,6 +126,8 @@ for k = 1, #written do
       local tail = string.rep('d', #cells)
       if kind == 'f' then
         packed = struct.pack('<dd' .. tail, r[LAST], r[SHIFT], unpack(cells))
+        local claim = r[FOURTH]
+        if claim ~= 0 then packed = packed .. struct.pack('<dddd', claim[1], claim[2], claim[3], -claim[4]) end
       elseif round == 0 then
         packed = struct.pack('<ddd' .. tail, r[LAST], r[SHIFT], r[SECOND], unpack(cells))
       else
