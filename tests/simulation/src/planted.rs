@@ -296,7 +296,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 33] = [
+pub const OF_LIMITS: [Planted; 35] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
