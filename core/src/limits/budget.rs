@@ -26,6 +26,14 @@ pub(super) struct Calendar {
     pub offset: Micros,
 }
 
+/// The period that it is once somebody asks by a calendar: when it ends, the longest that was said in it, and whether there was a
+/// record of it, or of the one before.
+struct Asked {
+    ends: Micros,
+    said: Calendar,
+    known: bool,
+}
+
 impl Calendar {
     /// When the period ends that it is then.
     fn ends(self, now: Micros) -> Micros {
@@ -40,28 +48,34 @@ impl Calendar {
 impl Budget {
     /// What is used of the period that it is now, once somebody asks by this calendar.
     pub fn at(mut self, calendar: Calendar, now: Micros) -> Self {
+        let Asked { ends, said, known } = self.asked(calendar, now);
+        if now < self.standing.ends() {
+            self.standing.lengthen(ends);
+        } else {
+            self.standing = Standing::of_period(ends);
+        }
+        Budget { standing: self.standing, said: Some(said), known }
+    }
+
+    /// Whether who asks by this calendar changes until when it lasts, or what was said.
+    pub fn turns(&self, calendar: Calendar, now: Micros) -> bool {
+        let Asked { ends, said, known } = self.asked(calendar, now);
+        known && (self.said != Some(said) || self.standing.ends() != ends)
+    }
+
+    fn asked(&self, calendar: Calendar, now: Micros) -> Asked {
         let ends = self.standing.ends();
         if now < ends {
-            self.known = true;
-            if self.said.is_none_or(|said| said.period < calendar.period) {
-                self.said = Some(calendar);
-                self.standing.lengthen(calendar.ends(now));
-            }
-            return self;
+            let longer = self.said.filter(|said| said.period >= calendar.period);
+            let ends = longer.map_or_else(|| ends.max(calendar.ends(now)), |_| ends);
+            return Asked { ends, said: longer.unwrap_or(calendar), known: true };
         }
         // What was said is known to the end of the period that follows.
         let last = self.said.filter(|said| ends > 0 && now < said.ends(ends));
         let longest = last.filter(|last| last.period >= calendar.period).unwrap_or(calendar);
         // Of those of one length the one stays that was there: in turn they would cut each other off.
         let said = if longest.period == calendar.period { longest } else { calendar };
-        let standing = Standing::of_period(longest.ends(now));
-        Budget { standing, said: Some(said), known: last.is_some() }
-    }
-
-    /// Whether who asks by this calendar changes until when it lasts, or what was said.
-    pub fn turns(&self, calendar: Calendar, now: Micros) -> bool {
-        let asked = self.clone().at(calendar, now);
-        asked.known && (asked.said != self.said || asked.standing.ends() != self.standing.ends())
+        Asked { ends: longest.ends(now), said, known: last.is_some() }
     }
 
     pub fn judge(&self, max: Amount, now: Micros, cost: Amount) -> Judged {

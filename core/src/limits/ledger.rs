@@ -299,10 +299,8 @@ impl Ledger {
     fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            if (draft.turns() || waits)
-                && !draft.allows(charge.cost)
-                && (draft.turns() || draft.claim(charge.cost))
-            {
+            let turns = draft.turns();
+            if (turns || waits) && !draft.allows(charge.cost) && (turns || draft.claim(charge.cost)) {
                 self.write(wall, charge.term.key(), draft);
             }
         }

@@ -170,8 +170,11 @@ impl<'a> Draft<'a> {
 
     /// Whether somebody waits whom this limit does not keep from it, but for what is in flight.
     pub fn is_awaited(&self, cost: Amount) -> bool {
-        let refuses_so = || matches!(self.usage, Usage::InFlight(_)) && self.judge(cost).retry.is_some();
-        self.waiter.is_some() && (self.allows(cost) || refuses_so())
+        self.waiter.is_some()
+            && match self.usage {
+                Usage::InFlight(_) => self.judge(cost).retry.is_some(),
+                _ => self.allows(cost),
+            }
     }
 
     /// Keeps room for who waits; returns whether there is something to write.

@@ -43,6 +43,23 @@ fn count(answer: &Answer, counts: &mut [u64; 3]) {
     }
 }
 
+/// What happened as so many seeds were played, each on a virtual clock.
+fn played(count: u64, play: impl Fn(&Embedded, u64) -> [u64; 3]) -> [u64; 3] {
+    let mut all = [0; 3];
+    for seed in seeds(count) {
+        let counts = play(&Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND)), seed);
+        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
+    }
+    all
+}
+
+/// A real server, as long as it is kept, whose script takes its time from a word.
+fn dated() -> (RedisServer, Dated) {
+    let server = RedisServer::start(RedisOptions::default()).expect("started");
+    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    (server, transport)
+}
+
 fn trace(seed: u64, unit: Micros, envelopes: u32, counts: &mut [u64; 3]) {
     let mut charging = Charging::new(seed, unit, false);
     let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND + seed * 1_234_567));
@@ -217,15 +234,9 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
 
 #[test]
 fn windows_of_several_periods_agree() {
-    let mut all = [0; 3];
-    for seed in seeds(6) {
-        let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
-        let counts = windows(&transport, seed, |wall| transport.redis().set_time(wall));
-        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
-    }
+    let all = played(6, |transport, seed| windows(transport, seed, |wall| transport.redis().set_time(wall)));
     assert!(all.iter().all(|count| *count > 500), "too little happened: {all:?}");
-    let server = RedisServer::start(RedisOptions::default()).expect("started");
-    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    let (_server, transport) = dated();
     for seed in seeds(2) {
         windows(&transport, seed, |wall| transport.set_wall(wall));
     }
@@ -313,16 +324,11 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
 
 #[test]
 fn who_waits_for_what_is_in_flight_is_kept_room_for_by_both() {
-    let mut all = [0; 3];
-    for seed in seeds(20) {
-        let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
-        let counts = waits(&transport, seed, true, |wall| transport.redis().set_time(wall));
-        all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
-    }
+    let all =
+        played(20, |transport, seed| waits(transport, seed, true, |wall| transport.redis().set_time(wall)));
     println!("{all:?} envelopes, reservations, and refusals");
     assert!(all.iter().all(|count| *count > 2_000), "too little happened: {all:?}");
-    let server = RedisServer::start(RedisOptions::default()).expect("started");
-    let transport = Dated::new(Real::new(server.connect().expect("connected")), 0);
+    let (_server, transport) = dated();
     for seed in seeds(2) {
         waits(&transport, seed, false, |wall| transport.set_wall(wall));
     }

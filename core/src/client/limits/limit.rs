@@ -390,8 +390,8 @@ impl<R: Runtime> Limit<R> {
             // Before it is asked: what changes meanwhile is heard.
             let called = place.called();
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
-            let refused = match self.attempt(cost, ttl, scope.runtime().now().saturating_sub(arrived)).await?
-            {
+            let waited = scope.runtime().now().saturating_sub(arrived);
+            let refused = match self.attempt(cost, ttl, waited).await? {
                 Ok(output) => return Ok(output),
                 Err(refused) => refused,
             };

@@ -117,7 +117,7 @@ for k = 1, #written do
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if kind == 'b' then
-        packed = packed .. format(' %s|%d|%d%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], r[FIFTH] or '')
+        packed = packed .. format(' %s|%d|%d%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], r[FIFTH])
       elseif r[EPOCH] or r[FIFTH] ~= '' then
         packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH]
       end
