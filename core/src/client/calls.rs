@@ -5,6 +5,8 @@
 //! when the turn ends: the requests of one turn travel together.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use async_task::Runnable;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -230,6 +232,8 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
     /// Those that are.
     static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
+    /// What is woken while this thread runs tasks.
+    static WOKEN: RefCell<Option<VecDeque<Runnable>>> = const { RefCell::new(None) };
 }
 
 /// Tasks that set out when this is dropped: at the latest as the thread ends.
@@ -256,8 +260,41 @@ pub fn holding<T>(work: impl FnOnce() -> T) -> T {
 /// Lets the tasks go that [`holding`] held on this thread.
 pub fn let_go() {
     // Their drop, if the runtime has ended, may spawn others: this thread's list is not in use by then.
-    let held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
-    drop(held);
+    let mut held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
+    if held.0.is_empty() {
+        return;
+    }
+    let handle = held.0[0].0.clone();
+    let _entered = handle.enter();
+    WOKEN.set(Some(VecDeque::new()));
+    for (handle, task) in held.0.drain(..) {
+        start(&handle, task).detach();
+    }
+    for _ in 0..1000 {
+        let Some(next) = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(VecDeque::pop_front)) else { break };
+        next.run();
+    }
+    for left in WOKEN.take().into_iter().flatten() {
+        handle.spawn(async move { left.run(); });
+    }
+}
+
+pub(crate) fn start(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) -> async_task::Task<()> {
+    let handle = handle.clone();
+    let schedule = move |runnable: Runnable| {
+        let mut runnable = Some(runnable);
+        let _ = WOKEN.try_with(|woken| {
+            if let Ok(mut woken) = woken.try_borrow_mut() && let Some(woken) = woken.as_mut() {
+                woken.extend(runnable.take());
+            }
+        });
+        if let Some(runnable) = runnable {
+            handle.spawn(async move { runnable.run(); });
+        }
+    };
+    let (runnable, task) = async_task::spawn(task, schedule);
+    runnable.schedule();
+    task
 }
 
 /// Spawns a task; at the end of the turn, if a call of this thread does it.
@@ -269,7 +306,7 @@ pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'st
     }
 }
 
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -5,9 +5,11 @@
 
 mod acquisition;
 mod admin;
+#[cfg(feature = "tokio")]
+pub(crate) mod alarms;
 mod builders;
 #[cfg(feature = "tokio")]
-mod calls;
+pub(crate) mod calls;
 mod courier;
 #[cfg(feature = "tokio")]
 mod engine;

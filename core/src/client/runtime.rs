@@ -76,11 +76,12 @@ pub(super) async fn within<R: Runtime, T>(
 
 #[cfg(feature = "tokio")]
 pub use native::TokioRuntime;
-#[cfg(feature = "redis")]
+#[cfg(feature = "tokio")]
 pub(crate) use native::boot_time;
 
 #[cfg(feature = "tokio")]
 mod native {
+    use super::super::alarms::Alarms;
     use super::super::calls;
     use super::{Future, MaybeSend, Micros, Runtime};
 
@@ -88,12 +89,13 @@ mod native {
     #[derive(Clone, Debug)]
     pub struct TokioRuntime {
         handle: tokio::runtime::Handle,
+        alarms: Alarms,
     }
 
     impl TokioRuntime {
         /// Uses the runtime of this handle.
         pub fn new(handle: tokio::runtime::Handle) -> Self {
-            TokioRuntime { handle }
+            TokioRuntime { alarms: Alarms::new(handle.clone()), handle }
         }
 
         /// The time of a store in this process's memory: microseconds since the Unix epoch, read once and
@@ -113,8 +115,7 @@ mod native {
         }
 
         fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend {
-            let _entered = self.handle.enter();
-            tokio::time::sleep(std::time::Duration::from_micros(time))
+            self.alarms.after(time)
         }
 
         fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {

@@ -4,6 +4,7 @@
 //! new one; how often that is tried is paced by the client.
 
 mod cluster;
+mod connection;
 #[cfg(test)]
 mod fake;
 mod nodes;

@@ -6,12 +6,12 @@ mod tests;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
 use ::redis::{Client, ConnectionAddr};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
+use super::connection::Connection;
 use super::server::{asked, connected, packed};
 use super::{addressed, at, unpoisoned};
 use crate::client::runtime::boot_time;
@@ -38,7 +38,7 @@ pub(super) struct Sentinels {
 /// One of them, and the connection that is kept to it.
 struct Sentinel {
     client: Client,
-    connection: AsyncMutex<Option<MultiplexedConnection>>,
+    connection: AsyncMutex<Option<Connection>>,
 }
 
 #[derive(Default)]

@@ -3,10 +3,10 @@
 use std::sync::Mutex as SyncMutex;
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Value};
+use ::redis::{Client, Cmd, ErrorKind, RedisError, Value};
 use tokio::sync::Mutex;
 
+use super::connection::Connection;
 use super::sentinels::Sentinels;
 use super::topology::{self, NO_NODE, SECTION, SLOTS};
 use super::unpoisoned;
@@ -23,7 +23,7 @@ pub(super) struct Server {
     place: Place,
     /// How long a connection may take to be made, and an answer to come.
     patience: Duration,
-    connection: Mutex<Option<MultiplexedConnection>>,
+    connection: Mutex<Option<Connection>>,
 }
 
 /// Where a connection leads.
@@ -92,7 +92,7 @@ impl Server {
     }
 
     /// The connection, or what is to be said of the command that cannot be sent.
-    async fn connection(&self) -> Result<MultiplexedConnection, Reply> {
+    async fn connection(&self) -> Result<Connection, Reply> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = &*kept
             && !self.moved().await
@@ -128,7 +128,7 @@ impl Server {
         }
     }
 
-    async fn connect(&self) -> Result<MultiplexedConnection, Reply> {
+    async fn connect(&self) -> Result<Connection, Reply> {
         let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
         let mut connection = connected(&client, self.patience).await.map_err(Err)?;
@@ -182,19 +182,15 @@ fn not_sent(cause: impl Into<String>) -> TransportError {
 }
 
 /// A new connection.
-pub(super) async fn connected(
-    client: &Client,
-    patience: Duration,
-) -> Result<MultiplexedConnection, TransportError> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(patience))
-        .set_response_timeout(Some(patience));
-    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-    connection.map_err(|error| not_sent(describe(&error)))
+pub(super) async fn connected(client: &Client, patience: Duration) -> Result<Connection, TransportError> {
+    match Connection::open(client, patience).await {
+        Some(made) => made.map_err(|error| not_sent(describe(&error))),
+        None => Err(not_sent(SILENT)),
+    }
 }
 
 /// What a question is answered with that comes before any command; an error of the server is an answer.
-async fn told(connection: &mut MultiplexedConnection, question: &[&str]) -> Result<Resp, Reply> {
+async fn told(connection: &mut Connection, question: &[&str]) -> Result<Resp, Reply> {
     match asked(connection, &packed(question)).await {
         Ok(answer) => Ok(answer),
         Err(TransportError::NotSent(cause) | TransportError::NoReply(cause)) => Err(Err(not_sent(cause))),
@@ -211,10 +207,11 @@ pub(super) fn packed(words: &[impl AsRef<str>]) -> Cmd {
 }
 
 /// What a command is answered with; the driver repeats nothing.
-pub(super) async fn asked(connection: &mut MultiplexedConnection, command: &Cmd) -> Reply {
-    match connection.send_packed_command(command).await {
-        Ok(value) => Ok(resp(value)),
-        Err(error) => match error.code() {
+pub(super) async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
+    match connection.send(command).await {
+        None => Err(TransportError::NoReply(SILENT.to_owned())),
+        Some(Ok(value)) => Ok(resp(value)),
+        Some(Err(error)) => match error.code() {
             Some(code) => {
                 let text = format!("{code} {}", error.detail().unwrap_or_default());
                 Ok(Resp::Error(inner(&text).to_owned()))
