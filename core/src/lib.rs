@@ -44,6 +44,7 @@ pub mod id;
 #[cfg(feature = "limits")]
 pub mod limits;
 pub mod nonce;
+mod poison;
 mod row;
 pub mod slots;
 pub mod store;

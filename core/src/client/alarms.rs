@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use tokio::runtime::Handle;
 
-use super::calls::unpoisoned;
 use super::runtime::boot_time;
 use crate::Micros;
+use crate::poison::unpoisoned;
 
 /// The alarms of one runtime.
 #[derive(Clone, Debug)]
@@ -45,8 +45,6 @@ struct Face {
     waiting: BTreeMap<(Micros, u64), Waker>,
     last: u64,
     timer: Option<Timer>,
-    /// The runtime has ended, and no time comes any more.
-    stopped: bool,
 }
 
 /// The one that is set.
@@ -83,13 +81,11 @@ impl Future for Alarm {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.time <= boot_time() {
+        // Others have their turn first, even where no time is to pass.
+        if self.number.is_some() && self.time <= boot_time() {
             return Poll::Ready(());
         }
         let mut face = self.clock.face();
-        if face.stopped {
-            return Poll::Ready(());
-        }
         let number = self.number.unwrap_or_else(|| {
             face.last += 1;
             face.last
@@ -164,7 +160,7 @@ impl Face {
     }
 }
 
-/// The task that waits for the timer. Where it is dropped with the runtime, all who wait are told.
+/// The task that waits for the timer.
 struct Running(Arc<Clock>);
 
 impl Running {
@@ -188,11 +184,96 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let mut face = self.0.face();
-        if face.timer.take().is_some() {
-            face.stopped = true;
-            let waiting = std::mem::take(&mut face.waiting);
-            drop(face);
-            waiting.into_values().for_each(Waker::wake);
+        // With the runtime: nothing that waits goes on.
+        let waiting =
+            if face.timer.take().is_some() { std::mem::take(&mut face.waiting) } else { BTreeMap::new() };
+        drop(face);
+        drop(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::{MILLISECOND, SECOND};
+
+    fn waits(alarm: &mut Alarm) -> bool {
+        Pin::new(alarm).poll(&mut Context::from_waker(Waker::noop())).is_pending()
+    }
+
+    async fn in_time<T>(work: impl Future<Output = T>) -> T {
+        tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
+    }
+
+    #[tokio::test]
+    async fn each_ends_at_its_own_time_and_not_before() {
+        let alarms = Alarms::new(Handle::current());
+        let began = boot_time();
+        let timed = |time: Micros| {
+            let alarm = alarms.after(time * MILLISECOND);
+            async move {
+                alarm.await;
+                let passed = boot_time() - began;
+                assert!(passed >= time * MILLISECOND, "{time}: {passed}");
+                passed
+            }
+        };
+        // The later ones first, so that the timer is set anew, and again as it runs out.
+        let ended = in_time(join_all([60_000, 40, 20, 30, 0].into_iter().map(timed).skip(1))).await;
+        assert!(ended[1] <= ended[2] && ended[2] <= ended[0] && ended[3] <= ended[1], "{ended:?}");
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_even_where_no_time_is_to_pass() {
+        let mut alarm = Alarms::new(Handle::current()).after(0);
+        assert!(waits(&mut alarm));
+        in_time(alarm).await;
+    }
+
+    /// With one request after the other, each timer was nearer than all others, and woke the thread that waits for them: twice for a
+    /// request that was answered within a tenth of a millisecond.
+    #[tokio::test]
+    async fn the_timer_is_set_once_for_many_that_are_not_waited_for_to_the_end() {
+        let alarms = Alarms::new(Handle::current());
+        let timer = || alarms.clock.face().timer.as_ref().map(|timer| (timer.time, timer.bell.is_some()));
+        assert!(waits(&mut alarms.after(9 * SECOND)));
+        let first = timer().expect("it is set").0;
+        // The task that waits for it begins.
+        while timer() == Some((first, false)) {
+            tokio::task::yield_now().await;
         }
+        // Nobody waits any more: it may be gone.
+        assert_eq!(alarms.clock.face().waiting.len(), 0);
+        let mut kept = alarms.after(8 * SECOND);
+        assert!(waits(&mut kept));
+        while timer().is_none_or(|(_, waits)| !waits) {
+            tokio::task::yield_now().await;
+        }
+        let set = timer();
+        for _ in 0..100 {
+            assert!(waits(&mut alarms.after(9 * SECOND)));
+            assert_eq!(timer(), set);
+        }
+        drop(kept);
+        assert_eq!(timer(), set, "it runs out for nobody");
+        assert_eq!(
+            in_time(alarms.within(MILLISECOND, std::future::pending::<()>())).await,
+            None,
+            "an earlier time"
+        );
+        assert_eq!(in_time(alarms.within(SECOND, async { 7 })).await, Some(7));
+    }
+
+    #[test]
+    fn with_its_runtime_nothing_that_waits_is_kept() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let alarms = Alarms::new(runtime.handle().clone());
+        let mut alarm = alarms.after(SECOND);
+        assert!(waits(&mut alarm));
+        drop(runtime);
+        assert_eq!(alarms.clock.face().waiting.len(), 0);
+        drop(alarm);
     }
 }

@@ -4,18 +4,17 @@
 //! back. What wakes them is noted, and only the first note rings for the host. What they have to send sets out
 //! when the turn ends: the requests of one turn travel together.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use async_task::Runnable;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
 use super::BoxedFuture;
+use super::tasks::{holding, let_go};
+use crate::poison::unpoisoned;
 
 /// The calls of one thread that are under way.
 pub struct Calls<T> {
@@ -225,91 +224,6 @@ impl Drop for Turning<'_> {
     }
 }
 
-type Task = BoxedFuture<'static, ()>;
-
-thread_local! {
-    /// Whether tasks of this thread are held.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
-    /// Those that are.
-    static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
-    /// What is woken while this thread runs tasks.
-    static WOKEN: RefCell<Option<VecDeque<Runnable>>> = const { RefCell::new(None) };
-}
-
-/// Tasks that set out when this is dropped: at the latest as the thread ends.
-struct Held(Vec<(Handle, Task)>);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.drain(..).for_each(|(handle, task)| drop(handle.spawn(task)));
-    }
-}
-
-/// Does work whose tasks set out only when this thread calls [`let_go`].
-pub fn holding<T>(work: impl FnOnce() -> T) -> T {
-    struct Before(bool);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            HOLDS.set(self.0);
-        }
-    }
-    let _before = Before(HOLDS.replace(true));
-    work()
-}
-
-/// Lets the tasks go that [`holding`] held on this thread.
-pub fn let_go() {
-    // Their drop, if the runtime has ended, may spawn others: this thread's list is not in use by then.
-    let mut held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
-    if held.0.is_empty() {
-        return;
-    }
-    let handle = held.0[0].0.clone();
-    let _entered = handle.enter();
-    WOKEN.set(Some(VecDeque::new()));
-    for (handle, task) in held.0.drain(..) {
-        start(&handle, task).detach();
-    }
-    for _ in 0..1000 {
-        let Some(next) = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(VecDeque::pop_front)) else { break };
-        next.run();
-    }
-    for left in WOKEN.take().into_iter().flatten() {
-        handle.spawn(async move { left.run(); });
-    }
-}
-
-pub(crate) fn start(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) -> async_task::Task<()> {
-    let handle = handle.clone();
-    let schedule = move |runnable: Runnable| {
-        let mut runnable = Some(runnable);
-        let _ = WOKEN.try_with(|woken| {
-            if let Ok(mut woken) = woken.try_borrow_mut() && let Some(woken) = woken.as_mut() {
-                woken.extend(runnable.take());
-            }
-        });
-        if let Some(runnable) = runnable {
-            handle.spawn(async move { runnable.run(); });
-        }
-    };
-    let (runnable, task) = async_task::spawn(task, schedule);
-    runnable.schedule();
-    task
-}
-
-/// Spawns a task; at the end of the turn, if a call of this thread does it.
-pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
-    if HOLDS.get() {
-        HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
-    } else {
-        handle.spawn(task);
-    }
-}
-
-pub(super) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,20 +261,5 @@ mod tests {
         std::panic::catch_unwind(turn).expect_err("a call panics");
         assert_eq!(rung.load(SeqCst), 3, "another turn is to see to the rest");
         assert_eq!(calls.turn(), [(4, true)]);
-    }
-
-    // What a call spawns that ends at once, such as the task that keeps its lease alive, waits for no other turn.
-    #[tokio::test]
-    async fn what_a_call_leaves_behind_that_ends_at_once_sets_out() {
-        let handle = Handle::current();
-        let calls = Calls::new(handle.clone(), || {});
-        let (done, hears) = futures_channel::oneshot::channel();
-        let begun = calls.begin(async move {
-            spawn(&handle, async move { assert!(done.send(()).is_ok()) });
-            7
-        });
-        assert!(matches!(begun, Begun::Ended(7)));
-        let time = std::time::Duration::from_secs(5);
-        tokio::time::timeout(time, hears).await.expect("in time").expect("done");
     }
 }

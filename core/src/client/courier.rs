@@ -63,7 +63,7 @@ pub(super) struct Courier<P, R> {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    lanes: Lanes<CROWD>,
+    lanes: Lanes<CROWD, BATCH>,
     /// The highest fence that an answer named.
     seen: u64,
     /// The store's time in an answer, and when its envelope was sent.
@@ -486,8 +486,8 @@ impl State {
 
     fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
-        let mut others = 0;
-        while others < BATCH && batch.len() < BATCH_OF_RENEWALS {
+        let (share, mut others) = (self.lanes.share(self.queue.len()), 0);
+        while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
             if parcel.is_wanted(now) {
                 others += usize::from(!matches!(parcel.request, Request::Renew { .. }));

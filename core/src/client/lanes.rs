@@ -16,9 +16,10 @@ const PATIENCE: Micros = 200;
 /// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
 pub(super) const LOADING: Micros = SECOND / 10;
 
-/// Numbered lanes, in each of which one envelope at a time is under way. So many requests that wait are a crowd.
+/// Numbered lanes, in each of which one envelope at a time is under way, of at most `BATCH` requests. So many that wait are a
+/// crowd.
 #[derive(Debug, Default)]
-pub(super) struct Lanes<const CROWD: usize> {
+pub(super) struct Lanes<const CROWD: usize, const BATCH: usize> {
     lanes: Vec<Lane>,
     /// The shortest time that an answer took since the store was last in trouble, 0 if there was none: a server that has much to
     /// do looks far, but not always.
@@ -31,6 +32,8 @@ pub(super) struct Lanes<const CROWD: usize> {
 struct Lane {
     sequence: u64,
     course: Course,
+    /// How many requests its last envelope carried.
+    load: usize,
 }
 
 /// What a lane is about.
@@ -44,7 +47,7 @@ enum Course {
     Away(Micros),
 }
 
-impl<const CROWD: usize> Lanes<CROWD> {
+impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
     /// A lane that is to load, if so many requests should not wait for one that is under way. In times of trouble one is
     /// enough.
     pub fn for_more(&mut self, waiting: usize, now: Micros) -> Option<u16> {
@@ -60,12 +63,20 @@ impl<const CROWD: usize> Lanes<CROWD> {
         let free = if self.distance > FAR { FREE } else { 1 };
         let can_wait = || {
             let grown = away - free;
-            now < youngest + (PATIENCE << grown) && waiting < CROWD << grown
+            now < youngest + (PATIENCE << grown) && waiting < self.share(waiting).min(CROWD) << grown
         };
         if away > 0 && self.trouble.is_some() || away >= free && can_wait() {
             return None;
         }
         self.another(now)
+    }
+
+    /// The most of so many that wait that set out together: all for whom there is room, or, where these and those that are under
+    /// way are more, half of them all. A store then has the one half to do while the other is answered, and asks anew.
+    pub fn share(&self, waiting: usize) -> usize {
+        let away = self.lanes.iter().filter(|lane| matches!(lane.course, Course::Away(_)));
+        let all = waiting + away.map(|lane| lane.load).sum::<usize>();
+        if all > BATCH { all.div_ceil(2).min(BATCH) } else { BATCH }
     }
 
     /// A lane that rests, which is to load.
@@ -111,6 +122,9 @@ impl<const CROWD: usize> Lanes<CROWD> {
     /// It has taken what waited, and sets out with it; it rests if that was nothing.
     pub fn set_out(&mut self, lane: u16, with: usize, now: Micros) {
         self.set(lane, if with == 0 { Course::Rests } else { Course::Away(now) });
+        if let Some(lane) = self.lanes.get_mut(usize::from(lane)) {
+            lane.load = with;
+        }
     }
 
     /// The number of the next envelope of a lane.
@@ -132,7 +146,7 @@ impl<const CROWD: usize> Lanes<CROWD> {
 mod tests {
     use super::*;
 
-    type Four = Lanes<4>;
+    type Four = Lanes<4, 8>;
 
     #[test]
     fn one_envelope_is_enough_until_it_takes_long_or_a_crowd_waits() {
@@ -181,6 +195,21 @@ mod tests {
         lanes.set_out(4, 4, PATIENCE - 1);
         assert_eq!(lanes.for_more(7, 3 * PATIENCE - 2), None);
         assert_eq!(lanes.for_more(7, 3 * PATIENCE - 1), Some(5), "the youngest left long ago");
+    }
+
+    /// Of fifty, 32 and 18 went in turns for ever, and the store had nothing to do while the 32 were answered.
+    #[test]
+    fn those_who_are_too_many_for_one_envelope_go_in_halves() {
+        let mut lanes = Four::default();
+        assert_eq!((lanes.share(8), lanes.share(9), lanes.share(16), lanes.share(40)), (8, 5, 8, 8));
+        assert_eq!(lanes.for_more(9, 0), Some(0));
+        lanes.set_out(0, 5, 0);
+        assert_eq!(lanes.for_more(4, 0), Some(1), "a crowd, though it is less than the half");
+        lanes.set_out(1, 4, 0);
+        lanes.load(0, 1);
+        assert_eq!(lanes.share(5), 5);
+        lanes.load(1, 1);
+        assert_eq!(lanes.share(5), 8, "nothing else is under way");
     }
 
     /// A server that has much to do answers as late as one that is far, and more envelopes would only be more work.

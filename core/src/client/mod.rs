@@ -9,7 +9,7 @@ mod admin;
 pub(crate) mod alarms;
 mod builders;
 #[cfg(feature = "tokio")]
-pub(crate) mod calls;
+mod calls;
 mod courier;
 #[cfg(feature = "tokio")]
 mod engine;
@@ -35,6 +35,8 @@ pub(crate) mod runtime;
 mod send;
 mod statistics;
 mod stock;
+#[cfg(feature = "tokio")]
+pub(crate) mod tasks;
 #[cfg(feature = "tokens")]
 mod tokens;
 mod vigil;
@@ -54,7 +56,7 @@ pub use builders::{LimitBuilder, Wait};
 #[cfg(feature = "tokens")]
 pub use builders::{Select, TokensBuilder};
 #[cfg(feature = "tokio")]
-pub use calls::{Begun, Calls, holding, let_go};
+pub use calls::{Begun, Calls};
 #[cfg(feature = "tokio")]
 pub use engine::Engine;
 pub use lease::Lease;
@@ -75,6 +77,8 @@ pub use runtime::Runtime;
 pub use runtime::TokioRuntime;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 pub use statistics::Statistics;
+#[cfg(feature = "tokio")]
+pub use tasks::{holding, let_go};
 #[cfg(feature = "tokens")]
 pub use tokens::{
     Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,

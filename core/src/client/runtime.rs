@@ -82,7 +82,7 @@ pub(crate) use native::boot_time;
 #[cfg(feature = "tokio")]
 mod native {
     use super::super::alarms::Alarms;
-    use super::super::calls;
+    use super::super::tasks;
     use super::{Future, MaybeSend, Micros, Runtime};
 
     /// Tokio's tasks and timers, the system's boot-time clock and randomness.
@@ -119,7 +119,7 @@ mod native {
         }
 
         fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
-            calls::spawn(&self.handle, task);
+            tasks::spawn(&self.handle, task);
         }
 
         fn random(&self) -> u64 {

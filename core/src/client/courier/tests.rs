@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::*;
 use crate::client::faulty::{DEAD, DEAF, Faulty, WELL};
 use crate::client::warped::Warped;
-use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, calls};
+use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, tasks};
 
 async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await
@@ -91,7 +91,7 @@ async fn what_a_host_holds_back_holds_up_no_renewal() {
     let courier = &pool.core.courier;
     let patience = courier.runtime.now() + 30 * SECOND;
     let inspect = Request::Inspect { slots: Vec::new() };
-    let held = calls::holding(|| courier.submit(inspect, patience));
+    let held = tasks::holding(|| courier.submit(inspect, patience));
     let reference = LeaseRef { slot: crate::id::SlotId::new("a").unwrap(), fence: lease.fence(), place: 0 };
     let renewals = courier.post_together(vec![(Request::Renew { lease: reference, ttl: SECOND }, patience)]);
     for renewal in renewals {
@@ -100,7 +100,7 @@ async fn what_a_host_holds_back_holds_up_no_renewal() {
         assert!(matches!(reply, Reply::Renewed { .. }), "{reply:?}");
     }
     held.await.unwrap();
-    calls::let_go();
+    tasks::let_go();
 }
 
 // It waited for the subscription until its time was over, with its slot free.

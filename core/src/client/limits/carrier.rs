@@ -71,7 +71,7 @@ impl<L: StoreLedger> AnyLedger for L {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    lanes: Lanes<CROWD>,
+    lanes: Lanes<CROWD, BATCH>,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// How limits of money stood.

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::Micros;
 use crate::client::alarms::Alarms;
-use crate::client::calls;
+use crate::client::tasks;
 
 /// A connection, which is closed when the last of its clones is dropped.
 #[derive(Clone)]
@@ -47,7 +47,9 @@ async fn connect(client: Client) -> RedisResult<Driven> {
     match info.addr() {
         ConnectionAddr::Tcp(host, port) => driven(info, tcp(info, host, *port).await?, config).await,
         #[cfg(unix)]
-        ConnectionAddr::Unix(path) => driven(info, tokio::net::UnixStream::connect(path).await?, config).await,
+        ConnectionAddr::Unix(path) => {
+            driven(info, tokio::net::UnixStream::connect(path).await?, config).await
+        }
         // The driver knows how to set up TLS, and has the runtime drive it.
         _ => client.get_multiplexed_async_connection_with_config(&config).await.map(|made| (made, None)),
     }
@@ -59,12 +61,14 @@ async fn driven<S>(info: &ConnectionInfo, stream: S, config: AsyncConnectionConf
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (connection, driver) = MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
-    Ok((connection, Some(calls::start(&Handle::current(), driver))))
+    let (connection, driver) =
+        MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
+    Ok((connection, Some(tasks::begin(&Handle::current(), driver))))
 }
 
 async fn tcp(info: &ConnectionInfo, host: &str, port: u16) -> RedisResult<TcpStream> {
-    let addresses: Vec<_> = lookup_host((host, port)).await?.map(|address| Box::pin(TcpStream::connect(address))).collect();
+    let addresses: Vec<_> =
+        lookup_host((host, port)).await?.map(|address| Box::pin(TcpStream::connect(address))).collect();
     if addresses.is_empty() {
         return Err(std::io::Error::from(std::io::ErrorKind::NotFound).into());
     }

@@ -18,7 +18,7 @@ pub use url::RedisUrl;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
@@ -31,6 +31,7 @@ use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
 use crate::Micros;
+use crate::poison::unpoisoned;
 use crate::store::{Listener, Watch};
 
 /// How long a connection is silent before the system asks whether its other end is there, and how often then. What
@@ -255,10 +256,6 @@ async fn look(servers: Weak<Servers>) {
             server.look().await;
         }
     }
-}
-
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn at(client: &Client) -> &ConnectionAddr {

@@ -1,0 +1,246 @@
+//! Tasks, and the thread that runs them: the runtime's, or a host's that ends a turn of its event loop.
+//!
+//! To wake another thread takes longer than most of what tasks do between two waits. What a turn has to send therefore leaves on
+//! the thread that made it: [`let_go`] runs the tasks that the turn began, and whatever they wake, until all of them wait.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use async_task::{Runnable, Task};
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+
+use super::BoxedFuture;
+
+/// The most steps that a thread does of tasks at the end of a turn; what is left is the runtime's.
+const STEPS: usize = 1_000;
+
+thread_local! {
+    /// Whether tasks of this thread are held.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+    /// Those that are.
+    static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
+    /// What was woken by tasks that this thread runs, while it does.
+    static WOKEN: RefCell<Option<VecDeque<Runnable>>> = const { RefCell::new(None) };
+}
+
+/// Tasks that set out when this is dropped: at the latest as the thread ends.
+struct Held(Vec<(Handle, BoxedFuture<'static, ()>)>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|(handle, task)| drop(handle.spawn(task)));
+    }
+}
+
+/// Does work whose tasks set out only when this thread calls [`let_go`].
+pub fn holding<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            HOLDS.set(self.0);
+        }
+    }
+    let _before = Before(HOLDS.replace(true));
+    work()
+}
+
+/// Lets the tasks go that [`holding`] held on this thread: runs them here until they wait for what others do.
+pub fn let_go() {
+    let mut held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
+    let Some((handle, _)) = held.0.first() else { return };
+    let handle = handle.clone();
+    let _entered = handle.enter();
+    // A task that runs here may call the host, whose code may have begun this: then the outer one runs these too.
+    let _running = Running::begin(&handle);
+    for (handle, task) in held.0.drain(..) {
+        begin(&handle, task).detach();
+    }
+    if let Some(running) = &_running {
+        running.run();
+    }
+}
+
+/// Spawns a task; at the end of the turn, if a call of this thread does it.
+pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+    if HOLDS.get() {
+        HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
+    } else if WOKEN.with_borrow(Option::is_some) {
+        begin(handle, task).detach();
+    } else {
+        handle.spawn(task);
+    }
+}
+
+/// Begins a task that is run by the thread that wakes it, if that runs tasks, and else by the runtime. It ends when what this gives
+/// is dropped, unless that is detached. A panic ends it, and nothing else.
+pub(crate) fn begin(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) -> Task<()> {
+    let handle = handle.clone();
+    // The hook of panics has told of it.
+    let task = AssertUnwindSafe(task).catch_unwind().map(drop);
+    let (runnable, task) = async_task::spawn(task, move |runnable| step(&handle, runnable));
+    runnable.schedule();
+    task
+}
+
+/// Has the next step of a task done.
+fn step(handle: &Handle, runnable: Runnable) {
+    let mut runnable = Some(runnable);
+    // A thread that ends has none of these any more.
+    let _ = WOKEN.try_with(|woken| {
+        if let Some(woken) = woken.borrow_mut().as_mut() {
+            woken.extend(runnable.take());
+        }
+    });
+    if let Some(runnable) = runnable {
+        handle.spawn(async move {
+            runnable.run();
+        });
+    }
+}
+
+/// This thread runs tasks.
+struct Running<'a>(&'a Handle);
+
+impl<'a> Running<'a> {
+    /// None if it does already.
+    fn begin(handle: &'a Handle) -> Option<Self> {
+        let begins = WOKEN.with_borrow_mut(|woken| {
+            let begins = woken.is_none();
+            woken.get_or_insert_default();
+            begins
+        });
+        begins.then(|| Running(handle))
+    }
+
+    fn run(&self) {
+        for _ in 0..STEPS {
+            let next = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(VecDeque::pop_front));
+            let Some(next) = next else { return };
+            next.run();
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        for left in WOKEN.take().into_iter().flatten() {
+            step(self.0, left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::thread::{self, ThreadId};
+    use std::time::Duration;
+
+    use futures_channel::oneshot;
+
+    use super::*;
+    use crate::client::runtime::others_first;
+    use crate::client::{Begun, Calls};
+
+    async fn in_time<T>(work: impl Future<Output = T>) -> T {
+        tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
+    }
+
+    // What a call spawns that ends at once, such as the task that keeps its lease alive, waits for no other turn.
+    #[tokio::test]
+    async fn what_a_call_leaves_behind_that_ends_at_once_sets_out() {
+        let handle = Handle::current();
+        let calls = Calls::new(handle.clone(), || {});
+        let (done, hears) = oneshot::channel();
+        let begun = calls.begin(async move {
+            spawn(&handle, async move { assert!(done.send(()).is_ok()) });
+            7
+        });
+        assert!(matches!(begun, Begun::Ended(7)));
+        in_time(hears).await.expect("done");
+    }
+
+    /// Each way to another thread and back took a third of what a lone caller waits for the answer of a near store.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_turn_sends_leaves_on_its_thread_with_all_that_this_wakes() {
+        let handle = Handle::current();
+        let (sent, mut arrives) = oneshot::channel::<ThreadId>();
+        let (ask, asked) = oneshot::channel::<()>();
+        // It waits for what is to be sent, as what drives a connection does, and was begun elsewhere.
+        let driver = in_time(handle.spawn({
+            let handle = handle.clone();
+            async move {
+                begin(&handle, async move {
+                    asked.await.expect("asked");
+                    sent.send(thread::current().id()).expect("somebody waits");
+                })
+            }
+        }));
+        let driver = driver.await.expect("no panic");
+        thread::spawn(move || {
+            holding(|| {
+                spawn(&handle, async move {
+                    others_first().await;
+                    ask.send(()).expect("it waits");
+                });
+            });
+            assert_eq!(arrives.try_recv(), Ok(None), "the turn has not ended");
+            let_go();
+            assert_eq!(arrives.try_recv(), Ok(Some(thread::current().id())));
+        })
+        .join()
+        .expect("no panic");
+        in_time(driver).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_task_that_never_waits_or_panics_does_not_hold_a_turn_up() {
+        let handle = Handle::current();
+        let steps = Arc::new(AtomicUsize::new(0));
+        let counted = steps.clone();
+        let (done, hears) = oneshot::channel();
+        holding(|| {
+            spawn(&handle, async { panic!("on purpose") });
+            spawn(&handle, async move {
+                for _ in 0..2 * STEPS {
+                    others_first().await;
+                    counted.fetch_add(1, SeqCst);
+                }
+                assert!(done.send(()).is_ok());
+            });
+        });
+        let_go();
+        assert!(steps.load(SeqCst) < 2 * STEPS);
+        in_time(hears).await.expect("the runtime does the rest");
+    }
+
+    /// The code of the host, which a task called, begins and ends calls of its own.
+    #[tokio::test]
+    async fn a_turn_within_a_task_of_a_turn_leaves_its_tasks_to_the_outer_one() {
+        let handle = Handle::current();
+        let (done, mut hears) = oneshot::channel();
+        holding(|| {
+            let inner = handle.clone();
+            spawn(&handle, async move {
+                holding(|| spawn(&inner, async move { assert!(done.send(()).is_ok()) }));
+                let_go();
+            });
+        });
+        let_go();
+        assert_eq!(hears.try_recv(), Ok(Some(())));
+    }
+
+    #[tokio::test]
+    async fn a_task_whose_handle_is_dropped_ends() {
+        let (alive, gone) = oneshot::channel::<()>();
+        let task = begin(&Handle::current(), async move {
+            let _alive = alive;
+            std::future::pending().await
+        });
+        drop(task);
+        assert!(in_time(gone).await.is_err());
+    }
+}
