@@ -163,37 +163,29 @@ mod tests {
         in_time(hears).await.expect("done");
     }
 
-    /// Each way to another thread and back took a third of what a lone caller waits for the answer of a near store.
+    /// Each way to another thread took a third of what a lone caller waits for the answer of a near store.
     #[tokio::test(flavor = "multi_thread")]
     async fn what_a_turn_sends_leaves_on_its_thread_with_all_that_this_wakes() {
         let handle = Handle::current();
-        let (sent, mut arrives) = oneshot::channel::<ThreadId>();
         let (ask, asked) = oneshot::channel::<()>();
-        // It waits for what is to be sent, as what drives a connection does, and was begun elsewhere.
-        let driver = in_time(handle.spawn({
-            let handle = handle.clone();
-            async move {
-                begin(&handle, async move {
-                    asked.await.expect("asked");
-                    sent.send(thread::current().id()).expect("somebody waits");
-                })
-            }
-        }));
-        let driver = driver.await.expect("no panic");
-        thread::spawn(move || {
-            holding(|| {
-                spawn(&handle, async move {
-                    others_first().await;
-                    ask.send(()).expect("it waits");
-                });
+        let (sent, mut arrives) = oneshot::channel::<ThreadId>();
+        // It waits for what is to be sent, as what drives a connection does.
+        holding(|| {
+            spawn(&handle, async move {
+                asked.await.expect("asked");
+                sent.send(thread::current().id()).expect("somebody waits");
             });
-            assert_eq!(arrives.try_recv(), Ok(None), "the turn has not ended");
-            let_go();
-            assert_eq!(arrives.try_recv(), Ok(Some(thread::current().id())));
-        })
-        .join()
-        .expect("no panic");
-        in_time(driver).await;
+        });
+        let_go();
+        holding(|| {
+            spawn(&handle, async move {
+                others_first().await;
+                ask.send(()).expect("it waits");
+            });
+        });
+        assert_eq!(arrives.try_recv(), Ok(None), "the turn has not ended");
+        let_go();
+        assert_eq!(arrives.try_recv(), Ok(Some(thread::current().id())));
     }
 
     #[tokio::test(flavor = "multi_thread")]
