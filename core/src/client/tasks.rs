@@ -63,11 +63,11 @@ pub fn let_go() {
     }
 }
 
-/// Spawns a task; at the end of the turn, if a call of this thread does it.
+/// Spawns a task; at the end of the turn, if a call of this thread does it. A thread that ends has no turn any more.
 pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
     if HOLDS.get() {
         HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
-    } else if WOKEN.with_borrow(Option::is_some) {
+    } else if WOKEN.try_with(|woken| woken.borrow().is_some()).unwrap_or_default() {
         begin(handle, task).detach();
     } else {
         handle.spawn(task);
@@ -88,7 +88,7 @@ pub(crate) fn begin(handle: &Handle, task: impl Future<Output = ()> + Send + 'st
 /// Has the next step of a task done.
 fn step(handle: &Handle, runnable: Runnable) {
     let mut runnable = Some(runnable);
-    // A thread that ends has none of these any more.
+    // As the thread ends, these may be gone.
     let _ = WOKEN.try_with(|woken| {
         if let Some(woken) = woken.borrow_mut().as_mut() {
             woken.extend(runnable.take());
