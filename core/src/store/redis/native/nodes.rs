@@ -58,12 +58,11 @@ impl Nodes {
         self.slots.values().find(|node| at(&node.client) != place).cloned()
     }
 
-    /// So many others than this one, those first that are there.
-    pub fn besides(&self, node: &Arc<Node>, count: usize) -> Vec<Arc<Node>> {
+    /// The others than this one, those first that are there.
+    pub fn besides(&self, node: &Arc<Node>) -> Vec<Arc<Node>> {
         let mut others: Vec<_> =
             self.list.iter().filter(|other| !Arc::ptr_eq(other, node)).cloned().collect();
         others.sort_by_key(|other| other.rank());
-        others.truncate(count);
         others
     }
 

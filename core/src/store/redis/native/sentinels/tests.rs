@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use super::*;
 use crate::store::redis::native::fake::Fake;
 use crate::store::redis::native::server::{Place, Server};
@@ -99,7 +97,7 @@ async fn who_stood_still_asks_before_anything_is_sent() {
 async fn who_stood_still_while_it_connected_asks_again() {
     let scene = Scene::of(Duration::from_secs(9)).await;
     let shared = scene.servers[0].shared.clone();
-    shared.answers.forget_permits(Semaphore::MAX_PERMITS);
+    scene.servers[0].hangs();
     let meanwhile = async {
         shared.asked.notified().await;
         scene.say([Some((5, 1)); 3]);
