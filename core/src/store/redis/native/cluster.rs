@@ -25,8 +25,9 @@ use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 
 /// A node of which nothing was heard for so long may have hung, longer than it takes to replace it. One that goes on answers what
-/// it finds before it hears of that, and grants what others have from the next.
-const OVERDUE: Micros = 2 * SECOND;
+/// it finds before it hears of that, and grants what others have from the next. It is trusted for as long at the word of others too:
+/// so long after another took its place commands may still reach it.
+pub(super) const OVERDUE: Micros = 2 * SECOND;
 /// So many others are then asked who serves: one of them may be that node by another name.
 const OTHERS: usize = 2;
 
