@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
-use super::server::{asked, connected, packed};
+use super::server::{asked, connected, not_sent, packed};
 use super::{addressed, at, unpoisoned};
 use crate::client::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
@@ -103,8 +103,14 @@ impl Sentinels {
     /// Whether the primary is another than where commands were sent last. It is not if no sentinel answers: then none of them may be
     /// there to have made it one.
     pub async fn moved(&self, patience: Duration) -> bool {
-        let began = boot_time();
-        let word = self.word(patience / 2, false).await;
+        let (word, began) = loop {
+            let began = boot_time();
+            let word = self.word(patience / 2, false).await;
+            // Else the process stood still meanwhile: what was said is old, and who did not answer may be there.
+            if boot_time().saturating_sub(began) <= OVERDUE / 2 {
+                break (word, began);
+            }
+        };
         let mut state = self.state();
         let Ok(word) = word else {
             state.looked = boot_time();
@@ -155,12 +161,22 @@ impl Sentinels {
         sentinel: &Sentinel,
         patience: Duration,
     ) -> Result<Word, TransportError> {
-        let answer = tokio::time::timeout(patience, self.told(from, sentinel, patience)).await;
-        let answer = answer.unwrap_or_else(|_| Err(said("it did not answer in time")));
+        let told = async {
+            match self.told(from, sentinel, patience).await {
+                // The connection that was kept may have been closed long ago.
+                Err(TransportError::NoReply(_)) => {
+                    sentinel.close();
+                    self.told(from, sentinel, patience).await
+                }
+                told => told,
+            }
+        };
+        let answer = tokio::time::timeout(patience, told).await;
+        let answer = answer.unwrap_or_else(|_| Err(not_sent("it did not answer in time")));
         if answer.is_err() {
             sentinel.close();
         }
-        answer
+        answer.map_err(of_sentinel)
     }
 
     async fn told(
@@ -174,28 +190,26 @@ impl Sentinels {
             match &*kept {
                 Some(connection) => connection.clone(),
                 None => {
-                    let made = connected(&sentinel.client, patience).await.map_err(of_sentinel)?;
+                    let made = connected(&sentinel.client, patience).await?;
                     kept.insert(made).clone()
                 }
             }
         };
         // The epoch first: an address is never older than the epoch that is said with it.
-        let known = asked(&mut connection, &packed(&["SENTINEL", "MASTER", &self.name]))
-            .await
-            .map_err(of_sentinel)?;
+        let known = asked(&mut connection, &packed(&["SENTINEL", "MASTER", &self.name])).await?;
         let question = packed(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name]);
-        let primary = match asked(&mut connection, &question).await.map_err(of_sentinel)? {
+        let primary = match asked(&mut connection, &question).await? {
             Resp::List(address) => match address.as_slice() {
                 [Resp::Text(host), Resp::Text(port)] => {
                     port.parse().ok().and_then(|port| addressed(&self.servers, host.clone(), port))
                 }
                 _ => None,
             },
-            Resp::Nil => return Err(said("it knows no primary of that name")),
-            Resp::Error(text) => return Err(said(&text)),
-            other => return Err(said(&format!("it answers with {}", other.kind()))),
+            Resp::Nil => return Err(not_sent("it knows no primary of that name")),
+            Resp::Error(text) => return Err(not_sent(text)),
+            other => return Err(not_sent(format!("it answers with {}", other.kind()))),
         };
-        let primary = primary.ok_or_else(|| said("its answer makes no sense"))?;
+        let primary = primary.ok_or_else(|| not_sent("its answer makes no sense"))?;
         Ok(Word { from, epoch: epoch(&known), primary })
     }
 

@@ -177,7 +177,7 @@ const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
 
 const SILENT: &str = "the server did not answer in time";
 
-fn not_sent(cause: impl Into<String>) -> TransportError {
+pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
     TransportError::NotSent(cause.into())
 }
 

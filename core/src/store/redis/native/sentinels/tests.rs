@@ -92,6 +92,34 @@ async fn who_stood_still_asks_before_anything_is_sent() {
     assert_eq!(scene.written(), [2, 2]);
 }
 
+// What nobody had answered before was taken for news of the moment at which it went on.
+#[tokio::test]
+async fn who_stood_still_while_it_asked_asks_again() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([None; 3]);
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        scene.say([Some((5, 1)); 3]);
+        std::thread::sleep(Duration::from_micros(OVERDUE + OVERDUE / 4));
+    };
+    tokio::join!(scene.follower.look(), meanwhile);
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+}
+
+// Nobody had answered, then, and a primary of before was kept.
+#[tokio::test]
+async fn sentinels_that_closed_their_connections_meanwhile_are_connected_to_anew() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((5, 1)); 3]);
+    scene.sentinels.iter().for_each(Fake::hangs_up);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+}
+
 // What had been said before the connection was begun was taken for news when that was made.
 #[tokio::test]
 async fn who_stood_still_while_it_connected_asks_again() {
