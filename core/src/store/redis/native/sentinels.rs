@@ -103,9 +103,11 @@ impl Sentinels {
     /// Whether the primary is another than where commands were sent last. It is not if no sentinel answers: then none of them may be
     /// there to have made it one.
     pub async fn moved(&self, patience: Duration) -> bool {
+        // Two of them and the pause between take less than what is overdue, or commands would ask, and wait, too.
+        let patience = patience.min(LOOK * 4 / 5) / 2;
         let (word, began) = loop {
             let began = boot_time();
-            let word = self.word(patience / 2, false).await;
+            let word = self.word(patience, false).await;
             // Else the process stood still meanwhile: what was said is old, and who did not answer may be there.
             if boot_time().saturating_sub(began) <= OVERDUE / 2 {
                 break (word, began);

@@ -120,6 +120,18 @@ async fn sentinels_that_closed_their_connections_meanwhile_are_connected_to_anew
     assert_eq!(scene.written(), [1, 1]);
 }
 
+// Commands waited for them, who could not be sent before.
+#[tokio::test]
+async fn sentinels_that_are_silent_are_asked_within_the_time_after_which_it_is_overdue() {
+    let scene = Scene::of(Duration::from_secs(9)).await;
+    scene.write().await.unwrap();
+    scene.say([None; 3]);
+    let began = boot_time();
+    scene.follower.look().await;
+    let pause = LOOK.as_micros() as Micros;
+    assert!(boot_time() - began + pause < OVERDUE);
+}
+
 // What had been said before the connection was begun was taken for news when that was made.
 #[tokio::test]
 async fn who_stood_still_while_it_connected_asks_again() {
