@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(super) struct Sentinels {
 struct Sentinel {
     client: Client,
     connection: AsyncMutex<Option<MultiplexedConnection>>,
+    /// When the first question was asked that it has not answered; 0 if there is none.
+    unanswered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -62,9 +65,8 @@ struct Word {
 
 impl Sentinels {
     pub fn new(sentinels: Vec<Client>, name: String, servers: Client, changes: watch::Sender<()>) -> Self {
-        let sentinels =
-            sentinels.into_iter().map(|client| Sentinel { client, connection: AsyncMutex::default() });
-        Sentinels { sentinels: sentinels.collect(), name, servers, state: Mutex::default(), changes }
+        let sentinels = sentinels.into_iter().map(Sentinel::new).collect();
+        Sentinels { sentinels, name, servers, state: Mutex::default(), changes }
     }
 
     /// The primary. The sentinels have half of `patience`, a connection to it the other.
@@ -173,11 +175,13 @@ impl Sentinels {
                 told => told,
             }
         };
+        sentinel.is_asked();
         let answer = tokio::time::timeout(patience, told).await;
         let answer = answer.unwrap_or_else(|_| Err(not_sent("it did not answer in time")));
         if answer.is_err() {
             sentinel.close();
         }
+        sentinel.unanswered.store(0, Relaxed);
         answer.map_err(of_sentinel)
     }
 
@@ -221,6 +225,20 @@ impl Sentinels {
 }
 
 impl Sentinel {
+    fn new(client: Client) -> Self {
+        Sentinel { client, connection: AsyncMutex::default(), unanswered: AtomicU64::new(0) }
+    }
+
+    /// The others may agree each time before it is found to hang, and nobody waits for its answer any more.
+    fn is_asked(&self) {
+        let now = boot_time();
+        let since = self.unanswered.compare_exchange(0, now, Relaxed, Relaxed).unwrap_or_else(|since| since);
+        if since != 0 && now.saturating_sub(since) > OVERDUE {
+            self.unanswered.store(now, Relaxed);
+            self.close();
+        }
+    }
+
     /// Closes the connection, unless one is being made.
     fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {

@@ -132,6 +132,22 @@ async fn sentinels_that_are_silent_are_asked_within_the_time_after_which_it_is_o
     assert!(boot_time() - began + pause < OVERDUE);
 }
 
+// The others agree before it would have been found to hang.
+#[tokio::test]
+async fn a_sentinel_that_hangs_is_connected_to_anew_after_a_while() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((4, 0)), Some((4, 0)), None]);
+    let anew = async {
+        while scene.sentinels[2].connections() < 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            scene.moved().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), anew).await.expect("a connection");
+    assert_eq!(scene.sentinels[0].connections(), 1);
+}
+
 // What had been said before the connection was begun was taken for news when that was made.
 #[tokio::test]
 async fn who_stood_still_while_it_connected_asks_again() {
