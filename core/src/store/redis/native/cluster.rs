@@ -6,20 +6,23 @@
 
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};
 use futures_util::StreamExt;
+use futures_util::future::try_join;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use self::words::{INFO, Word, Words, epoch};
 use super::nodes::{Node, Nodes};
 use super::server::{Reply, packed};
 use super::topology::{self, NO_NODE, SLOTS};
-use super::unpoisoned;
+use super::{at, unpoisoned};
 use crate::client::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
@@ -64,7 +67,7 @@ impl Cluster {
             let next = match &reply {
                 Err(_) => None,
                 Ok(Resp::Error(text)) => match text.split(' ').next() {
-                    Some("MOVED") => self.learn(slot, text, &node, sent),
+                    Some("MOVED") => self.follow(words, text, &node, sent).await,
                     // Others may see a cluster that works.
                     Some("CLUSTERDOWN") => {
                         self.shun(&node);
@@ -134,55 +137,67 @@ impl Cluster {
     /// be there to have replaced it.
     async fn confirmed(&self, slot: u16, key: &str, node: Arc<Node>) -> Arc<Node> {
         let (began, question) = (boot_time(), packed(&["EXISTS", key]));
-        let mut others = self.lock().besides(&node).into_iter();
-        let ask = |other| self.ask(other, &question);
-        let mut answers: FuturesUnordered<_> = others.by_ref().take(OTHERS).map(ask).collect();
-        let mut serves = None;
+        let (mut others, left) = {
+            let known = self.lock();
+            (known.besides(&node, slot).into_iter(), known.left_for_another(slot).cloned())
+        };
+        let (mut words, mut answers) = (Words::new(at(&node.client).clone(), left), FuturesUnordered::new());
         let hear = async {
-            loop {
-                let more = match tokio::time::timeout(self.patience / 4, answers.next()).await {
-                    Ok(None) => return None,
-                    Ok(Some(Ok((Ok(Resp::Error(text)), other)))) if text.starts_with("MOVED ") => {
-                        match self.learn(slot, &text, &other, began) {
-                            Some(named) => return Some(named),
-                            None => 1,
-                        }
+            let mut more = OTHERS;
+            while words.lack(OTHERS) > 0 {
+                answers.extend(others.by_ref().take(more).map(|other| self.ask(other, &question)));
+                more = match tokio::time::timeout(self.patience / 4, answers.next()).await {
+                    Ok(None) => break,
+                    Ok(Some(word)) => {
+                        word.ok().flatten().into_iter().for_each(|word| words.hear(word));
+                        words.lack(OTHERS).saturating_sub(answers.len())
                     }
-                    Ok(Some(Ok((Ok(Resp::Integer(_)), other)))) => {
-                        serves = Some(other);
-                        0
-                    }
-                    Ok(Some(_)) => 1,
                     // They may hang all that are asked.
                     Err(_) => OTHERS,
                 };
-                answers.extend(others.by_ref().take(more).map(ask));
             }
         };
-        if let Ok(Some(named)) = tokio::time::timeout(self.patience / 2, hear).await {
-            return named;
-        }
-        let node = serves.map_or(node, |other| self.lock().moved(slot, other.client.clone()));
+        // What was said in time counts.
+        let _ = tokio::time::timeout(self.patience / 2, hear).await;
+        let Some(serves) = words.most_credible() else { return node };
+        let node = self.lock().moved(slot, serves.clone());
         node.is_heard(began);
         node
     }
 
     /// Asks a node in a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to
     /// the next who asks.
-    fn ask(&self, other: Arc<Node>, question: &Cmd) -> JoinHandle<(Reply, Arc<Node>)> {
+    fn ask(&self, other: Arc<Node>, question: &Cmd) -> JoinHandle<Option<Word>> {
         let (cluster, question) = (self.clone(), question.clone());
         let task = tokio::spawn(async move {
-            let reply = match other.server.send(&question).await {
+            let info = packed(&INFO);
+            // The epoch first: nobody is named that is older than the epoch that is said with it.
+            let ask = async || try_join(other.server.send(&info), other.server.send(&question)).await;
+            let answers = match ask().await {
                 // The connection that was kept may have been closed long ago.
-                Err(TransportError::NoReply(_)) => cluster.asked(&other, &question).await,
-                reply => cluster.answered(&other, reply),
+                Err(TransportError::NoReply(_)) => ask().await,
+                answers => answers,
             };
-            (reply, other)
+            let (info, answer) =
+                answers.map_or_else(|error| (None, Err(error)), |(info, answer)| (Some(info), Ok(answer)));
+            let answer = cluster.answered(&other, answer).ok()?;
+            cluster.word(epoch(&info?), &answer, &other)
         });
         let mut asks = unpoisoned(&self.asks);
         asks.retain(|ask| !ask.is_finished());
         asks.push(task.abort_handle());
         task
+    }
+
+    /// What this answer of a node says of who serves a slot.
+    fn word(&self, epoch: u64, answer: &Resp, from: &Node) -> Option<Word> {
+        let (serves, of_itself) = match answer {
+            Resp::Error(text) if text.starts_with("MOVED ") => (from.moved(text)?, false),
+            Resp::Integer(_) => (from.client.clone(), true),
+            _ => return None,
+        };
+        self.recover(from);
+        Some(Word { epoch, serves, of_itself })
     }
 
     /// What a node answers.
@@ -215,12 +230,21 @@ impl Cluster {
         self.lock().heard(slot, node);
     }
 
+    /// The node that `MOVED` names in answer to this command, which was sent then; or, if that was left for another and who names it
+    /// may be behind, who others say.
+    async fn follow(&self, words: &[String], moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
+        self.recover(from);
+        let slot = slot(words);
+        let doubted = self.lock().doubted(slot, from.moved(moved)?, from);
+        match doubted {
+            Some(node) => Some(Box::pin(self.confirmed(slot, key(words), node)).await),
+            None => self.learn(slot, moved, from, sent),
+        }
+    }
+
     /// The node that `MOVED slot host:port` names, in answer to what was sent then.
     fn learn(&self, slot: u16, moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
-        self.recover(from);
-        let (host, port) = moved.split(' ').nth(2)?.rsplit_once(':')?;
-        let client = from.names(host, port.parse().ok()?)?;
-        let node = self.lock().moved(slot, client);
+        let node = self.lock().moved(slot, from.moved(moved)?);
         node.is_heard(sent);
         Some(node)
     }

@@ -207,6 +207,70 @@ async fn further_ones_are_asked_if_the_first_do_not_answer() {
     }
 }
 
+// A node that stood on the same side as one that was cut off answered first.
+#[tokio::test]
+async fn of_others_that_disagree_the_latest_epoch_counts() {
+    for [first, second] in [[11, 12], [12, 11]] {
+        let scene = Scene::new().await;
+        scene.write().await.unwrap();
+        scene.say([(1, 0, first), (2, 3, second)]);
+        scene.nodes[3].serves();
+        // It is connected to anew, so that it answers last.
+        scene.nodes[2].hangs_up();
+        scene.stand_still();
+        scene.write().await.unwrap();
+        let follows = usize::from(second > first);
+        assert_eq!(scene.written(), [2 - follows, 0, 0, follows]);
+    }
+}
+
+#[tokio::test]
+async fn of_others_that_disagree_and_may_not_say_their_epochs_two_are_followed() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([(1, 0, 0), (2, 3, 0)]);
+    scene.nodes[3].serves();
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 0, 0, 1]);
+}
+
+// It goes on to serve for a while if it was cut off, and others with it say so.
+#[tokio::test]
+async fn a_node_that_was_left_for_another_is_not_gone_back_to_for_one_that_says_so() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([(1, 3, 0), (2, 3, 0)]);
+    scene.nodes[3].serves();
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 0, 0, 1]);
+    scene.say([(1, 0, 0), (2, 3, 0)]);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 0, 0, 2]);
+    scene.say([(1, 0, 0), (2, 0, 0)]);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 0, 0, 2]);
+}
+
+// Its successor failed, and where the slot is was to be learnt anew.
+#[tokio::test]
+async fn nor_when_its_successor_fails() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([(1, 3, 0), (2, 3, 0)]);
+    scene.nodes[3].serves();
+    scene.stand_still();
+    scene.write().await.unwrap();
+    scene.say([(1, 0, 0), (2, 3, 0)]);
+    scene.nodes[3].hangs_up();
+    assert!(scene.write().await.is_err());
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 0, 0, 2]);
+}
+
 // It was begun anew by each who asked, and never made.
 #[tokio::test]
 async fn a_connection_to_another_is_made_even_if_that_takes_longer_than_it_may_answer() {
