@@ -163,9 +163,10 @@ impl Node {
         Arc::new(Node { client, server, is_entry, is_listed, failed, is_down, heard: AtomicU64::new(0) })
     }
 
-    /// The client of what this node names; without a host it is another port of its own.
+    /// The client of what this node names; without a host it is another port of its own. `?` has a name, which it was not told.
     pub fn names(&self, host: &str, port: u16) -> Option<Client> {
         let host = match (host, at(&self.client)) {
+            ("?", _) => return None,
             ("", ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. }) => host,
             (host, _) => host,
         };

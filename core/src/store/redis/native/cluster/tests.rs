@@ -59,7 +59,7 @@ fn a_node_that_another_names_is_known_from_then_on() {
         );
     }
     assert_eq!(cluster.lock().list().len(), 2, "an entry is known already, and who had the slot is none");
-    for nonsense in ["MOVED", "MOVED 7", "MOVED 7 a", "MOVED 7 a:b", "MOVED 7 a:99999"] {
+    for nonsense in ["MOVED", "MOVED 7", "MOVED 7 a", "MOVED 7 a:b", "MOVED 7 a:99999", "MOVED 7 ?:7003"] {
         assert!(cluster.learn(7, nonsense, &first, 0).is_none(), "{nonsense}");
     }
 }
