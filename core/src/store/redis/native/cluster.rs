@@ -20,7 +20,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use self::words::{INFO, Word, Words, epoch};
 use super::nodes::{Node, Nodes};
-use super::server::{Reply, packed};
+use super::server::{Reply, SILENT, not_sent, packed};
 use super::topology::{self, NO_NODE, SLOTS};
 use super::{at, unpoisoned};
 use crate::client::runtime::boot_time;
@@ -50,20 +50,41 @@ impl Cluster {
     }
 
     /// Sends a command to the node of its keys: to the one that answered for them last, and then, because nothing was
-    /// performed, to the one that this may name.
+    /// performed, to the one that this may name. That which has not answered when the time is over is left.
     pub async fn send(&self, words: &[String]) -> Reply {
+        let mut hand = None;
+        let reply = tokio::time::timeout(self.patience, self.sent(words, &mut hand)).await;
+        reply.unwrap_or_else(|_| match hand {
+            Some(node) => {
+                node.server.close();
+                self.leave(&node);
+                Err(TransportError::NoReply(SILENT.to_owned()))
+            }
+            None => Err(not_sent("the nodes of the cluster did not say in time who serves")),
+        })
+    }
+
+    /// The same in any time. `hand` is the node that has not answered yet.
+    async fn sent(&self, words: &[String], hand: &mut Option<Arc<Node>>) -> Reply {
         let (slot, command) = (slot(words), packed(words));
         let Some(mut node) = self.lock().of(slot) else {
-            return Err(TransportError::NotSent("no node of the cluster is known".to_owned()));
+            return Err(not_sent("no node of the cluster is known"));
         };
-        if boot_time().saturating_sub(node.heard()) > OVERDUE {
+        while boot_time().saturating_sub(node.heard()) > OVERDUE {
+            let began = boot_time();
             // In a box: it is seldom.
             node = Box::pin(self.confirmed(slot, key(words), node)).await;
+            // Else the process stood still meanwhile, and what was said is old.
+            if boot_time().saturating_sub(began) <= OVERDUE {
+                break;
+            }
         }
         let mut redirected = false;
         loop {
             let sent = boot_time();
+            *hand = Some(node.clone());
             let reply = self.asked(&node, &command).await;
+            *hand = None;
             let next = match &reply {
                 Err(_) => None,
                 Ok(Resp::Error(text)) => match text.split(' ').next() {
@@ -137,6 +158,7 @@ impl Cluster {
     /// be there to have replaced it.
     async fn confirmed(&self, slot: u16, key: &str, node: Arc<Node>) -> Arc<Node> {
         let (began, question) = (boot_time(), packed(&["EXISTS", key]));
+        let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 2;
         let (mut others, left) = {
             let known = self.lock();
             (known.besides(&node, slot).into_iter(), known.left_for_another(slot).cloned())
@@ -146,7 +168,7 @@ impl Cluster {
             let mut more = OTHERS;
             while words.lack(OTHERS) > 0 {
                 answers.extend(others.by_ref().take(more).map(|other| self.ask(other, &question)));
-                more = match tokio::time::timeout(self.patience / 4, answers.next()).await {
+                more = match tokio::time::timeout(patience / 2, answers.next()).await {
                     Ok(None) => break,
                     Ok(Some(word)) => {
                         word.ok().flatten().into_iter().for_each(|word| words.hear(word));
@@ -158,7 +180,7 @@ impl Cluster {
             }
         };
         // What was said in time counts.
-        let _ = tokio::time::timeout(self.patience / 2, hear).await;
+        let _ = tokio::time::timeout(patience, hear).await;
         let Some(serves) = words.most_credible() else { return node };
         let node = self.lock().moved(slot, serves.clone());
         node.is_heard(began);

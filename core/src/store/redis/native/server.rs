@@ -175,7 +175,7 @@ impl Place {
 /// A primary of before that was demoted, or cut off, keeps its connections; the address may lead elsewhere by now.
 const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
 
-const SILENT: &str = "the server did not answer in time";
+pub(super) const SILENT: &str = "the server did not answer in time";
 
 pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
     TransportError::NotSent(cause.into())

@@ -287,6 +287,36 @@ async fn a_connection_to_another_is_made_even_if_that_takes_longer_than_it_may_a
     assert_eq!([0, 1, 2, 3].map(|node| scene.nodes[node].connections()), [1; 4]);
 }
 
+#[tokio::test]
+async fn a_command_takes_no_longer_than_it_may_whoever_hangs_and_that_node_is_left() {
+    let scene = Scene::new().await;
+    scene.nodes.iter().for_each(Fake::hangs);
+    let began = boot_time();
+    assert!(scene.write().await.is_err());
+    let took = boot_time() - began;
+    assert!(took < SECOND * 5 / 4, "{took}");
+    let next = scene.cluster.lock().of(7).unwrap();
+    assert_ne!(at(&next.client), &ConnectionAddr::Tcp("127.0.0.1".to_owned(), scene.nodes[0].port));
+}
+
+// What had been said before was taken for news of the moment at which it went on.
+#[tokio::test]
+async fn nothing_is_sent_at_the_word_of_others_that_is_old() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.nodes[2].hangs_up();
+    scene.nodes[2..].iter().for_each(Fake::hangs);
+    scene.stand_still();
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        scene.nodes[1].names(&scene.nodes[3]);
+        std::thread::sleep(Duration::from_micros(OVERDUE + OVERDUE / 4));
+    };
+    let (first, ()) = tokio::join!(scene.write(), meanwhile);
+    assert!(first.is_err());
+    assert_eq!(scene.written(), [1, 0, 0, 0]);
+}
+
 // What others say of it is trusted for as long.
 #[tokio::test]
 async fn a_pool_of_a_cluster_waits_for_those_who_have_not_heard_yet_of_the_next_node() {
