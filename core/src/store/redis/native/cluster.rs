@@ -4,57 +4,91 @@
 //! client, even with its retries off, checks its connections to all nodes when a slot has moved, and lets no command of
 //! anybody through meanwhile: a node that hangs would hold up the pools of all.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};
 use futures_util::StreamExt;
+use futures_util::future::try_join;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle};
 
+use self::words::{INFO, Word, Words, epoch};
 use super::nodes::{Node, Nodes};
-use super::server::{Reply, packed};
+use super::server::{Reply, SILENT, not_sent, packed};
 use super::topology::{self, NO_NODE, SLOTS};
+use super::{at, unpoisoned};
 use crate::client::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 
 /// A node of which nothing was heard for so long may have hung, longer than it takes to replace it. One that goes on answers what
-/// it finds before it hears of that, and grants what others have from the next.
-const OVERDUE: Micros = 2 * SECOND;
+/// it finds before it hears of that, and grants what others have from the next. It is trusted for as long at the word of others too:
+/// so long after another took its place commands may still reach it.
+pub(super) const OVERDUE: Micros = 2 * SECOND;
 /// So many others are then asked who serves: one of them may be that node by another name.
 const OTHERS: usize = 2;
 
+#[derive(Clone)]
 pub(super) struct Cluster {
-    known: Mutex<Nodes>,
+    known: Arc<Mutex<Nodes>>,
     patience: Duration,
     changes: watch::Sender<()>,
+    /// Those who ask others: they outlive who waits for them.
+    asks: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
 impl Cluster {
     pub fn new(entries: Vec<Client>, patience: Duration, changes: watch::Sender<()>) -> Self {
-        Cluster { known: Mutex::new(Nodes::new(entries, patience)), patience, changes }
+        let known = Arc::new(Mutex::new(Nodes::new(entries, patience)));
+        Cluster { known, patience, changes, asks: Arc::default() }
     }
 
     /// Sends a command to the node of its keys: to the one that answered for them last, and then, because nothing was
-    /// performed, to the one that this may name.
+    /// performed, to the one that this may name. That which has not answered when the time is over is left.
     pub async fn send(&self, words: &[String]) -> Reply {
+        let mut hand = None;
+        let reply = tokio::time::timeout(self.patience, self.sent(words, &mut hand)).await;
+        reply.unwrap_or_else(|_| match hand {
+            Some(node) => {
+                node.server.close();
+                self.leave(&node);
+                Err(TransportError::NoReply(SILENT.to_owned()))
+            }
+            None => Err(not_sent("the nodes of the cluster did not say in time who serves")),
+        })
+    }
+
+    /// The same in any time. `hand` is the node that has not answered yet.
+    async fn sent(&self, words: &[String], hand: &mut Option<Arc<Node>>) -> Reply {
         let (slot, command) = (slot(words), packed(words));
         let Some(mut node) = self.lock().of(slot) else {
-            return Err(TransportError::NotSent("no node of the cluster is known".to_owned()));
+            return Err(not_sent("no node of the cluster is known"));
         };
-        if boot_time().saturating_sub(node.heard()) > OVERDUE {
+        while boot_time().saturating_sub(node.heard()) > OVERDUE {
+            let began = boot_time();
             // In a box: it is seldom.
             node = Box::pin(self.confirmed(slot, key(words), node)).await;
+            // Else the process stood still meanwhile, and what was said is old.
+            if boot_time().saturating_sub(began) <= OVERDUE {
+                break;
+            }
         }
         let mut redirected = false;
         loop {
             let sent = boot_time();
+            *hand = Some(node.clone());
             let reply = self.asked(&node, &command).await;
+            *hand = None;
             let next = match &reply {
                 Err(_) => None,
                 Ok(Resp::Error(text)) => match text.split(' ').next() {
-                    Some("MOVED") => self.learn(slot, text, &node, sent),
+                    Some("MOVED") => self.follow(words, text, &node, sent).await,
                     // Others may see a cluster that works.
                     Some("CLUSTERDOWN") => {
                         self.shun(&node);
@@ -112,46 +146,89 @@ impl Cluster {
     }
 
     pub fn close(&self) {
+        unpoisoned(&self.asks).drain(..).for_each(|ask| ask.abort());
         self.lock().list().iter().for_each(|node| node.server.close());
     }
 
     fn lock(&self) -> MutexGuard<'_, Nodes> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.known)
     }
 
     /// Who serves the slot of this key, as others say than the node that did. That node if no other says: then none of them may
     /// be there to have replaced it.
     async fn confirmed(&self, slot: u16, key: &str, node: Arc<Node>) -> Arc<Node> {
         let (began, question) = (boot_time(), packed(&["EXISTS", key]));
-        let others = self.lock().besides(&node, OTHERS);
-        let ask = async |other: Arc<Node>| {
-            let answer = tokio::time::timeout(self.patience / 2, self.asked(&other, &question)).await;
-            if answer.is_err() {
-                self.leave(&other);
-            }
-            (answer, other)
+        let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 2;
+        let (mut others, left) = {
+            let known = self.lock();
+            (known.besides(&node, slot).into_iter(), known.left_for_another(slot).cloned())
         };
-        let mut answers: FuturesUnordered<_> = others.into_iter().map(ask).collect();
-        let mut serves = None;
-        while let Some((answer, other)) = answers.next().await {
-            match answer {
-                Ok(Ok(Resp::Error(text))) if text.starts_with("MOVED ") => {
-                    if let Some(named) = self.learn(slot, &text, &other, began) {
-                        return named;
+        let (mut words, mut answers) = (Words::new(at(&node.client).clone(), left), FuturesUnordered::new());
+        let hear = async {
+            let mut more = OTHERS;
+            while words.lack(OTHERS) > 0 {
+                answers.extend(others.by_ref().take(more).map(|other| self.ask(other, &question)));
+                more = match tokio::time::timeout(patience / 2, answers.next()).await {
+                    Ok(None) => break,
+                    Ok(Some(word)) => {
+                        word.ok().flatten().into_iter().for_each(|word| words.hear(word));
+                        words.lack(OTHERS).saturating_sub(answers.len())
                     }
-                }
-                Ok(Ok(Resp::Integer(_))) => serves = Some(other),
-                _ => {}
+                    // They may hang all that are asked.
+                    Err(_) => OTHERS,
+                };
             }
-        }
-        let node = serves.map_or(node, |other| self.lock().moved(slot, other.client.clone()));
+        };
+        // What was said in time counts.
+        let _ = tokio::time::timeout(patience, hear).await;
+        let Some(serves) = words.most_credible() else { return node };
+        let node = self.lock().moved(slot, serves.clone());
         node.is_heard(began);
         node
     }
 
-    /// What a node answers. As it is connected to it says who else is there.
+    /// Asks a node in a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to
+    /// the next who asks.
+    fn ask(&self, other: Arc<Node>, question: &Cmd) -> JoinHandle<Option<Word>> {
+        let (cluster, question) = (self.clone(), question.clone());
+        let task = tokio::spawn(async move {
+            let info = packed(&INFO);
+            // The epoch first: nobody is named that is older than the epoch that is said with it.
+            let ask = async || try_join(other.server.send(&info), other.server.send(&question)).await;
+            let answers = match ask().await {
+                // The connection that was kept may have been closed long ago.
+                Err(TransportError::NoReply(_)) => ask().await,
+                answers => answers,
+            };
+            let (info, answer) =
+                answers.map_or_else(|error| (None, Err(error)), |(info, answer)| (Some(info), Ok(answer)));
+            let answer = cluster.answered(&other, answer).ok()?;
+            cluster.word(epoch(&info?), &answer, &other)
+        });
+        let mut asks = unpoisoned(&self.asks);
+        asks.retain(|ask| !ask.is_finished());
+        asks.push(task.abort_handle());
+        task
+    }
+
+    /// What this answer of a node says of who serves a slot.
+    fn word(&self, epoch: u64, answer: &Resp, from: &Node) -> Option<Word> {
+        let (serves, of_itself) = match answer {
+            Resp::Error(text) if text.starts_with("MOVED ") => (from.moved(text)?, false),
+            Resp::Integer(_) => (from.client.clone(), true),
+            _ => return None,
+        };
+        self.recover(from);
+        Some(Word { epoch, serves, of_itself })
+    }
+
+    /// What a node answers.
     async fn asked(&self, node: &Arc<Node>, command: &Cmd) -> Reply {
-        let reply = node.server.send(command).await;
+        self.answered(node, node.server.send(command).await)
+    }
+
+    /// That was a node's answer. As it is connected to it says who else is there.
+    fn answered(&self, node: &Arc<Node>, reply: Reply) -> Reply {
         if let Some(named) = node.server.named() {
             self.adopt(named, node);
         }
@@ -175,12 +252,21 @@ impl Cluster {
         self.lock().heard(slot, node);
     }
 
+    /// The node that `MOVED` names in answer to this command, which was sent then; or, if that was left for another and who names it
+    /// may be behind, who others say.
+    async fn follow(&self, words: &[String], moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
+        self.recover(from);
+        let slot = slot(words);
+        let doubted = self.lock().doubted(slot, from.moved(moved)?, from);
+        match doubted {
+            Some(node) => Some(Box::pin(self.confirmed(slot, key(words), node)).await),
+            None => self.learn(slot, moved, from, sent),
+        }
+    }
+
     /// The node that `MOVED slot host:port` names, in answer to what was sent then.
     fn learn(&self, slot: u16, moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
-        self.recover(from);
-        let (host, port) = moved.split(' ').nth(2)?.rsplit_once(':')?;
-        let client = from.names(host, port.parse().ok()?)?;
-        let node = self.lock().moved(slot, client);
+        let node = self.lock().moved(slot, from.moved(moved)?);
         node.is_heard(sent);
         Some(node)
     }
@@ -221,134 +307,4 @@ fn slot(command: &[String]) -> u16 {
         (0..8).fold(sum ^ u16::from(byte) << 8, |sum, _| (sum << 1) ^ if sum >> 15 == 1 { 0x1021 } else { 0 })
     });
     sum % 16_384
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::redis::RedisUrl;
-    use crate::store::redis::native::at;
-    use crate::store::redis::native::fake::Fake;
-    use crate::store::redis::native::url::Kind;
-
-    fn slot_of(key: &str) -> u16 {
-        slot(&["EVALSHA", "digest", "1", key].map(str::to_owned))
-    }
-
-    fn cluster() -> Cluster {
-        let Kind::Cluster(nodes) = RedisUrl::new("redis+cluster://:word@a:1,b:2").unwrap().kind else {
-            panic!()
-        };
-        Cluster::new(nodes, Duration::from_secs(1), watch::Sender::new(()))
-    }
-
-    fn place(node: &Node) -> String {
-        at(&node.client).to_string()
-    }
-
-    /// As `CLUSTER KEYSLOT` says.
-    #[test]
-    fn the_slot_is_that_of_the_hash_tag() {
-        for (key, slot) in [
-            ("123456789", 12_739),
-            ("foo", 12_182),
-            ("x:{foo}:meta", 12_182),
-            ("{bar}", 5_061),
-            ("foo{}", 5_542),
-            ("", 0),
-        ] {
-            assert_eq!(slot_of(key), slot, "{key}");
-        }
-        assert_eq!(slot(&["PING".to_owned()]), 0);
-    }
-
-    #[test]
-    fn a_node_that_another_names_is_known_from_then_on() {
-        let cluster = cluster();
-        let first = cluster.lock().of(7).unwrap();
-        assert_eq!(place(&first), "a:1");
-        for (moved, there) in [
-            ("MOVED 7 10.0.0.1:7000", "10.0.0.1:7000"),
-            ("MOVED 7 ::1:7001", "::1:7001"),
-            ("MOVED 7 :7002", "a:7002"),
-            ("MOVED 7 b:2", "b:2"),
-        ] {
-            let node = cluster.learn(7, moved, &first, 0).unwrap();
-            assert_eq!(
-                (place(&node), place(&cluster.lock().of(7).unwrap())),
-                (there.to_owned(), there.to_owned())
-            );
-            assert_eq!(node.client.get_connection_info().redis_settings().password(), Some("word"));
-            assert!(
-                at(&node.client) == at(&first.client)
-                    || node.client.get_connection_info().tcp_settings().nodelay()
-            );
-        }
-        assert_eq!(cluster.lock().list().len(), 2, "an entry is known already, and who had the slot is none");
-        for nonsense in ["MOVED", "MOVED 7", "MOVED 7 a", "MOVED 7 a:b", "MOVED 7 a:99999"] {
-            assert!(cluster.learn(7, nonsense, &first, 0).is_none(), "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn a_node_that_failed_is_asked_last_or_forgotten() {
-        let cluster = cluster();
-        let entry = cluster.lock().of(7).unwrap();
-        let other = cluster.learn(7, "MOVED 7 c:3", &entry, 0).unwrap();
-        cluster.leave(&other);
-        assert_eq!(place(&cluster.lock().of(7).unwrap()), "a:1");
-        assert!(cluster.left(at(&other.client)) && !cluster.left(at(&entry.client)));
-        cluster.leave(&entry);
-        assert_eq!(place(&cluster.lock().of(7).unwrap()), "b:2");
-        assert_eq!(cluster.listens_at().map(|client| at(&client).to_string()).as_deref(), Some("b:2"));
-        cluster.heard(7, &entry, 0);
-        assert!(!cluster.left(at(&entry.client)));
-        assert_eq!(cluster.lock().list().len(), 2);
-    }
-
-    // One that hung and was replaced meanwhile does not know it yet as it goes on.
-    #[tokio::test]
-    async fn others_are_asked_before_anything_is_sent_to_a_node_of_which_nothing_was_heard_for_long() {
-        let nodes = [Fake::start().await, Fake::start().await, Fake::start().await];
-        let [before, next, other] = &nodes;
-        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", before.port, other.port);
-        let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
-        let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
-        let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
-        let write = async || assert_eq!(cluster.send(&words).await, Ok(Resp::Integer(0)));
-        let writes = || [&nodes[0], &nodes[1], &nodes[2]].map(Fake::writes);
-        let stand_still = || {
-            let known = cluster.lock().list().to_vec();
-            known.iter().for_each(|node| node.forget_heard());
-        };
-        other.names(before);
-        write().await;
-        other.names(next);
-        write().await;
-        assert_eq!(writes(), [2, 0, 0], "it answered a moment ago");
-        stand_still();
-        write().await;
-        assert_eq!(writes(), [2, 1, 0]);
-        // Its successor is one of those who are asked.
-        stand_still();
-        before.names(other);
-        other.serves();
-        write().await;
-        assert_eq!(writes(), [2, 1, 1]);
-    }
-
-    // Then none of them may be there to have replaced it.
-    #[tokio::test]
-    async fn a_node_is_kept_if_no_other_answers() {
-        let (node, other) = (Fake::start().await, Fake::start().await);
-        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", node.port, other.port);
-        let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
-        let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
-        other.shared.answers.forget_permits(tokio::sync::Semaphore::MAX_PERMITS);
-        let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
-        for count in [1, 2] {
-            assert_eq!(cluster.send(&words).await, Ok(Resp::Integer(0)));
-            assert_eq!((node.writes(), other.writes()), (count, 0));
-        }
-    }
 }

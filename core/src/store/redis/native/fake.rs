@@ -1,5 +1,6 @@
 //! A server of tests, which answers as it is told to.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -20,10 +21,16 @@ pub(super) struct Shared {
     says: Mutex<Option<(u64, u16)>>,
     /// Where it says, as a node, that a key is; with itself if nowhere.
     moved: Mutex<Option<u16>>,
+    /// The epoch of its cluster, which it may not say if it is 0.
+    epoch: AtomicUsize,
+    connections: AtomicUsize,
     writes: Mutex<usize>,
     /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
     pub asked: Notify,
     pub answers: Semaphore,
+    /// Told when it closes its connections.
+    hangs_up: Notify,
+    is_gone: AtomicBool,
 }
 
 impl Fake {
@@ -32,16 +39,28 @@ impl Fake {
         let shared = Arc::new(Shared {
             says: Mutex::default(),
             moved: Mutex::default(),
+            epoch: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
             writes: Mutex::default(),
             asked: Notify::new(),
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
+            hangs_up: Notify::new(),
+            is_gone: AtomicBool::new(false),
         });
         let fake = Fake { port: listener.local_addr().unwrap().port(), shared };
         let serves = fake.clone();
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Ok((stream, _)) = listener.accept().await
+                && !serves.shared.is_gone.load(Relaxed)
+            {
                 let fake = serves.clone();
-                tokio::spawn(async move { fake.serve(BufReader::new(stream)).await });
+                fake.shared.connections.fetch_add(1, Relaxed);
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = fake.serve(BufReader::new(stream)) => {}
+                        () = fake.shared.hangs_up.notified() => {}
+                    }
+                });
             }
         });
         fake
@@ -59,8 +78,34 @@ impl Fake {
         *unpoisoned(&self.shared.moved) = Some(node.port);
     }
 
+    /// The epoch of its cluster is this one.
+    pub fn is_in(&self, epoch: usize) {
+        self.shared.epoch.store(epoch, Relaxed);
+    }
+
     pub fn serves(&self) {
         *unpoisoned(&self.shared.moved) = None;
+    }
+
+    /// Closes its connections. Whoever comes anew is served.
+    pub fn hangs_up(&self) {
+        self.shared.hangs_up.notify_waiters();
+    }
+
+    /// Who connects to it waits.
+    pub fn hangs(&self) {
+        self.shared.answers.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Closes its connections, and whatever is made anew.
+    pub fn goes(&self) {
+        self.shared.is_gone.store(true, Relaxed);
+        self.hangs_up();
+    }
+
+    /// How often it was connected to.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Relaxed)
     }
 
     /// How often it was written to.
@@ -85,12 +130,21 @@ impl Fake {
                     drop(self.shared.answers.acquire().await);
                     "*2\r\n+maxmemory-policy\r\n+noeviction\r\n".to_owned()
                 }
+                ("CLUSTER INFO", _) => match self.shared.epoch.load(Relaxed) {
+                    0 => "-NOPERM no permissions to run the 'cluster|info' command\r\n".to_owned(),
+                    epoch => format!("+cluster_state:ok cluster_current_epoch:{epoch} \r\n"),
+                },
                 (text, _) if text.starts_with("CLUSTER") => "*0\r\n".to_owned(),
                 (text, _) if ["EVALSHA", "EXISTS"].iter().any(|word| text.starts_with(word)) => {
                     let moved = *unpoisoned(&self.shared.moved);
                     *unpoisoned(&self.shared.writes) +=
                         usize::from(moved.is_none() && text.starts_with("EVALSHA"));
                     moved.map_or(":0\r\n".to_owned(), |port| format!("-MOVED 7 127.0.0.1:{port}\r\n"))
+                }
+                // The command was renamed.
+                (text, _) if text.starts_with("HELLO") => {
+                    let args: String = words.iter().skip(1).map(|word| format!("'{word}' ")).collect();
+                    format!("-ERR unknown command 'HELLO', with args beginning with: {args}\r\n")
                 }
                 (text, _) => {
                     *unpoisoned(&self.shared.writes) += usize::from(text.starts_with("SET "));

@@ -81,7 +81,7 @@ impl NativeTransport {
         // A little less than the client's own patience, so that a hung connection is dropped here.
         let patience = Duration::from_micros(response_timeout - response_timeout / 10);
         let servers = Arc::new(Servers::new(url, patience));
-        if servers.lag() > 0 {
+        if servers.sentinels().is_some() {
             handle.spawn(look(Arc::downgrade(&servers)));
         }
         let subscriptions = Subscriptions::new(servers.clone(), handle.clone());
@@ -167,9 +167,21 @@ impl Servers {
 
     /// How long after another server took the place of one commands may still reach that.
     fn lag(&self) -> Micros {
+        match (&self.way, self.sentinels()) {
+            (Way::Cluster(_), _) => cluster::OVERDUE,
+            (_, Some(_)) => sentinels::LAG,
+            (_, None) => 0,
+        }
+    }
+
+    /// Those who say which server is the primary.
+    fn sentinels(&self) -> Option<&Sentinels> {
         match &self.way {
-            Way::One(server) if matches!(server.place(), Place::Primary(_)) => sentinels::LAG,
-            _ => 0,
+            Way::One(server) => match server.place() {
+                Place::Primary(sentinels) => Some(sentinels),
+                Place::There(_) | Place::Node(..) => None,
+            },
+            Way::Cluster(_) => None,
         }
     }
 
@@ -210,10 +222,7 @@ impl Servers {
         while changes.changed().await.is_ok() {
             let left = match &self.way {
                 Way::Cluster(cluster) => cluster.left(&place),
-                Way::One(server) => match server.place() {
-                    Place::Primary(sentinels) => sentinels.left(&place),
-                    Place::There(_) | Place::Node(..) => false,
-                },
+                Way::One(_) => self.sentinels().is_some_and(|sentinels| sentinels.left(&place)),
             };
             if left {
                 return;

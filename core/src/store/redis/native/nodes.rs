@@ -16,6 +16,8 @@ pub(super) struct Nodes {
     list: Vec<Arc<Node>>,
     /// The nodes of slots, 16,384 at most.
     slots: HashMap<u16, Arc<Node>>,
+    /// Who had a slot and was left for another that has it: who is behind still names it.
+    left: HashMap<u16, ConnectionAddr>,
     patience: Duration,
 }
 
@@ -37,7 +39,7 @@ pub(super) struct Node {
 impl Nodes {
     pub fn new(entries: Vec<Client>, patience: Duration) -> Self {
         let list = entries.into_iter().map(|entry| Node::new(entry, patience, true)).collect();
-        Nodes { list, slots: HashMap::new(), patience }
+        Nodes { list, slots: HashMap::new(), left: HashMap::new(), patience }
     }
 
     pub fn list(&self) -> &[Arc<Node>] {
@@ -50,7 +52,19 @@ impl Nodes {
 
     /// Who is asked for this slot.
     pub fn of(&self, slot: u16) -> Option<Arc<Node>> {
-        self.slots.get(&slot).or(self.list.first()).cloned()
+        let not_left = || self.list.iter().find(|node| !self.is_left(slot, at(&node.client)));
+        self.slots.get(&slot).or_else(not_left).or(self.list.first()).cloned()
+    }
+
+    /// Who had this slot and was left for another.
+    pub fn left_for_another(&self, slot: u16) -> Option<&ConnectionAddr> {
+        self.left.get(&slot)
+    }
+
+    /// The node that is said to have the slot, if it was left for another, and who says so is not that.
+    pub fn doubted(&mut self, slot: u16, named: Client, from: &Node) -> Option<Arc<Node>> {
+        let serves = self.slots.get(&slot).is_some_and(|serves| at(&serves.client) == at(&from.client));
+        (!serves && self.is_left(slot, at(&named))).then(|| self.known(named))
     }
 
     /// One that serves slots, and is not at this place.
@@ -58,12 +72,16 @@ impl Nodes {
         self.slots.values().find(|node| at(&node.client) != place).cloned()
     }
 
-    /// So many others than this one, those first that are there.
-    pub fn besides(&self, node: &Arc<Node>, count: usize) -> Vec<Arc<Node>> {
-        let mut others: Vec<_> =
-            self.list.iter().filter(|other| !Arc::ptr_eq(other, node)).cloned().collect();
+    /// Who is asked of this slot besides the node that has it, those first that are there. Not who was left for another: it may
+    /// not know yet.
+    pub fn besides(&self, node: &Arc<Node>, slot: u16) -> Vec<Arc<Node>> {
+        let mut others: Vec<_> = self
+            .list
+            .iter()
+            .filter(|other| !Arc::ptr_eq(other, node) && !self.is_left(slot, at(&other.client)))
+            .cloned()
+            .collect();
         others.sort_by_key(|other| other.rank());
-        others.truncate(count);
         others
     }
 
@@ -78,7 +96,10 @@ impl Nodes {
     pub fn moved(&mut self, slot: u16, to: Client) -> Arc<Node> {
         let node = self.known(to);
         let before = self.slots.insert(slot, node.clone());
-        if before.is_some_and(|before| !Arc::ptr_eq(&before, &node)) {
+        if let Some(before) = before
+            && !Arc::ptr_eq(&before, &node)
+        {
+            self.left.insert(slot, at(&before.client).clone());
             let slots = &self.slots;
             self.list
                 .retain(|known| known.is_kept() || slots.values().any(|serves| Arc::ptr_eq(serves, known)));
@@ -122,6 +143,10 @@ impl Nodes {
             .is_none_or(|node| node.failed.load(Relaxed) || best.is_some_and(|best| best < node.rank()))
     }
 
+    fn is_left(&self, slot: u16, place: &ConnectionAddr) -> bool {
+        self.left.get(&slot) == Some(place)
+    }
+
     fn known(&mut self, client: Client) -> Arc<Node> {
         self.at(at(&client)).unwrap_or_else(|| {
             let node = Node::new(client, self.patience, false);
@@ -138,13 +163,20 @@ impl Node {
         Arc::new(Node { client, server, is_entry, is_listed, failed, is_down, heard: AtomicU64::new(0) })
     }
 
-    /// The client of what this node names; without a host it is another port of its own.
+    /// The client of what this node names; without a host it is another port of its own. `?` has a name, which it was not told.
     pub fn names(&self, host: &str, port: u16) -> Option<Client> {
         let host = match (host, at(&self.client)) {
+            ("?", _) => return None,
             ("", ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. }) => host,
             (host, _) => host,
         };
         addressed(&self.client, host.to_owned(), port)
+    }
+
+    /// The client of the node that it names with `MOVED slot host:port`.
+    pub fn moved(&self, text: &str) -> Option<Client> {
+        let (host, port) = text.split(' ').nth(2)?.rsplit_once(':')?;
+        self.names(host, port.parse().ok()?)
     }
 
     /// A connection to it failed.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::connection::Connection;
-use super::server::{asked, connected, packed};
+use super::server::{asked, connected, not_sent, packed};
 use super::{addressed, at, unpoisoned};
 use crate::client::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
@@ -39,6 +40,8 @@ pub(super) struct Sentinels {
 struct Sentinel {
     client: Client,
     connection: AsyncMutex<Option<Connection>>,
+    /// When the first question was asked that it has not answered; 0 if there is none.
+    unanswered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -62,9 +65,8 @@ struct Word {
 
 impl Sentinels {
     pub fn new(sentinels: Vec<Client>, name: String, servers: Client, changes: watch::Sender<()>) -> Self {
-        let sentinels =
-            sentinels.into_iter().map(|client| Sentinel { client, connection: AsyncMutex::default() });
-        Sentinels { sentinels: sentinels.collect(), name, servers, state: Mutex::default(), changes }
+        let sentinels = sentinels.into_iter().map(Sentinel::new).collect();
+        Sentinels { sentinels, name, servers, state: Mutex::default(), changes }
     }
 
     /// The primary. The sentinels have half of `patience`, a connection to it the other.
@@ -103,8 +105,16 @@ impl Sentinels {
     /// Whether the primary is another than where commands were sent last. It is not if no sentinel answers: then none of them may be
     /// there to have made it one.
     pub async fn moved(&self, patience: Duration) -> bool {
-        let began = boot_time();
-        let word = self.word(patience / 2, false).await;
+        // Two of them and the pause between take less than what is overdue, or commands would ask, and wait, too.
+        let patience = patience.min(LOOK * 4 / 5) / 2;
+        let (word, began) = loop {
+            let began = boot_time();
+            let word = self.word(patience, false).await;
+            // Else the process stood still meanwhile: what was said is old, and who did not answer may be there.
+            if boot_time().saturating_sub(began) <= OVERDUE / 2 {
+                break (word, began);
+            }
+        };
         let mut state = self.state();
         let Ok(word) = word else {
             state.looked = boot_time();
@@ -155,12 +165,24 @@ impl Sentinels {
         sentinel: &Sentinel,
         patience: Duration,
     ) -> Result<Word, TransportError> {
-        let answer = tokio::time::timeout(patience, self.told(from, sentinel, patience)).await;
-        let answer = answer.unwrap_or_else(|_| Err(said("it did not answer in time")));
+        let told = async {
+            match self.told(from, sentinel, patience).await {
+                // The connection that was kept may have been closed long ago.
+                Err(TransportError::NoReply(_)) => {
+                    sentinel.close();
+                    self.told(from, sentinel, patience).await
+                }
+                told => told,
+            }
+        };
+        sentinel.is_asked();
+        let answer = tokio::time::timeout(patience, told).await;
+        let answer = answer.unwrap_or_else(|_| Err(not_sent("it did not answer in time")));
         if answer.is_err() {
             sentinel.close();
         }
-        answer
+        sentinel.unanswered.store(0, Relaxed);
+        answer.map_err(of_sentinel)
     }
 
     async fn told(
@@ -174,28 +196,26 @@ impl Sentinels {
             match &*kept {
                 Some(connection) => connection.clone(),
                 None => {
-                    let made = connected(&sentinel.client, patience).await.map_err(of_sentinel)?;
+                    let made = connected(&sentinel.client, patience).await?;
                     kept.insert(made).clone()
                 }
             }
         };
         // The epoch first: an address is never older than the epoch that is said with it.
-        let known = asked(&mut connection, &packed(&["SENTINEL", "MASTER", &self.name]))
-            .await
-            .map_err(of_sentinel)?;
+        let known = asked(&mut connection, &packed(&["SENTINEL", "MASTER", &self.name])).await?;
         let question = packed(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name]);
-        let primary = match asked(&mut connection, &question).await.map_err(of_sentinel)? {
+        let primary = match asked(&mut connection, &question).await? {
             Resp::List(address) => match address.as_slice() {
                 [Resp::Text(host), Resp::Text(port)] => {
                     port.parse().ok().and_then(|port| addressed(&self.servers, host.clone(), port))
                 }
                 _ => None,
             },
-            Resp::Nil => return Err(said("it knows no primary of that name")),
-            Resp::Error(text) => return Err(said(&text)),
-            other => return Err(said(&format!("it answers with {}", other.kind()))),
+            Resp::Nil => return Err(not_sent("it knows no primary of that name")),
+            Resp::Error(text) => return Err(not_sent(text)),
+            other => return Err(not_sent(format!("it answers with {}", other.kind()))),
         };
-        let primary = primary.ok_or_else(|| said("its answer makes no sense"))?;
+        let primary = primary.ok_or_else(|| not_sent("its answer makes no sense"))?;
         Ok(Word { from, epoch: epoch(&known), primary })
     }
 
@@ -205,6 +225,20 @@ impl Sentinels {
 }
 
 impl Sentinel {
+    fn new(client: Client) -> Self {
+        Sentinel { client, connection: AsyncMutex::default(), unanswered: AtomicU64::new(0) }
+    }
+
+    /// The others may agree each time before it is found to hang, and nobody waits for its answer any more.
+    fn is_asked(&self) {
+        let now = boot_time();
+        let since = self.unanswered.compare_exchange(0, now, Relaxed, Relaxed).unwrap_or_else(|since| since);
+        if since != 0 && now.saturating_sub(since) > OVERDUE {
+            self.unanswered.store(now, Relaxed);
+            self.close();
+        }
+    }
+
     /// Closes the connection, unless one is being made.
     fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {

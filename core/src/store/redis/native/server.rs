@@ -175,9 +175,9 @@ impl Place {
 /// A primary of before that was demoted, or cut off, keeps its connections; the address may lead elsewhere by now.
 const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
 
-const SILENT: &str = "the server did not answer in time";
+pub(super) const SILENT: &str = "the server did not answer in time";
 
-fn not_sent(cause: impl Into<String>) -> TransportError {
+pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
     TransportError::NotSent(cause.into())
 }
 
@@ -248,10 +248,13 @@ fn resp(value: Value) -> Resp {
     }
 }
 
-/// What went wrong, without the address: it could carry a password.
+/// What went wrong, without the address, and without what a server repeats of a command that it does not know: both could carry a
+/// password.
 pub(super) fn describe(error: &RedisError) -> String {
     let category = error.category();
-    match (error.code(), error.detail()) {
+    let detail =
+        error.detail().map(|detail| detail.split_once(", with args").map_or(detail, |(said, _)| said));
+    match (error.code(), detail) {
         (Some(code), detail) => {
             format!("{category}: {code} {}", detail.unwrap_or_default()).trim_end().to_owned()
         }
@@ -267,6 +270,7 @@ pub(super) fn describe(error: &RedisError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::native::fake::Fake;
 
     // They were taken for refusals for good, and a connection to a demoted primary was kept.
     #[test]
@@ -285,5 +289,13 @@ mod tests {
             assert_eq!(inner(other), other);
         }
         assert_eq!(inner(&met("no code word")), met("no code word"));
+    }
+
+    #[tokio::test]
+    async fn what_a_server_repeats_of_a_login_that_it_does_not_know_is_not_told() {
+        let url = format!("redis://:canary-5d1e@127.0.0.1:{}?protocol=resp3", Fake::start().await.port);
+        let server = Server::new(Place::There(Client::open(url.as_str()).unwrap()), Duration::from_secs(1));
+        let Err(TransportError::NotSent(cause)) = server.send(&packed(&["PING"])).await else { panic!() };
+        assert!(cause.contains("unknown command 'HELLO'") && !cause.contains("canary"), "{cause}");
     }
 }

@@ -34,8 +34,7 @@ fn address(node: &Resp) -> Option<(String, u16)> {
     let [host, Resp::Integer(port), ..] = list(node) else { return None };
     let host = match host {
         Resp::Nil => "",
-        // It has a name, which it was not told.
-        Resp::Text(host) if host != "?" => host,
+        Resp::Text(host) => host,
         _ => return None,
     };
     // A node that serves no encryption has no port for who comes with it.
@@ -78,7 +77,8 @@ mod tests {
                 vec![node(text("a"), 1), node(text("?"), 4), node(text("b"), 0), node(text("b"), 70_000)],
             ),
         ]);
-        let expected = [("a", 1), ("", 2), ("x", 9), ("", 8)].map(|(host, port)| (host.to_owned(), port));
+        let expected =
+            [("a", 1), ("", 2), ("x", 9), ("", 8), ("?", 4)].map(|(host, port)| (host.to_owned(), port));
         assert_eq!(nodes(&slots), expected);
     }
 

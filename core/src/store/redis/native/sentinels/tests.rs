@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use super::*;
 use crate::store::redis::native::fake::Fake;
 use crate::store::redis::native::server::{Place, Server};
@@ -94,12 +92,68 @@ async fn who_stood_still_asks_before_anything_is_sent() {
     assert_eq!(scene.written(), [2, 2]);
 }
 
+// What nobody had answered before was taken for news of the moment at which it went on.
+#[tokio::test]
+async fn who_stood_still_while_it_asked_asks_again() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([None; 3]);
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        scene.say([Some((5, 1)); 3]);
+        std::thread::sleep(Duration::from_micros(OVERDUE + OVERDUE / 4));
+    };
+    tokio::join!(scene.follower.look(), meanwhile);
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+}
+
+// Nobody had answered, then, and a primary of before was kept.
+#[tokio::test]
+async fn sentinels_that_closed_their_connections_meanwhile_are_connected_to_anew() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((5, 1)); 3]);
+    scene.sentinels.iter().for_each(Fake::hangs_up);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+}
+
+// Commands waited for them, who could not be sent before.
+#[tokio::test]
+async fn sentinels_that_are_silent_are_asked_within_the_time_after_which_it_is_overdue() {
+    let scene = Scene::of(Duration::from_secs(9)).await;
+    scene.write().await.unwrap();
+    scene.say([None; 3]);
+    let began = boot_time();
+    scene.follower.look().await;
+    let pause = LOOK.as_micros() as Micros;
+    assert!(boot_time() - began + pause < OVERDUE);
+}
+
+// The others agree before it would have been found to hang.
+#[tokio::test]
+async fn a_sentinel_that_hangs_is_connected_to_anew_after_a_while() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((4, 0)), Some((4, 0)), None]);
+    let anew = async {
+        while scene.sentinels[2].connections() < 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            scene.moved().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), anew).await.expect("a connection");
+    assert_eq!(scene.sentinels[0].connections(), 1);
+}
+
 // What had been said before the connection was begun was taken for news when that was made.
 #[tokio::test]
 async fn who_stood_still_while_it_connected_asks_again() {
     let scene = Scene::of(Duration::from_secs(9)).await;
     let shared = scene.servers[0].shared.clone();
-    shared.answers.forget_permits(Semaphore::MAX_PERMITS);
+    scene.servers[0].hangs();
     let meanwhile = async {
         shared.asked.notified().await;
         scene.say([Some((5, 1)); 3]);
