@@ -23,6 +23,7 @@ use super::nodes::{Node, Nodes};
 use super::server::{Reply, SILENT, not_sent, packed};
 use super::topology::{self, NO_NODE, SLOTS};
 use super::{at, unpoisoned};
+use crate::client::alarms::Alarms;
 use crate::client::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
@@ -38,23 +39,25 @@ const OTHERS: usize = 2;
 pub(super) struct Cluster {
     known: Arc<Mutex<Nodes>>,
     patience: Duration,
+    alarms: Alarms,
     changes: watch::Sender<()>,
     /// Those who ask others: they outlive who waits for them.
     asks: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
 impl Cluster {
-    pub fn new(entries: Vec<Client>, patience: Duration, changes: watch::Sender<()>) -> Self {
+    pub fn new(entries: Vec<Client>, patience: Duration, alarms: Alarms, changes: watch::Sender<()>) -> Self {
         let known = Arc::new(Mutex::new(Nodes::new(entries, patience)));
-        Cluster { known, patience, changes, asks: Arc::default() }
+        Cluster { known, patience, alarms, changes, asks: Arc::default() }
     }
 
     /// Sends a command to the node of its keys: to the one that answered for them last, and then, because nothing was
     /// performed, to the one that this may name. That which has not answered when the time is over is left.
     pub async fn send(&self, words: &[String]) -> Reply {
         let mut hand = None;
-        let reply = tokio::time::timeout(self.patience, self.sent(words, &mut hand)).await;
-        reply.unwrap_or_else(|_| match hand {
+        let patience = self.patience.as_micros() as Micros;
+        let reply = self.alarms.within(patience, self.sent(words, &mut hand)).await;
+        reply.unwrap_or_else(|| match hand {
             Some(node) => {
                 node.server.close();
                 self.leave(&node);

@@ -31,6 +31,7 @@ use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
 use crate::Micros;
+use crate::client::alarms::Alarms;
 use crate::poison::unpoisoned;
 use crate::store::{Listener, Watch};
 
@@ -80,7 +81,7 @@ impl NativeTransport {
     pub fn new(url: RedisUrl, handle: tokio::runtime::Handle, response_timeout: Micros) -> Self {
         // A little less than the client's own patience, so that a hung connection is dropped here.
         let patience = Duration::from_micros(response_timeout - response_timeout / 10);
-        let servers = Arc::new(Servers::new(url, patience));
+        let servers = Arc::new(Servers::new(url, patience, Alarms::new(handle.clone())));
         if servers.sentinels().is_some() {
             handle.spawn(look(Arc::downgrade(&servers)));
         }
@@ -139,7 +140,7 @@ impl Drop for Shared {
 }
 
 impl Servers {
-    fn new(url: RedisUrl, patience: Duration) -> Self {
+    fn new(url: RedisUrl, patience: Duration, alarms: Alarms) -> Self {
         let changes = watch::Sender::new(());
         let way = match url.kind {
             Kind::One(client) => Way::One(Box::new(Server::new(Place::There(client), patience))),
@@ -147,7 +148,7 @@ impl Servers {
                 let sentinels = Sentinels::new(sentinels, name, servers, changes.clone());
                 Way::One(Box::new(Server::new(Place::Primary(sentinels), patience)))
             }
-            Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, changes.clone())),
+            Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };
         Servers { way, patience, changes, closed: AtomicBool::new(false) }
     }

@@ -1,5 +1,7 @@
 //! Who is asked in a cluster, and who is believed.
 
+use tokio::runtime::Handle;
+
 use super::*;
 use crate::store::redis::native::at;
 use crate::store::redis::native::fake::Fake;
@@ -11,9 +13,13 @@ fn slot_of(key: &str) -> u16 {
     slot(&["EVALSHA", "digest", "1", key].map(str::to_owned))
 }
 
+fn alarms() -> Alarms {
+    Alarms::new(Handle::current())
+}
+
 fn cluster() -> Cluster {
     let Kind::Cluster(nodes) = RedisUrl::new("redis+cluster://:word@a:1,b:2").unwrap().kind else { panic!() };
-    Cluster::new(nodes, Duration::from_secs(1), watch::Sender::new(()))
+    Cluster::new(nodes, Duration::from_secs(1), alarms(), watch::Sender::new(()))
 }
 
 fn place(node: &Node) -> String {
@@ -36,8 +42,8 @@ fn the_slot_is_that_of_the_hash_tag() {
     assert_eq!(slot(&["PING".to_owned()]), 0);
 }
 
-#[test]
-fn a_node_that_another_names_is_known_from_then_on() {
+#[tokio::test]
+async fn a_node_that_another_names_is_known_from_then_on() {
     let cluster = cluster();
     let first = cluster.lock().of(7).unwrap();
     assert_eq!(place(&first), "a:1");
@@ -64,8 +70,8 @@ fn a_node_that_another_names_is_known_from_then_on() {
     }
 }
 
-#[test]
-fn a_node_that_failed_is_asked_last_or_forgotten() {
+#[tokio::test]
+async fn a_node_that_failed_is_asked_last_or_forgotten() {
     let cluster = cluster();
     let entry = cluster.lock().of(7).unwrap();
     let other = cluster.learn(7, "MOVED 7 c:3", &entry, 0).unwrap();
@@ -87,7 +93,7 @@ async fn others_are_asked_before_anything_is_sent_to_a_node_of_which_nothing_was
     let [before, next, other] = &nodes;
     let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", before.port, other.port);
     let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
-    let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
+    let cluster = Cluster::new(entries, Duration::from_secs(1), alarms(), watch::Sender::new(()));
     let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
     let write = async || assert_eq!(cluster.send(&words).await, Ok(Resp::Integer(0)));
     let writes = || [&nodes[0], &nodes[1], &nodes[2]].map(Fake::writes);
@@ -117,7 +123,7 @@ async fn a_node_is_kept_if_no_other_answers() {
     let (node, other) = (Fake::start().await, Fake::start().await);
     let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", node.port, other.port);
     let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
-    let cluster = Cluster::new(entries, Duration::from_secs(1), watch::Sender::new(()));
+    let cluster = Cluster::new(entries, Duration::from_secs(1), alarms(), watch::Sender::new(()));
     other.hangs();
     let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
     for count in [1, 2] {
@@ -146,7 +152,7 @@ impl Scene {
         else {
             panic!()
         };
-        Scene { nodes, cluster: Cluster::new(entries, patience, watch::Sender::new(())) }
+        Scene { nodes, cluster: Cluster::new(entries, patience, alarms(), watch::Sender::new(())) }
     }
 
     async fn write(&self) -> Reply {
