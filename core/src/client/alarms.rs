@@ -90,15 +90,14 @@ impl Future for Alarm {
             face.last += 1;
             face.last
         });
-        face.waiting
-            .entry((self.time, number))
-            .and_modify(|waker| waker.clone_from(context.waker()))
-            .or_insert_with(|| context.waker().clone());
+        let before = face.waiting.insert((self.time, number), context.waker().clone());
         let is_set = face.set(self.time);
+        // Not under the lock: the drop of a waker runs code.
         drop(face);
+        drop(before);
         if !is_set {
             // At once, whatever the thread holds: who else waits relies on it.
-            drop(self.clock.handle.spawn(Running(self.clock.clone()).run()));
+            drop(self.clock.handle.spawn(Running(Some(self.clock.clone())).run()));
         }
         self.number = Some(number);
         Poll::Pending
@@ -108,8 +107,8 @@ impl Future for Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            // Not under the lock: the drop of a waker runs code.
             let waker = self.clock.face().waiting.remove(&(self.time, number));
+            // As above.
             drop(waker);
         }
     }
@@ -160,33 +159,40 @@ impl Face {
     }
 }
 
-/// The task that waits for the timer.
-struct Running(Arc<Clock>);
+/// The task that waits for the timer, as long as it has one.
+struct Running(Option<Arc<Clock>>);
 
 impl Running {
-    async fn run(self) {
-        loop {
-            let next = {
-                let mut face = self.0.face();
-                let now = boot_time();
-                let due = face.due(now);
-                let next = face.next().map(|(time, rung)| (time.saturating_sub(now), rung));
-                drop(face);
-                due.into_iter().for_each(Waker::wake);
-                next
-            };
-            let Some((pause, rung)) = next else { return };
+    async fn run(mut self) {
+        while let Some((pause, rung)) = self.turn() {
             let _ = tokio::time::timeout(Duration::from_micros(pause), rung).await;
         }
+    }
+
+    /// Wakes those whose time has come. How long to wait for the next, and what rings if that is to be less; None if nobody waits:
+    /// then it is over, and who comes from here on begins another.
+    fn turn(&mut self) -> Option<(Micros, oneshot::Receiver<()>)> {
+        let clock = self.0.clone()?;
+        let mut face = clock.face();
+        let now = boot_time();
+        let due = face.due(now);
+        let next = face.next();
+        if next.is_none() {
+            self.0 = None;
+        }
+        drop(face);
+        due.into_iter().for_each(Waker::wake);
+        next.map(|(time, rung)| (time.saturating_sub(now), rung))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut face = self.0.face();
-        // With the runtime: nothing that waits goes on.
-        let waiting =
-            if face.timer.take().is_some() { std::mem::take(&mut face.waiting) } else { BTreeMap::new() };
+        // With the runtime, before it was over: nothing that waits goes on.
+        let Some(clock) = &self.0 else { return };
+        let mut face = clock.face();
+        face.timer = None;
+        let waiting = std::mem::take(&mut face.waiting);
         drop(face);
         drop(waiting);
     }
@@ -264,6 +270,23 @@ mod tests {
             "an earlier time"
         );
         assert_eq!(in_time(alarms.within(SECOND, async { 7 })).await, Some(7));
+    }
+
+    /// The task that had nothing left to wait for, and was about to end, took those who came meanwhile for its own, and forgot them.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_comes_as_the_last_one_goes_is_not_forgotten() {
+        let alarms = Alarms::new(Handle::current());
+        let comes = |number: Micros| {
+            let alarms = alarms.clone();
+            tokio::spawn(async move {
+                for time in 0..300 {
+                    alarms.after((number * time) % 7 * 100).await;
+                }
+            })
+        };
+        for ended in in_time(join_all((0..8).map(comes))).await {
+            ended.expect("no panic");
+        }
     }
 
     #[test]
