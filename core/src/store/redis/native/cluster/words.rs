@@ -65,8 +65,9 @@ impl Words {
 /// The epoch in an answer to [`INFO`].
 pub(super) fn epoch(info: &Resp) -> u64 {
     let Resp::Text(info) = info else { return 0 };
-    let said = info.split_once("cluster_current_epoch:").and_then(|(_, rest)| rest.split_whitespace().next());
-    said.and_then(|epoch| epoch.parse().ok()).unwrap_or(0)
+    let said = info.split_once("cluster_current_epoch:").map(|(_, rest)| rest);
+    let digits = said.and_then(|said| said.split(|letter: char| !letter.is_ascii_digit()).next());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -116,6 +117,8 @@ mod tests {
     fn the_epoch_is_found_in_what_a_node_says_of_its_cluster() {
         let said = |text: &str| epoch(&Resp::Text(text.to_owned()));
         assert_eq!(said("cluster_state:ok\r\ncluster_current_epoch:6\r\ncluster_my_epoch:2\r\n"), 6);
+        // As the driver has it of RESP3.
+        assert_eq!(said(r#"VerbatimString { format: Text, text: "cluster_current_epoch:6\r\nc" }"#), 6);
         assert_eq!(said("cluster_state:ok\r\n"), 0);
         assert_eq!(epoch(&Resp::Error("NOPERM no".to_owned())), 0);
     }
