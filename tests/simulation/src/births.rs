@@ -33,24 +33,28 @@ impl Births {
 
     /// What is used of a budget once somebody asks by this calendar.
     pub fn asked(&self, calendar: (u64, u64), now: u64) -> Self {
-        let mut next = self.clone();
         let longest = self.longest();
-        if now < self.ends {
-            next.follows = true;
-            if longest.is_none_or(|(period, _)| period < calendar.0) && ending(calendar, now) > self.ends {
-                next.ends = ending(calendar, now);
-                if !self.is_blank() {
-                    next.change(0);
-                }
+        // A day whose own calendar nobody says goes on to the end of one that somebody does.
+        let ends = if now < self.ends { self.ends } else { self.over() };
+        if now < ends {
+            let mut next = Births { follows: true, ends, ..self.clone() };
+            if longest.is_none_or(|(period, _)| period < calendar.0) {
+                next.ends = next.ends.max(ending(calendar, now));
+            }
+            if next.ends > self.ends && !self.is_blank() {
+                next.change(0);
+            }
+            // Of those of one length the first, but for that of which it is a day.
+            if longest.is_some_and(|(period, _)| period == calendar.0) && ending(calendar, ends - 1) == ends {
+                next.said.clear();
             }
             next.said.push(calendar);
             return next;
         }
         // The next is as long as the longest that was said in this one, if it is the next.
-        let last = longest.filter(|last| self.ends > 0 && now < ending(*last, self.ends));
+        let last = longest.filter(|last| ends > 0 && now < ending(*last, ends));
         let whole = last.filter(|(period, _)| *period >= calendar.0).unwrap_or(calendar);
-        let said = if whole.0 == calendar.0 { whole } else { calendar };
-        Births { said: vec![said], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
+        Births { said: vec![calendar], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
     }
 
     /// Whether something else is known of it once somebody asks by this calendar.
@@ -69,7 +73,12 @@ impl Births {
 
     /// When the period ends that follows.
     pub fn following(&self) -> u64 {
-        self.longest().map_or(self.ends, |longest| ending(longest, self.ends))
+        self.longest().map_or(self.ends, |longest| ending(longest, self.over()))
+    }
+
+    /// When it is over, if nobody says anything else until then.
+    pub fn over(&self) -> u64 {
+        self.longest().map_or(self.ends, |longest| ending(longest, self.ends - 1))
     }
 
     /// Of those of one length the first.

@@ -553,7 +553,7 @@ impl Used {
             Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
             Used::Cells(cells) => Some(cells.empty_after(rule.period, now)),
             Used::Flights(flights, _) => flights.iter().map(|(until, _)| until - now).max(),
-            Used::Money(births) => Some(births.ends - now),
+            Used::Money(births) => Some(births.over() - now),
             Used::Nothing => Some(0),
         }
     }

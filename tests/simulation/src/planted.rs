@@ -296,7 +296,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 35] = [
+pub const OF_LIMITS: [Planted; 36] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -345,7 +345,14 @@ pub const OF_LIMITS: [Planted; 35] = [
     },
     Planted {
         name: "longer period that lengthens nothing",
-        fault: Limits(&[("if lengthened > ends then", "if false then")]),
+        fault: Limits(&[("ends = math.max(ends, ending(period, offset, now))", "")]),
+    },
+    Planted {
+        name: "calendar that stays though nobody says it",
+        fault: Limits(&[(
+            "said, said_offset = period, offset\nend\nturns",
+            "if said ~= period then said, said_offset = period, offset end\nend\nturns",
+        )]),
     },
     Planted {
         name: "budget given back in the next period",

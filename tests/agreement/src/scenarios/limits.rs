@@ -167,8 +167,9 @@ pub fn budgets() -> Tally {
     told.ask(request("refund", [charge("a", &later, 7)]));
     told.allow(&later, 7);
     told.refuse(&budget(wei, 1, 0), 1);
-    // The next day is one too, as that was said in this one; nobody says it in that one.
-    told.pass(DAY).allow(&budget(2, 7, 3), 2);
+    // The next day is one too, as that was said in this one, which goes on to its beginning; nobody says it in that one.
+    told.pass(DAY).refuse(&budget(2, 7, 3), 2);
+    told.pass(6 * HOUR).allow(&budget(2, 7, 3), 2);
     assert_eq!(told.refuse(&budget(2, 7, 3), 1), (DAY - HOUR).to_string());
     told.pass(DAY).allow(&budget(2, 7, 3), 2);
     told.pass(1).ask(request("take", [charge("a", &budget(2, 7, 3), 2)]));
@@ -199,6 +200,26 @@ pub fn budgets() -> Tally {
     told.refuse(&hourly, 1);
     told.pass(2 * DAY).allow(&hourly, 10);
     told.wait(&hourly, 1);
+    // Of two days of which both are said the first stays; where nobody says it in one, that goes on to the end of one of the other.
+    told.pass(3 * DAY - told.wall % DAY);
+    let noon = budget(100, DAY, 12 * HOUR);
+    told.allow(&daily, 60);
+    for _ in 0..2 {
+        told.pass(DAY).allow(&noon, 50);
+        told.refuse(&noon, 60);
+        told.refuse(&daily, 60);
+    }
+    told.pass(DAY).allow(&noon, 50);
+    told.pass(DAY - 1).look(&noon);
+    told.pass(1).refuse(&noon, 60);
+    told.refuse(&daily, 60);
+    told.wait(&noon, 100);
+    assert_eq!(told.refuse(&noon, 1), DAY.to_string());
+    // Of days that are unused, too.
+    told.ask(request("refund", [charge("a", &noon, 100)]));
+    told.pass(DAY).ask(request("take", [charge("a", &daily, 0)]));
+    told.pass(DAY + HOUR).ask(request("take", [charge("a", &hourly, 0)]));
+    told.refuse(&hourly, 11);
     told
 }
 

@@ -22,10 +22,10 @@
             used, version = sum, version + 1
           end
         elseif kind == 'b' and not less(max, cost) then
-          retry = ends - now
+          retry = over(ends) - now
         end
         remaining = less(used, max) and add(max, used, -1) or '0'
-        if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
+        if used == '0' then reset = 0 elseif kind == 'b' then reset = over(ends) - now end
         -- What was said of it is kept, though nothing is used.
         if known and birth == 0 then birth, version = born_after(0), 1 end
         lasts, mark = lasting(ends, used, birth), 0
