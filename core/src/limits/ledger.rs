@@ -267,7 +267,7 @@ impl Ledger {
             let judged = drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost));
             let said = verdict(judged);
             if charging == Charging::IfAllowed {
-                self.turn(wall, drafts, charges);
+                self.turn(drafts, charges);
             }
             return said;
         }
@@ -289,19 +289,19 @@ impl Ledger {
         }
         let said = verdict(drafts.iter().map(|draft| draft.judge(Amount::ZERO)));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            self.write(wall, charge.term.key(), draft);
+            self.write(charge.term.key(), draft);
         }
         said
     }
 
     /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on, or keep room for who waits:
     /// where nothing else keeps it from what it asks for, and that can be had at all.
-    fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
+    fn turn(&mut self, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
             let turns = draft.turns();
             if (turns || waits) && !draft.allows(charge.cost) && (turns || draft.claim(charge.cost)) {
-                self.write(wall, charge.term.key(), draft);
+                self.write(charge.term.key(), draft);
             }
         }
     }
@@ -314,7 +314,7 @@ impl Ledger {
                 draft.give_back(charge.cost, Mark::Nothing);
             }
             judged.push(draft.judge(Amount::ZERO));
-            self.write(sight.wall, charge.term.key(), &mut draft);
+            self.write(charge.term.key(), &mut draft);
         }
         verdict(judged.into_iter())
     }
@@ -348,7 +348,7 @@ impl Ledger {
                     (true, true) if !part.cost.is_zero() => state = State::Committed,
                     _ => {}
                 }
-                self.write(wall, charge.term.key(), &mut draft);
+                self.write(charge.term.key(), &mut draft);
             }
         }
         self.end(wall, id, state);
@@ -384,7 +384,7 @@ impl Ledger {
                 *view = View::Taken { elsewhere };
             }
             if changed {
-                self.write(wall, key, &mut draft.clone());
+                self.write(key, &mut draft.clone());
             }
         }
         draft
@@ -394,7 +394,7 @@ impl Ledger {
         if charge.term.rule().is_of_money() {
             let mut draft = self.draft(sight, charge);
             draft.reset();
-            self.write(sight.wall, charge.term.key(), &mut draft);
+            self.write(charge.term.key(), &mut draft);
         } else {
             self.forget(charge.term.key());
         }
@@ -407,8 +407,8 @@ impl Ledger {
         entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
     }
 
-    fn write(&mut self, wall: Micros, key: &Key, draft: &mut Draft<'_>) {
-        let Some(record) = draft.write(wall) else { return self.forget(key) };
+    fn write(&mut self, key: &Key, draft: &mut Draft<'_>) {
+        let Some(record) = draft.write() else { return self.forget(key) };
         let place = match self.records.find(key) {
             Some(place) => {
                 self.records.set(place, record);

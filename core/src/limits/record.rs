@@ -29,6 +29,7 @@ pub(super) type Epoch = u128;
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'a> {
     rule: &'a Rule,
+    wall: Micros,
     clock: Clock,
     now: Micros,
     /// What begins to count now is of this birth.
@@ -89,7 +90,7 @@ impl Record {
     /// Goes on from where it was, if the wall clock was set back. Whatever else becomes of the request: a limit that
     /// refuses everything is not written otherwise, and its time would stand still until the wall clock has caught up.
     pub fn keep_time(&mut self, wall: Micros) {
-        if self.clock.is_ahead(wall) {
+        if self.clock.is_behind(wall) {
             self.clock = self.clock.written(wall);
         }
     }
@@ -107,7 +108,7 @@ impl Record {
     pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
         let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
         let rate = Rate { max, period };
-        if self.is_gone(wall) || self.clock.is_ahead(wall) {
+        if self.is_gone(wall) || !self.clock.is_true(wall) {
             return None;
         }
         let Usage::Refill(kept) = &mut self.usage else { return None };
@@ -158,7 +159,7 @@ impl<'a> Draft<'a> {
         if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
             refill.count_anew();
         }
-        Draft { rule, clock, now, birth, usage, epoch, turns, waiter: None }
+        Draft { rule, wall, clock, now, birth, usage, epoch, turns, waiter: None }
     }
 
     /// One of this client has waited for it for so long.
@@ -172,7 +173,7 @@ impl<'a> Draft<'a> {
     pub fn is_awaited(&self, cost: Amount) -> bool {
         self.waiter.is_some()
             && match self.usage {
-                Usage::InFlight(_) => self.judge(cost).retry.is_some(),
+                Usage::InFlight(_) => self.judged(cost).retry.is_some(),
                 _ => self.allows(cost),
             }
     }
@@ -198,11 +199,19 @@ impl<'a> Draft<'a> {
     pub fn allows(&self, cost: Amount) -> bool {
         match &self.usage {
             Usage::Refill(refill) => refill.allows(most(*self.rule), cost.saturating_u64()),
-            _ => self.judge(cost).allowed,
+            _ => self.judged(cost).allowed,
         }
     }
 
+    /// What the limit says, in times of the wall clock.
     pub fn judge(&self, cost: Amount) -> Judged {
+        let judged = self.judged(cost);
+        let told = |time| self.clock.lasts(self.wall, time);
+        Judged { retry: judged.retry.map(told), reset: judged.reset.map(told), ..judged }
+    }
+
+    /// The same in times of its own clock.
+    fn judged(&self, cost: Amount) -> Judged {
         let small = cost.saturating_u64();
         match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.judge(most(rule), small),
@@ -283,6 +292,7 @@ impl<'a> Draft<'a> {
     /// Nothing is used of it any more, and what was reserved of it gives nothing back.
     pub fn reset(&mut self) {
         self.epoch = None;
+        (self.clock, self.now) = (Clock::new(self.wall), self.wall);
         match self.usage.standing_mut() {
             Some(standing) => standing.reset(self.birth),
             None => self.usage = Usage::None,
@@ -302,7 +312,8 @@ impl<'a> Draft<'a> {
     }
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.
-    pub fn write(&mut self, wall: Micros) -> Option<Record> {
+    pub fn write(&mut self) -> Option<Record> {
+        let wall = self.wall;
         if let Usage::Budget(budget) = &mut self.usage {
             budget.keep(self.birth);
         }
@@ -316,7 +327,7 @@ impl<'a> Draft<'a> {
         };
         let gone = match lasts {
             Lasts::After(0) => return None,
-            Lasts::After(time) => Some(wall / 1_000 + milliseconds(time)),
+            Lasts::After(time) => Some(wall / 1_000 + milliseconds(self.clock.lasts(wall, time))),
             Lasts::Never => None,
         };
         let usage = std::mem::replace(&mut self.usage, Usage::None);

@@ -87,6 +87,8 @@ type Part = ((Kind, String), Option<(u128, u128)>);
 /// A limit at a moment.
 struct Sight {
     now: u64,
+    /// How far that is ahead of the wall clock.
+    ahead: u64,
     used: Used,
     /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
     turned: bool,
@@ -163,11 +165,11 @@ impl LedgerModel {
             Action::Settle { id, back } => self.settle(wall, id, *back, deed),
             Action::Reset => {
                 for cost in costs {
-                    if let Some(Sight { now, used: Used::Money(mut births), .. }) =
+                    if let Some(Sight { used: Used::Money(mut births), .. }) =
                         self.sights(wall, std::slice::from_ref(cost)).pop()
                     {
                         births.reset();
-                        let sight = Sight { used: Used::Money(births), ..Sight::at(now) };
+                        let sight = Sight { used: Used::Money(births), ..Sight::at(wall) };
                         self.write(wall, std::slice::from_ref(cost), vec![sight]);
                     } else {
                         self.records.remove(&key(cost));
@@ -305,7 +307,7 @@ impl LedgerModel {
         let mut moved = false;
         let mut sight = match self.records.get_mut(&limit) {
             Some(record) => {
-                let now = record.last.max(wall + record.shift);
+                let now = record.now(wall);
                 if record.last > wall + record.shift {
                     record.shift = now - wall;
                 }
@@ -313,7 +315,8 @@ impl LedgerModel {
                 let used = record.used.at(cost, now, now - record.last);
                 let unknown =
                     matches!(&record.used, Used::Cells(cells) if cells.is_shorter_than(cost.period));
-                Sight { now, used, turned: record.used.is_of_another(cost, now), unknown, waiter: None }
+                let turned = record.used.is_of_another(cost, now);
+                Sight { now, ahead: now - wall, used, turned, unknown, waiter: None }
             }
             None => Sight { used: Used::new(cost.kind).at(cost, wall, 0), ..Sight::at(wall) },
         };
@@ -374,7 +377,7 @@ impl LedgerModel {
                 self.forget(&key(cost));
                 continue;
             }
-            let gone = lasts.map(|time| last_millisecond(wall, time));
+            let gone = lasts.map(|time| last_millisecond(wall, time + time.min(now - wall)));
             self.records
                 .insert(key(cost), Record { last: now, shift: now - wall, gone, used, server: self.server });
         }
@@ -384,20 +387,30 @@ impl LedgerModel {
 impl Record {
     /// Whether it is of a period that has ended.
     fn is_over(&self, wall: u64) -> bool {
-        let now = self.last.max(wall + self.shift);
+        let now = self.now(wall);
         matches!(&self.used, Used::Money(births) if births.ends > 0 && births.ends <= now)
+    }
+
+    /// Its time: half of what has passed since it was written at least, and no more than that until it is the wall clock's.
+    fn now(&self, wall: u64) -> u64 {
+        wall.max(self.last).max((wall + self.shift + self.last).div_ceil(2))
     }
 }
 
 impl Sight {
     /// Of a limit of which nothing is kept.
     fn at(now: u64) -> Self {
-        Sight { now, used: Used::Nothing, turned: false, unknown: false, waiter: None }
+        Sight { now, ahead: 0, used: Used::Nothing, turned: false, unknown: false, waiter: None }
     }
 
     /// Whether it fits, and nobody came before who waits for that room.
     fn allows(&self, cost: &Cost) -> bool {
         self.used.allows(cost, self.now, cost.cost) && !self.stands_back(cost)
+    }
+
+    /// How much of its own time passes in so much by the wall clock, where it is written now.
+    fn passed(&self, time: u64) -> u64 {
+        time - self.ahead.min(time / 2)
     }
 
     fn stands_back(&self, cost: &Cost) -> bool {
@@ -587,7 +600,8 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     if due && least() != Some(*remaining) || !due && fits[*binding] {
         return Err(Breach::new("M1", tell("another binds")));
     }
-    if *reset != sight.used.empty_after(cost, sight.now) {
+    let by_the_wall = |time: u64| time + time.min(sight.ahead);
+    if *reset != sight.used.empty_after(cost, sight.now).map(by_the_wall) {
         return Err(Breach::new("M2", tell("the time of its reset is wrong")));
     }
     if due {
@@ -600,6 +614,7 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     };
     // The first moment at which it would not be refused by this limit, and not before that of another.
     let later = |(sight, cost): (&Sight, &Cost), time: u64| {
+        let time = sight.passed(time);
         let used = sight.used.at(cost, sight.now + time, time);
         match &used {
             // Who stands back does so while room is kept.
@@ -611,7 +626,9 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
             _ => used.allows(cost, sight.now + time, cost.cost),
         }
     };
-    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), retry - 1);
+    // To the microsecond, or one more where its time is slower.
+    let before = retry.saturating_sub(1 + u64::from(sight.ahead > 0));
+    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), before);
     if !true_of_it || refusing().any(|(sight, cost)| never(cost) || !later((sight, cost), retry)) {
         return Err(Breach::new("M2", tell("the time told is not the first at which it is allowed")));
     }

@@ -503,7 +503,8 @@ pub fn changes() -> Tally {
 pub fn clocks() -> Tally {
     let mut told = Tally::new(
         "clocks-of-limits",
-        "A limit's time runs forward only: if the store's clock is set back, it goes on from where it was, at its own pace.",
+        "A limit's time runs forward only: if the store's clock is set back, it goes on from where it was, at half its pace until that has \
+         caught up.",
     );
     let kinds = rates(10, 10 * SECOND).into_iter().chain([budget(10, 10 * SECOND, 0)]);
     for (limit, back) in kinds.zip([SECOND, HOUR, 1_000 * HOUR, HOUR]) {
@@ -523,6 +524,35 @@ pub fn clocks() -> Tally {
         told.refuse(&limit, 1);
         told.pass(5_000 * HOUR);
     }
+    // To and fro, and what is told is true meanwhile.
+    for limit in rates(10, 10 * SECOND).into_iter().chain([budget(10, 10 * SECOND, 3)]) {
+        for back in [SECOND, SECOND, HOUR] {
+            told.allow(&limit, 1);
+            told.wall -= back;
+            for _ in 0..3 {
+                told.pass(700_001).ask(request("take", [charge("a", &limit, 4)]));
+                told.ask(request("peek", [charge("a", &limit, 9)]));
+            }
+            let retry = told.ask(request("take", [charge("a", &limit, 10)]))["retry_after"].clone();
+            if let Some(Ok(time)) = retry.as_str().map(str::parse::<Micros>).filter(|time| *time != Ok(0)) {
+                told.pass(time - 2).refuse(&limit, 10);
+                told.pass(2).allow(&limit, 10);
+            }
+            told.wall += back;
+            told.pass(10).ask(request("take", [charge("a", &limit, 4)]));
+            told.pass(20 * SECOND);
+        }
+        told.pass(2 * HOUR);
+    }
+    // A reset makes it the server's.
+    let day = budget(10, DAY, 0);
+    told.allow(&day, 10);
+    told.wall -= 12 * HOUR;
+    told.refuse(&day, 1);
+    told.ask(request("reset", [charge("a", &day, 0)]));
+    told.allow(&day, 10);
+    told.refuse(&day, 1);
+    told.wall += 12 * HOUR;
     let open = timeless("in_flight", 1);
     told.ask(reserve(1, 10 * SECOND, [charge("a", &open, 1)]));
     told.wall -= HOUR;

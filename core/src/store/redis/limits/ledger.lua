@@ -189,8 +189,8 @@ while cursor <= words do
           if kind == 'b' then r[SAID], r[SAID_OFFSET] = h or 0, i or 0 end
         end
       end
-      -- Its time runs forward only; a clock that was set back goes on from where it was, at its own pace. That is kept
-      -- also where nothing else is.
+      -- Its time runs forward only; a clock that was set back goes on from where it was, at half its pace until that has caught up.
+      -- That is kept also where nothing else is.
       local now = wall + r[SHIFT]
       if now < r[LAST] then
         now = r[LAST]
@@ -198,6 +198,8 @@ while cursor <= words do
         if not r[DIRTY] then
           r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', r
         end
+      elseif r[SHIFT] > 0 then
+        now = now - math.min(r[SHIFT], floor((now - r[LAST]) / 2))
       end
       local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
       -- What was charged in another epoch is not among what is used.

@@ -1,6 +1,6 @@
 
         if what == 'reset' then
-          birth = born_after(birth)
+          birth, now = born_after(birth), wall
           used, version, past, epoch = '0', 1, ' ' .. birth, false
         end
         if gives then

@@ -9,6 +9,9 @@
         parts[#parts + 1], parts[#parts + 2], parts[#parts + 3] = mark or now, args[at + 5], id
       end
       if not answer then
+        -- Times are told by the wall clock.
+        local ahead = now - wall
+        if retry then retry = retry + math.min(retry, ahead) end
         -- Amounts of money are texts from the beginning.
         local binds, printed = j == 0, money or kind == 'e'
         if not binds then
@@ -30,6 +33,7 @@
             local quotient, rest = scale(r[NEXT_SECOND], period, max)
             reset = math.min(quotient + ceil((rest + r[NEXT_THIRD]) / max), MAX_BACKLOG)
           end
+          reset = reset and reset + math.min(reset, ahead)
           binding, bound_allowed, bound_remaining, bound_printed, bound_retry, bound_reset =
             j, allowed, remaining, printed, retry, reset
         end
@@ -139,6 +143,8 @@ for k = 1, #written do
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
     elseif lasts then
+      -- Its own clock may be slower than the one by which keys end.
+      lasts = lasts + math.min(lasts, r[SHIFT])
       call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000) + 1))
     else
       call('SET', KEYS[i], packed)
