@@ -54,7 +54,7 @@ struct Sight<'a> {
 enum View<'a> {
     /// The limit has not been looked at.
     Fresh(Option<&'a Standing>),
-    /// It has been; `elsewhere` if what was seen of it was of another birth.
+    /// It has been; `elsewhere` if something may have been forgotten since it was seen.
     Taken { elsewhere: bool },
 }
 
@@ -352,7 +352,7 @@ impl Ledger {
             }
         }
         self.end(wall, id, state);
-        Settlement::Done
+        if given_back && state == State::Committed { Settlement::Gone } else { Settlement::Done }
     }
 
     fn end(&mut self, wall: Micros, id: u128, state: State) {
@@ -502,8 +502,8 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
-    /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
+    /// Whether the sender's envelope was made before the store forgot something, and so may have been performed before that: nothing
+    /// is given back twice. What is charged twice errs on the safe side.
     fn is_elsewhere(&mut self, charge: &Charged<'_>) -> bool {
         matches!(self.view(charge.term.key()), Some(View::Taken { elsewhere: true }))
     }

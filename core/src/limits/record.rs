@@ -299,8 +299,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes in what somebody has seen of a limit of money, and returns whether anything changed, and whether it was seen in
-    /// another birth than this.
+    /// Takes in what somebody has seen of a limit of money, and returns whether anything changed, and whether something may have been
+    /// forgotten since.
     pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
         let Some(standing) = self.usage.standing_mut() else { return (false, false) };
         let seen = seen.filter(|seen| !seen.is_over(self.now));
@@ -308,7 +308,7 @@ impl<'a> Draft<'a> {
         if standing.used() == Amount::ZERO {
             self.epoch = None;
         }
-        (changed, seen.is_some_and(|seen| !seen.is_of_birth(standing)))
+        (changed, seen.is_some_and(|seen| standing.forgot_since(seen)))
     }
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.

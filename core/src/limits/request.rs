@@ -113,12 +113,12 @@ pub struct Verdict {
 pub enum Settlement {
     /// It ends with this request.
     Done,
-    /// It had ended before. One that was to be given back by who had not heard that the store lost its memory stays charged, and
-    /// counts as committed.
+    /// It had ended before. One that was to be given back and was not, as the store had lost its memory, counts as committed.
     Before {
         /// Whether it was given back then.
         given_back: bool,
     },
-    /// It is not there: its time has passed, and what it charged stays charged.
+    /// It is not there: its time has passed, and what it charged stays charged. So does what was to be given back by who had not heard
+    /// that the store lost its memory.
     Gone,
 }

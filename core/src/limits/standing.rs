@@ -196,8 +196,11 @@ impl Standing {
         self.ends > 0 && self.ends <= now
     }
 
-    pub(super) fn is_of_birth(&self, other: &Standing) -> bool {
-        self.birth == other.birth
+    /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
+    /// began since.
+    pub(super) fn forgot_since(&self, seen: &Standing) -> bool {
+        let since = self.past.as_ref().map(|past| past.since);
+        self.birth != seen.birth && (since != Some(self.birth) || seen.birth > self.birth)
     }
 
     /// Charges a cost; `now` is the birth that begins if there is none.
@@ -279,13 +282,6 @@ impl Standing {
     pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
         let of_other_births = self.birth != told.birth || self.past != told.past;
         of_other_births && self.ends == told.ends && self.used > told.used
-    }
-
-    /// Whether another is of a birth before this that still counts: to who has seen no more than that nothing is given back.
-    pub(crate) fn is_after(&self, seen: &Standing) -> bool {
-        let counts = self.past.as_ref().is_none_or(|past| past.since <= seen.birth);
-        // It may have been lengthened meanwhile.
-        (self.ends == seen.ends || self.has(seen.birth)) && self.birth != seen.birth && counts
     }
 
     /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.

@@ -120,9 +120,11 @@ impl Births {
         self.present.is_empty()
     }
 
-    /// Whether two are of one birth.
-    pub fn is_of_birth(&self, other: &Births) -> bool {
-        self.present == other.present
+    /// Whether something may have been forgotten since it was seen so: only a reset begins a birth of which all counts, and nothing of
+    /// before.
+    pub fn forgot_since(&self, seen: &Births) -> bool {
+        let by_reset = self.since == self.present && seen.present < self.present;
+        self.present != seen.present && !by_reset
     }
 
     /// Charges something.

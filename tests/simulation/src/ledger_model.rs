@@ -252,16 +252,15 @@ impl LedgerModel {
 
     fn settle(&mut self, wall: u64, id: &str, back: bool, deed: &Deed) -> Result<(), Breach> {
         let reservation = self.reservations.get_mut(id).filter(|reservation| reservation.until > wall);
-        let due = match &reservation {
-            None => Word::Gone,
-            Some(Reservation { ended: Some(back), .. }) => Word::Before { back: *back },
-            Some(_) => Word::Settled,
-        };
-        if due != deed.word {
+        let wrong = |due: Word| {
             let text = format!("the end of {id} was answered with {:?}, not {due:?}", deed.word);
-            return Err(Breach::new("M3", text));
-        }
-        let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
+            if due == deed.word { Ok(()) } else { Err(Breach::new("M3", text)) }
+        };
+        let reservation = match reservation {
+            None => return wrong(Word::Gone),
+            Some(Reservation { ended: Some(back), .. }) => return wrong(Word::Before { back: *back }),
+            Some(reservation) => reservation,
+        };
         let (parts, mut all_back) = (reservation.parts.clone(), back);
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
@@ -287,7 +286,7 @@ impl LedgerModel {
             }
             reservation.gone = last_millisecond(wall, reservation.until - wall);
         }
-        Ok(())
+        wrong(if back && !all_back { Word::Gone } else { Word::Settled })
     }
 
     /// Nothing of a limit is used: what was reserved of it until now is not among what will be.
@@ -327,7 +326,7 @@ impl LedgerModel {
         if let Some(seen) = self.unseen.remove(&limit) {
             let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now);
             let changed = births.look(seen.as_ref(), moved);
-            if seen.is_some_and(|seen| !seen.is_of_birth(births)) {
+            if seen.is_some_and(|seen| births.forgot_since(&seen)) {
                 self.elsewhere.insert(limit.clone());
             }
             if births.used() == 0 {

@@ -267,8 +267,8 @@ impl<R: Runtime> Limit<R> {
 
     fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
-        // What it cost the store knows; but of what costs something it matters whether that was given back.
-        let charges = self.charges(1u64.into());
+        // What it cost the store knows.
+        let charges = self.charges(Amount::ZERO);
         let id = reservation_id::read(id, &charges)?;
         Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }

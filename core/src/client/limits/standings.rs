@@ -4,9 +4,7 @@ use super::super::courier::unsure;
 use super::recent::Recent;
 use crate::error::Result;
 use crate::id::Name;
-use crate::limits::{
-    Act, Amount, Charge, Envelope, MEMORY, Performed, Reply, Request, Seen, Settlement, Standing, Verdict,
-};
+use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
 use crate::{Micros, SECOND};
 
 /// What the store did not know as it performed an envelope: it forgot something while that was under way.
@@ -78,30 +76,6 @@ impl Standings {
     }
 }
 
-/// The limits of money to which nothing was given back by this envelope: the store had forgotten them, or become another, since
-/// they were seen.
-pub(super) fn elsewhere<'a>(envelope: &'a Envelope, performed: &Performed) -> Vec<(char, &'a Name)> {
-    let told = envelope.of_money_as_seen().zip(&performed.standings);
-    let is_elsewhere =
-        |seen: Option<&Standing>, told: &Option<Standing>| Some(told.as_ref()?.is_after(seen?));
-    told.filter(|((_, seen), told)| is_elsewhere(*seen, told) == Some(true))
-        .map(|((limit, _), _)| limit)
-        .collect()
-}
-
-/// What is told of a reservation that ended, of which not all was given back: that it was gone.
-pub(super) fn ended(request: &Request, reply: Reply, elsewhere: &[(char, &Name)]) -> Reply {
-    let stays = |charge: &Charge| {
-        charge.cost != Amount::ZERO && elsewhere.contains(&(charge.rule.letter(), &charge.limit))
-    };
-    match (request.act, reply) {
-        (Act::GiveBack { .. }, Reply::Settled(Settlement::Done)) if request.charges.iter().any(stays) => {
-            Reply::Settled(Settlement::Gone)
-        }
-        _ => reply,
-    }
-}
-
 /// What a caller is told instead of that the store allowed its charge, as it did not know of `more`: that it is refused, if
 /// with that more is used than its rule allows, or that nobody knows.
 pub(super) fn correction(
@@ -148,7 +122,7 @@ fn lasting(left: Micros) -> Micros {
 mod tests {
     use super::super::recent::MOST;
     use super::*;
-    use crate::limits::Rule;
+    use crate::limits::{Charge, Rule};
 
     const START: Micros = 1_700_000_000 * SECOND;
 

@@ -9,6 +9,7 @@ mod losses;
 mod model;
 mod properties;
 mod reservations;
+mod resets;
 mod scene;
 mod waiters;
 mod windows;

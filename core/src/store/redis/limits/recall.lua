@@ -92,5 +92,6 @@
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end
-          r[ELSEWHERE] = their_birth and their_birth ~= birth
+          -- A birth that a reset has begun since has forgotten nothing.
+          r[ELSEWHERE] = their_birth and their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)
         end

@@ -76,6 +76,7 @@
     elseif gives and parts then
       -- What could not be given back stays charged: who asks once more is not to hear otherwise.
       local state, ends = 'r', parts[2]
+      if stays then answer = 'gone' end
       if what == 'commit' or stays then state, ends = 'c', math.min(ends, wall + ENDED) end
       values[held] = state .. struct.pack('<d', ends) .. string.sub(values[held], 10)
       later = later or {}
