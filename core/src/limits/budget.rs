@@ -111,6 +111,12 @@ impl Budget {
         self.standing.used() == Amount::ZERO
     }
 
+    /// Nothing is used of the period that it is now by this calendar, whatever others have said.
+    pub fn reset(&mut self, calendar: Calendar, now: Micros, birth: Birth) {
+        self.standing.reset(birth, calendar.ends(now));
+        self.said = Some(calendar);
+    }
+
     /// What was said of it is kept, though nothing is used: it begins to count, in this birth.
     pub fn keep(&mut self, now: Birth) {
         if self.known {

@@ -289,13 +289,16 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Nothing is used of it any more, and what was reserved of it gives nothing back.
+    /// Nothing is used of it any more, and what was reserved of it gives nothing back. A budget is of the calendar that resets it.
     pub fn reset(&mut self) {
         self.epoch = None;
         (self.clock, self.now) = (Clock::new(self.wall), self.wall);
-        match self.usage.standing_mut() {
-            Some(standing) => standing.reset(self.birth),
-            None => self.usage = Usage::None,
+        match (*self.rule, &mut self.usage) {
+            (_, Usage::Lifetime(Lifetime { standing })) => standing.reset(self.birth, 0),
+            (Rule::Budget { period, offset, .. }, Usage::Budget(budget)) => {
+                budget.reset(Calendar { period, offset }, self.now, self.birth);
+            }
+            (_, usage) => *usage = Usage::None,
         }
     }
 

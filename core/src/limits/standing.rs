@@ -199,8 +199,7 @@ impl Standing {
     /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
     /// began since.
     pub(super) fn forgot_since(&self, seen: &Standing) -> bool {
-        let since = self.past.as_ref().map(|past| past.since);
-        self.birth != seen.birth && (since != Some(self.birth) || seen.birth > self.birth)
+        self.birth != seen.birth && (self.since() != self.birth || seen.birth > self.birth)
     }
 
     /// Charges a cost; `now` is the birth that begins if there is none.
@@ -223,11 +222,11 @@ impl Standing {
         }
     }
 
-    /// Nothing is used any more, whatever anybody has seen of what was.
-    pub(super) fn reset(&mut self, now: Birth) {
+    /// Nothing is used any more of what ends then, whatever anybody has seen of what was.
+    pub(super) fn reset(&mut self, now: Birth, ends: Micros) {
         let birth = now.after(self.birth);
         let past = Some(Box::new(Past { since: birth, others: Vec::new() }));
-        *self = Standing { birth, version: 1, ends: self.ends, used: Amount::ZERO, past };
+        *self = Standing { birth, version: 1, ends, used: Amount::ZERO, past };
     }
 
     /// Takes in what a client has seen, if the store has forgotten some of it; on another server than that on which it was
@@ -246,7 +245,10 @@ impl Standing {
             if !moved && news.is_none() {
                 return false;
             }
-            self.ends = self.ends.max(seen.ends);
+            // Of before a reset that does not count either.
+            if seen.birth >= known.since {
+                self.ends = self.ends.max(seen.ends);
+            }
             // What is newer than what is kept, or of its birth: from now on is counted apart from it.
             fresh |= news.is_some_and(|newest| newest >= before);
         }
@@ -261,8 +263,14 @@ impl Standing {
     }
 
     /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened what is
-    /// known counts still.
+    /// known counts still, and of one that was reset nothing, however long it was.
     pub(crate) fn update(&mut self, told: &Standing) {
+        if told.since() > self.birth {
+            return self.clone_from(told);
+        }
+        if self.since() > told.birth {
+            return;
+        }
         if told.ends > self.ends && !told.has(self.birth) || told.holds(self) {
             return self.clone_from(told);
         }
@@ -288,6 +296,11 @@ impl Standing {
     pub(crate) fn is_past(&self, told: &Standing) -> bool {
         let past = self.past.as_ref().filter(|past| past.others.len() >= BIRTHS);
         past.is_some_and(|past| !told.is_blank() && told.birth < past.since)
+    }
+
+    /// What is older does not count, or is in the sum already.
+    fn since(&self) -> Birth {
+        self.past.as_ref().map_or(Birth::NONE, |past| past.since)
     }
 
     /// Whether it is known what was charged in this birth.

@@ -145,8 +145,10 @@ impl Births {
         }
     }
 
-    /// Nothing is used, whatever was seen of what was.
-    pub fn reset(&mut self) {
+    /// Nothing is used, whatever was seen of what was; of a budget, of the period that it is by this calendar.
+    pub fn reset(&mut self, calendar: Option<(u64, u64)>, now: u64) {
+        self.ends = calendar.map_or(0, |calendar| ending(calendar, now));
+        self.said = calendar.into_iter().collect();
         (self.since, self.present) = (UNNAMED.to_owned(), UNNAMED.to_owned());
         self.known = [(UNNAMED.to_owned(), (1, 0))].into();
     }
@@ -166,7 +168,9 @@ impl Births {
                     begins |= *birth >= self.present;
                 }
             }
-            next.ends = next.ends.max(seen.ends);
+            if seen.present >= next.since {
+                next.ends = next.ends.max(seen.ends);
+            }
         }
         if !news {
             return false;
@@ -243,7 +247,7 @@ mod tests {
         assert!(kept.look(Some(&read("b 9 0 100")), false), "it has gone back in time");
         assert_eq!((kept.used(), kept.present.as_str()), (125, UNNAMED));
         assert_eq!(kept.named(&read("c 1 0 125 - a 5 25 b 9 100")), None);
-        kept.reset();
+        kept.reset(None, 0);
         assert_eq!(kept.named(&read("d 1 0 0 d")), None);
         assert!(!kept.look(Some(&read("c 7 0 90")), false));
         assert!(kept.look(None, true) && kept.used() == 0);

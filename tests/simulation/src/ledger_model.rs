@@ -168,7 +168,8 @@ impl LedgerModel {
                     if let Some(Sight { used: Used::Money(mut births), .. }) =
                         self.sights(wall, std::slice::from_ref(cost)).pop()
                     {
-                        births.reset();
+                        let calendar = (cost.kind == Kind::Budget).then_some((cost.period, cost.extra));
+                        births.reset(calendar, wall);
                         let sight = Sight { used: Used::Money(births), ..Sight::at(wall) };
                         self.write(wall, std::slice::from_ref(cost), vec![sight]);
                     } else {

@@ -58,7 +58,8 @@
                   if not news or part[1] > news then news = part[1] end
                 end
               end
-              if moved or news then ends = math.max(ends, their_ends) end
+              -- Of before a reset that does not count either.
+              if (moved or news) and their_birth >= since then ends = math.max(ends, their_ends) end
             end
             if moved or news then
               -- A birth begins where what was seen is newer than what is kept, or of its birth: from now on is counted apart.

@@ -2,6 +2,10 @@
         if what == 'reset' then
           birth, now = born_after(birth), wall
           used, version, past, epoch = '0', 1, ' ' .. birth, false
+          if kind == 'b' then
+            said, said_offset = period, tonumber(args[at + 4])
+            ends = ending(said, said_offset, now)
+          end
         end
         if gives then
           -- An envelope that was made before something was forgotten may have been performed before that.
