@@ -460,8 +460,8 @@ pub const OF_LIMITS: [Planted; 36] = [
     Planted {
         name: "time told of a refusal too soon",
         fault: Limits(&[(
-            "retry = math.min(quotient + ceil((rest + part) / max)",
-            "retry = math.min(quotient + floor((rest + part) / max)",
+            "retry = refilling(whole + cost - burst, part,",
+            "retry = refilling(whole + cost - burst, 0,",
         )]),
     },
     Planted {

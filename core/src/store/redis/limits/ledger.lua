@@ -10,8 +10,8 @@
 --       again: as the one before it, which is none that has a reservation
 --       where a charge is: key (0 if none), kind, max, period, burst or offset, cost
 --
--- Times, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot hold;
--- products are taken in two pieces. Amounts of budgets are decimal text. An error is raised before the first write only.
+-- Spans of time, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot hold,
+-- and times below 2^51 until 2041; products are taken in two pieces. Amounts of budgets are decimal text. An error is raised before the first write only.
 --
 -- A lone take is what most envelopes are: all records are read by one command, what one kind needs stands in its own
 -- branch, and no function is made that is not called. See also the pool's script.
@@ -76,8 +76,13 @@ local function scale(a, b, c)
   end
   return quotient + whole * b, rest
 end
+-- In how much time so much is refilled, rounded up; the longest that is told if it is longer.
+local function refilling(whole, part, period, max)
+  local quotient, rest = scale(whole, period, max)
+  return math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
+end
 
-local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
+local records, written, later, lines, line = {}, {}, nil, { 'done ' .. wall_told }, 1
 -- What the charges of a request change, in one list for all requests, and the numbers that were read, by their texts.
 local changed, changes, numbers = {}, 0, {}
 local cursor, words, what, count, first = 5, #args, nil, nil, nil
