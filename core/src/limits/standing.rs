@@ -7,11 +7,14 @@
 use std::fmt;
 
 use super::Amount;
-use crate::Micros;
+use crate::{Micros, SECOND};
 
 /// The most births before the present one that are told apart. Of those before them only the sum is known: who has seen a
 /// later version of one of them is not heard any more.
 const BIRTHS: usize = 32;
+
+/// By how much the clocks of two servers of which one takes over from the other may differ.
+const TREMOR: Micros = 60 * SECOND;
 
 /// How a lifetime or a budget stands: what is used, and since when that is counted.
 ///
@@ -262,8 +265,8 @@ impl Standing {
         true
     }
 
-    /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened what is
-    /// known counts still, and of one that was reset nothing, however long it was.
+    /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened, or forgotten
+    /// before it was over, what is known counts still, and of one that was reset nothing, however long it was.
     pub(crate) fn update(&mut self, told: &Standing) {
         if told.since() > self.birth {
             return self.clone_from(told);
@@ -271,25 +274,34 @@ impl Standing {
         if self.since() > told.birth {
             return;
         }
-        if told.ends > self.ends && !told.has(self.birth) || told.holds(self) {
+        let both =
+            self.ends == told.ends || self.has(told.birth) || told.has(self.birth) || self.overlaps(told);
+        if !both && told.ends > self.ends || told.holds(self) {
             return self.clone_from(told);
         }
-        if told.ends < self.ends || self.holds(told) {
+        if !both || self.holds(told) {
             return;
         }
         let mut known = self.known();
         known.learn(told.known());
-        self.ends = told.ends;
+        self.ends = self.ends.max(told.ends);
         let youngest = known.parts.iter().max_by_key(|part| part.birth);
         let Some(&Part { birth, version, .. }) = youngest else { return };
         (self.birth, self.version) = (birth, version);
         self.put(&known, |part| part == birth);
     }
 
-    /// Whether it counts something of the same period that another does not: not only what came later in the same birth.
+    /// Whether one of the two began in the period of the other and knows nothing of it: the store had forgotten that. Within the last
+    /// minute of a period it was perhaps the next, by the clock of another server.
+    fn overlaps(&self, other: &Standing) -> bool {
+        let (elder, younger) = if self.birth < other.birth { (self, other) } else { (other, self) };
+        younger.birth.at + TREMOR < elder.ends
+    }
+
+    /// Whether it counts something that another of the same period does not: not only what came later in the same birth.
     pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
         let of_other_births = self.birth != told.birth || self.past != told.past;
-        of_other_births && self.ends == told.ends && self.used > told.used
+        of_other_births && self.has(told.birth) && self.used > told.used
     }
 
     /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.

@@ -184,6 +184,45 @@ mod tests {
         }
     }
 
+    // One who asked by a longer period had lengthened it, which the one did not know: both were allowed all that is left.
+    #[test]
+    fn an_answer_of_before_a_loss_counts_whatever_period_it_tells() {
+        const HOUR: Micros = 3_600 * SECOND;
+        let budget = envelope("a", Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 });
+        let of = |at: Micros, ends: Micros| {
+            let text = format!("{:016}{:016} 1 {} 6", START + at, 0, START + ends);
+            Performed { now: START + at, replies: Vec::new(), standings: vec![Standing::parse(&text)] }
+        };
+        let judged = |allowed| {
+            let (remaining, retry_after) = (4u64.into(), Some(0));
+            Reply::Judged(Verdict { allowed, binding: 0, remaining, retry_after, reset_after: None })
+        };
+        let (minute, day) = (60 * SECOND, 14 * HOUR);
+        for (first, second, forgot) in [
+            // The store had forgotten it within that period.
+            (of(minute, day), of(2 * minute, HOUR), true),
+            (of(minute, HOUR), of(2 * minute, day), true),
+            (of(minute, HOUR), of(2 * minute, HOUR), true),
+            // The period was over, and with it what was used of it.
+            (of(minute, HOUR), of(HOUR, 2 * HOUR), false),
+            (of(minute, HOUR), of(HOUR + minute, day), false),
+            // By the store's clock, or by one that took over from it and is a little behind.
+            (of(minute, HOUR), of(HOUR - SECOND, 2 * HOUR), false),
+        ] {
+            for (first, second) in [(&first, &second), (&second, &first)] {
+                let mut standings = Standings::default();
+                assert_eq!(standings.learn(&budget, first, 5), []);
+                let more = standings.learn(&budget, second, 5);
+                let told = correction(&budget.requests[0], judged(true), &more, START + 2 * minute);
+                let refused = matches!(told, Some(Ok(Reply::Judged(Verdict { allowed: false, .. }))));
+                assert_eq!(refused, forgot, "{first:?} {second:?}");
+                // And what is brought along next is all that counts.
+                let used = standings.seen(&budget, 6)[0].standing.used();
+                assert_eq!(used, if forgot { 12u64 } else { 6 }.into(), "{first:?} {second:?}");
+            }
+        }
+    }
+
     fn lifetime(at: usize) -> Envelope {
         envelope(&format!("limit:{at}"), Rule::Lifetime { max: 9u64.into() })
     }
