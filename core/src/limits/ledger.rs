@@ -11,7 +11,7 @@ use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
     Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request,
-    Settlement, Term, Verdict,
+    Settlement, Term, Verdict, Waited, line,
 };
 use crate::Micros;
 use crate::id::Name;
@@ -19,6 +19,8 @@ use crate::slots::Lane;
 
 /// For how long is remembered that a reservation was committed: its client tries for less, and so does its lane.
 const ENDED: Micros = 2 * LANE_GRACE;
+/// The bits by which clients are told apart where they wait.
+const CLIENT: u64 = (1 << 36) - 1;
 /// How many records that are as if never written one envelope forgets.
 const SWEEP: usize = 1_000;
 
@@ -45,7 +47,7 @@ enum Owner {
 struct Sight<'a> {
     wall: Micros,
     birth: Birth,
-    /// Who sent it, where others do too: 48 bits of its id.
+    /// Who sent it, where others do too: 36 bits of its id.
     client: Option<u64>,
     /// The limits of money that it charges.
     seen: Vec<(Key, View<'a>)>,
@@ -72,8 +74,8 @@ enum Charging {
 struct Booking {
     id: u128,
     ttl: Micros,
-    /// Who has waited for it, and for how long.
-    waited: Option<(u64, Micros)>,
+    /// Who has waited for it, a line of a client, and how.
+    waited: Option<(u64, Waited)>,
 }
 
 /// The last answer of a lane.
@@ -201,7 +203,10 @@ impl Ledger {
             Act::Take => self.take(sight, charges, Charging::IfAllowed, None),
             Act::Peek => self.take(sight, charges, Charging::Not, None),
             Act::Reserve { id, ttl, waited } => {
-                let booking = Booking { id, ttl, waited: sight.client.zip(waited) };
+                let limits = charges.iter().map(|charge| (charge.term.rule().letter(), charge.term.name()));
+                let line = |client| client << 16 | u64::from(line(limits));
+                let waited = waited.and_then(|waited| Some((sight.client.map(line)?, waited)));
+                let booking = Booking { id, ttl, waited };
                 self.take(sight, charges, Charging::IfAllowed, Some(booking))
             }
             Act::Refund => self.refund(sight, charges),
@@ -477,7 +482,7 @@ impl<'a> Sight<'a> {
         let view =
             |((kind, limit), seen): ((char, &Name), _)| (Key::of(kind, limit.clone()), View::Fresh(seen));
         let seen = envelope.of_money_as_seen().map(view).collect();
-        let client = envelope.lane.map(|lane| (lane.client >> 80) as u64);
+        let client = envelope.lane.map(|lane| (lane.client >> 80) as u64 & CLIENT);
         Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), client, seen }
     }
 

@@ -8,7 +8,7 @@ use super::refill::{Rate, Refill};
 use super::reservation::Mark;
 use super::rolling::{Rolling, Window};
 use super::standing::{Birth, Standing};
-use super::{Amount, Rule, Verdict};
+use super::{Amount, Rule, Verdict, Waited};
 use crate::Micros;
 
 /// What is kept of one limit: how much is used, and when that was written.
@@ -162,10 +162,11 @@ impl<'a> Draft<'a> {
         Draft { rule, wall, clock, now, birth, usage, epoch, turns, waiter: None }
     }
 
-    /// One of this client has waited for it for so long.
-    pub fn await_for(mut self, waited: Option<(u64, Micros)>) -> Self {
-        let arrived = |waited| self.now.saturating_sub(waited);
-        self.waiter = waited.map(|(client, waited)| Waiter { client, arrived: arrived(waited) });
+    /// One of this line has waited for it.
+    pub fn await_for(mut self, waited: Option<(u64, Waited)>) -> Self {
+        let arrived = |time| self.now.saturating_sub(time);
+        self.waiter =
+            waited.map(|(line, Waited { time, reply })| Waiter { line, arrived: arrived(time), reply });
         self
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::births::{Births, REMEMBERED};
 use crate::cells::Cells;
-use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Word};
+use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Waits, Word};
 use crate::checker::Breach;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
@@ -14,6 +14,8 @@ const LANE_GRACE: u64 = 60_000_000;
 const ENDED: u64 = 120_000_000;
 /// After how long of waiting room is kept, for how long, and by how much one may come later and need not stand back.
 const PATIENCE: u64 = 500_000;
+/// For how much longer at most for who is far away.
+const FAR: u64 = 1_500_000;
 /// The longest time that is told.
 const LONGEST: u128 = 1 << 50;
 
@@ -60,10 +62,19 @@ enum Used {
     Nothing,
 }
 
+/// One who waits: for whom of its process all who wait for the same stand in one line.
+#[derive(Clone, Debug)]
+struct Waiter {
+    line: String,
+    since: u64,
+    /// For how much longer room is kept for it.
+    far: u64,
+}
+
 /// Room for one that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    client: String,
+    line: String,
     /// Since when it waits.
     since: u64,
     until: u64,
@@ -93,8 +104,8 @@ struct Sight {
     /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
     turned: bool,
     unknown: bool,
-    /// Who waits for it, and since when.
-    waiter: Option<(String, u64)>,
+    /// Who waits for it.
+    waiter: Option<Waiter>,
 }
 
 /// The last millisecond of the wall clock in which is kept what is needed for so long: one more than those that it begins.
@@ -202,7 +213,11 @@ impl LedgerModel {
         let mut sights = self.sights(wall, costs);
         let waits = if let Action::Reserve { waits, .. } = &deed.act { waits.as_ref() } else { None };
         for sight in &mut sights {
-            sight.waiter = waits.map(|(client, waited)| (client.clone(), sight.now.saturating_sub(*waited)));
+            sight.waiter = waits.map(|Waits { client, waited, reply }| {
+                let names: Vec<&str> = costs.iter().map(|cost| cost.limit.as_str()).collect();
+                let line = format!("{client} {}", names.join(" "));
+                Waiter { line, since: sight.now.saturating_sub(*waited), far: (*reply).min(FAR) }
+            });
         }
         let allowed = sights.iter().zip(costs).all(|(sight, cost)| sight.allows(cost));
         if !allowed || deed.act == Action::Peek {
@@ -414,26 +429,28 @@ impl Sight {
     }
 
     fn stands_back(&self, cost: &Cost) -> bool {
-        let (Used::Flights(_, Some(kept)), Some((client, since))) = (&self.used, &self.waiter) else {
+        let (Used::Flights(_, Some(kept)), Some(Waiter { line, since, .. })) = (&self.used, &self.waiter)
+        else {
             return false;
         };
         let room = self.used.remaining(cost, self.now);
-        let earlier = *client != kept.client && *since > kept.since + PATIENCE;
+        let earlier = *line != kept.line && *since > kept.since + PATIENCE;
         earlier && cost.cost > 0 && room < cost.cost + kept.cost
     }
 
     /// Keeps room for who waits, and returns whether it does.
     fn keep(&mut self, cost: &Cost) -> bool {
-        let (Used::Flights(_, kept), Some((client, since))) = (&mut self.used, &self.waiter) else {
+        let (Used::Flights(_, kept), Some(Waiter { line, since, far })) = (&mut self.used, &self.waiter)
+        else {
             return false;
         };
-        let first = kept.as_ref().is_none_or(|kept| {
-            *since < kept.since || *client == kept.client && *since <= kept.since + PATIENCE
-        });
+        let first = kept
+            .as_ref()
+            .is_none_or(|kept| *since < kept.since || *line == kept.line && *since <= kept.since + PATIENCE);
         let keeps = first && self.now - since >= PATIENCE;
         if keeps {
-            let until = self.now + PATIENCE;
-            *kept = Some(Kept { client: client.clone(), since: *since, until, cost: cost.cost });
+            let until = self.now + PATIENCE + far;
+            *kept = Some(Kept { line: line.clone(), since: *since, until, cost: cost.cost });
         }
         keeps
     }
@@ -447,8 +464,8 @@ impl Sight {
             Used::Money(births) => births.charge(cost),
             Used::Flights(flights, kept) => {
                 flights.push((now + ttl, cost));
-                let client = self.waiter.as_ref().map(|(client, _)| client);
-                if kept.as_ref().map(|kept| &kept.client) == client {
+                let line = self.waiter.as_ref().map(|waiter| &waiter.line);
+                if kept.as_ref().map(|kept| &kept.line) == line {
                     *kept = None;
                 }
             }

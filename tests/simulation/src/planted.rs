@@ -374,7 +374,7 @@ pub const OF_LIMITS: [Planted; 36] = [
     },
     Planted {
         name: "room kept for one that has it",
-        fault: Limits(&[("client == claim[2] then claim = 0 end", "false then claim = 0 end")]),
+        fault: Limits(&[("whose == claim[2] then claim = 0 end", "false then claim = 0 end")]),
     },
     Planted {
         name: "clock set back refills",
