@@ -9,7 +9,9 @@ use crate::Micros;
 /// What is used of a period, which may be asked by several calendars.
 ///
 /// It is never cut short, and as long at least as the longest that was said in the one before or in it: whoever asks in each
-/// of its periods finds what all were allowed in its own. Of calendars that do not nest that is so of the longest only.
+/// of its periods finds what all were allowed in its own. Of calendars that do not nest that is so of the longest only. Of those
+/// of one length the one that was there stays, or in turn they would cut each other off; unless nobody says it in a whole period,
+/// which then goes on to the end of one that was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
     pub standing: Standing,
@@ -32,6 +34,8 @@ struct Asked {
     ends: Micros,
     said: Calendar,
     known: bool,
+    /// It is the one that it was.
+    goes_on: bool,
 }
 
 impl Calendar {
@@ -43,13 +47,18 @@ impl Calendar {
             None => offset,
         }
     }
+
+    /// When the period ends in which something ends then, or with which it does.
+    fn covers(self, ends: Micros) -> Micros {
+        self.ends(ends.saturating_sub(1))
+    }
 }
 
 impl Budget {
     /// What is used of the period that it is now, once somebody asks by this calendar.
     pub fn at(mut self, calendar: Calendar, now: Micros) -> Self {
-        let Asked { ends, said, known } = self.asked(calendar, now);
-        if now < self.standing.ends() {
+        let Asked { ends, said, known, goes_on } = self.asked(calendar, now);
+        if goes_on {
             self.standing.lengthen(ends);
         } else {
             self.standing = Standing::of_period(ends);
@@ -59,29 +68,37 @@ impl Budget {
 
     /// Whether who asks by this calendar changes until when it lasts, or what was said.
     pub fn turns(&self, calendar: Calendar, now: Micros) -> bool {
-        let Asked { ends, said, known } = self.asked(calendar, now);
+        let Asked { ends, said, known, .. } = self.asked(calendar, now);
         known && (self.said != Some(said) || self.standing.ends() != ends)
     }
 
     fn asked(&self, calendar: Calendar, now: Micros) -> Asked {
-        let ends = self.standing.ends();
+        let (ends, over) = (self.standing.ends(), self.over());
+        let ends = if now < ends { ends } else { over };
         if now < ends {
-            let longer = self.said.filter(|said| said.period >= calendar.period);
-            let ends = longer.map_or_else(|| ends.max(calendar.ends(now)), |_| ends);
-            return Asked { ends, said: longer.unwrap_or(calendar), known: true };
+            let is_its = calendar.covers(ends) == ends;
+            let stays =
+                |said: &Calendar| said.period > calendar.period || said.period == calendar.period && !is_its;
+            let said = self.said.filter(stays);
+            let ends = said.map_or_else(|| ends.max(calendar.ends(now)), |_| ends);
+            return Asked { ends, said: said.unwrap_or(calendar), known: true, goes_on: true };
         }
         // What was said is known to the end of the period that follows.
-        let last = self.said.filter(|said| ends > 0 && now < said.ends(ends));
+        let last = self.said.filter(|said| over > 0 && now < said.ends(over));
         let longest = last.filter(|last| last.period >= calendar.period).unwrap_or(calendar);
-        // Of those of one length the one stays that was there: in turn they would cut each other off.
-        let said = if longest.period == calendar.period { longest } else { calendar };
-        Asked { ends: longest.ends(now), said, known: last.is_some() }
+        Asked { ends: longest.ends(now), said: calendar, known: last.is_some(), goes_on: false }
+    }
+
+    /// When it is over, if nobody says another calendar until it ends.
+    fn over(&self) -> Micros {
+        let ends = self.standing.ends();
+        self.said.map_or(ends, |said| said.covers(ends))
     }
 
     pub fn judge(&self, max: Amount, now: Micros, cost: Amount) -> Judged {
         let used = self.standing.used();
         let allowed = fits(used, max, cost);
-        let left = self.standing.ends() - now;
+        let left = self.over() - now;
         Judged {
             allowed,
             remaining: max.saturating_sub(used),
@@ -94,6 +111,12 @@ impl Budget {
         self.standing.used() == Amount::ZERO
     }
 
+    /// Nothing is used of the period that it is now by this calendar, whatever others have said.
+    pub fn reset(&mut self, calendar: Calendar, now: Micros, birth: Birth) {
+        self.standing.reset(birth, calendar.ends(now));
+        self.said = Some(calendar);
+    }
+
     /// What was said of it is kept, though nothing is used: it begins to count, in this birth.
     pub fn keep(&mut self, now: Birth) {
         if self.known {
@@ -104,8 +127,8 @@ impl Budget {
     /// How long the record is needed: to the end of the following period, which is as long as the longest that was said in this
     /// one.
     pub fn lasts(&self, now: Micros) -> Lasts {
-        let ends = self.standing.ends();
-        let following = self.said.map_or(ends, |said| said.ends(ends));
+        let over = self.over();
+        let following = self.said.map_or(over, |said| said.ends(over));
         Lasts::After(if self.standing.is_blank() { 0 } else { following - now })
     }
 }

@@ -7,6 +7,8 @@ use crate::{Micros, SECOND};
 /// After so long who waits leaves its claim, which holds for as long once more, unless it asks again meanwhile. Who came later by no
 /// more than that need not stand back for it: when somebody came is known less exactly than that, as is what a client waits for.
 const PATIENCE: Micros = SECOND / 2;
+/// For so much longer at most a claim holds for who is so far away that it asks again later than that.
+const FAR: Micros = 3 * PATIENCE;
 
 /// What is in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,13 +26,15 @@ struct Flight {
 /// One who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiter {
-    /// Of which client, in 48 bits.
-    pub client: u64,
+    /// In which line of which client.
+    pub line: u64,
     /// Since when, by the limit's time.
     pub arrived: Micros,
+    /// How long an answer takes to reach it.
+    pub reply: Micros,
 }
 
-/// For whom room is kept: of all who wait, the first that came. A client that is alone would find none otherwise where those of
+/// For whom room is kept: of all who wait, the first that came. One that is alone in its line would find none otherwise where those of
 /// another come as they leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
@@ -67,11 +71,11 @@ impl InFlight {
         }
     }
 
-    /// A client that waited has what it claimed.
+    /// What one waited for, or another of its line, is claimed no more: who waits there still claims anew as it asks.
     pub fn charge(&mut self, until: Micros, cost: u64, waiter: Option<Waiter>) {
         if cost > 0 {
             self.flights.push(Flight { until, amount: cost });
-            let is_theirs = |claim: &Claim| waiter.is_some_and(|waiter| waiter.client == claim.waiter.client);
+            let is_theirs = |claim: &Claim| waiter.is_some_and(|waiter| waiter.line == claim.waiter.line);
             self.claim = self.claim.filter(|claim| !is_theirs(claim));
         }
     }
@@ -79,12 +83,13 @@ impl InFlight {
     /// Keeps room for one that waits and is refused, unless somebody came before it; returns whether it does.
     pub fn claim(&mut self, now: Micros, cost: u64, waiter: Waiter) -> bool {
         let comes_first = |Claim { waiter: other, .. }: Claim| {
-            let again = waiter.client == other.client && waiter.arrived <= other.arrived + PATIENCE;
+            let again = waiter.line == other.line && waiter.arrived <= other.arrived + PATIENCE;
             waiter.arrived < other.arrived || again
         };
         let claims = now - waiter.arrived >= PATIENCE && self.claim.is_none_or(comes_first);
         if claims {
-            self.claim = Some(Claim { waiter, until: now + PATIENCE, amount: cost });
+            let until = now + PATIENCE + waiter.reply.min(FAR);
+            self.claim = Some(Claim { waiter, until, amount: cost });
         }
         claims
     }
@@ -114,8 +119,8 @@ impl InFlight {
 }
 
 impl Claim {
-    /// Whether this one has to stand back for it. Those of one client have an order of their own.
+    /// Whether this one has to stand back for it. Those of one line have an order of their own.
     fn is_before(&self, waiter: Waiter) -> bool {
-        self.waiter.client != waiter.client && self.waiter.arrived + PATIENCE < waiter.arrived
+        self.waiter.line != waiter.line && self.waiter.arrived + PATIENCE < waiter.arrived
     }
 }

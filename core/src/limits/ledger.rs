@@ -11,7 +11,7 @@ use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
     Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request,
-    Settlement, Term, Verdict,
+    Settlement, Term, Verdict, Waited, line,
 };
 use crate::Micros;
 use crate::id::Name;
@@ -19,6 +19,8 @@ use crate::slots::Lane;
 
 /// For how long is remembered that a reservation was committed: its client tries for less, and so does its lane.
 const ENDED: Micros = 2 * LANE_GRACE;
+/// The bits by which clients are told apart where they wait.
+const CLIENT: u64 = (1 << 36) - 1;
 /// How many records that are as if never written one envelope forgets.
 const SWEEP: usize = 1_000;
 
@@ -45,7 +47,7 @@ enum Owner {
 struct Sight<'a> {
     wall: Micros,
     birth: Birth,
-    /// Who sent it, where others do too: 48 bits of its id.
+    /// Who sent it, where others do too: 36 bits of its id.
     client: Option<u64>,
     /// The limits of money that it charges.
     seen: Vec<(Key, View<'a>)>,
@@ -54,7 +56,7 @@ struct Sight<'a> {
 enum View<'a> {
     /// The limit has not been looked at.
     Fresh(Option<&'a Standing>),
-    /// It has been; `elsewhere` if what was seen of it was of another birth.
+    /// It has been; `elsewhere` if something may have been forgotten since it was seen.
     Taken { elsewhere: bool },
 }
 
@@ -72,8 +74,8 @@ enum Charging {
 struct Booking {
     id: u128,
     ttl: Micros,
-    /// Who has waited for it, and for how long.
-    waited: Option<(u64, Micros)>,
+    /// Who has waited for it, a line of a client, and how.
+    waited: Option<(u64, Waited)>,
 }
 
 /// The last answer of a lane.
@@ -201,7 +203,10 @@ impl Ledger {
             Act::Take => self.take(sight, charges, Charging::IfAllowed, None),
             Act::Peek => self.take(sight, charges, Charging::Not, None),
             Act::Reserve { id, ttl, waited } => {
-                let booking = Booking { id, ttl, waited: sight.client.zip(waited) };
+                let limits = charges.iter().map(|charge| (charge.term.rule().letter(), charge.term.name()));
+                let line = |client| client << 16 | u64::from(line(limits));
+                let waited = waited.and_then(|waited| Some((sight.client.map(line)?, waited)));
+                let booking = Booking { id, ttl, waited };
                 self.take(sight, charges, Charging::IfAllowed, Some(booking))
             }
             Act::Refund => self.refund(sight, charges),
@@ -267,7 +272,7 @@ impl Ledger {
             let judged = drafts.iter().zip(charges).map(|(draft, charge)| draft.judge(charge.cost));
             let said = verdict(judged);
             if charging == Charging::IfAllowed {
-                self.turn(wall, drafts, charges);
+                self.turn(drafts, charges);
             }
             return said;
         }
@@ -289,19 +294,19 @@ impl Ledger {
         }
         let said = verdict(drafts.iter().map(|draft| draft.judge(Amount::ZERO)));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            self.write(wall, charge.term.key(), draft);
+            self.write(charge.term.key(), draft);
         }
         said
     }
 
     /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on, or keep room for who waits:
     /// where nothing else keeps it from what it asks for, and that can be had at all.
-    fn turn(&mut self, wall: Micros, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
+    fn turn(&mut self, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
             let turns = draft.turns();
             if (turns || waits) && !draft.allows(charge.cost) && (turns || draft.claim(charge.cost)) {
-                self.write(wall, charge.term.key(), draft);
+                self.write(charge.term.key(), draft);
             }
         }
     }
@@ -314,7 +319,7 @@ impl Ledger {
                 draft.give_back(charge.cost, Mark::Nothing);
             }
             judged.push(draft.judge(Amount::ZERO));
-            self.write(sight.wall, charge.term.key(), &mut draft);
+            self.write(charge.term.key(), &mut draft);
         }
         verdict(judged.into_iter())
     }
@@ -348,11 +353,11 @@ impl Ledger {
                     (true, true) if !part.cost.is_zero() => state = State::Committed,
                     _ => {}
                 }
-                self.write(wall, charge.term.key(), &mut draft);
+                self.write(charge.term.key(), &mut draft);
             }
         }
         self.end(wall, id, state);
-        Settlement::Done
+        if given_back && state == State::Committed { Settlement::Gone } else { Settlement::Done }
     }
 
     fn end(&mut self, wall: Micros, id: u128, state: State) {
@@ -384,7 +389,7 @@ impl Ledger {
                 *view = View::Taken { elsewhere };
             }
             if changed {
-                self.write(wall, key, &mut draft.clone());
+                self.write(key, &mut draft.clone());
             }
         }
         draft
@@ -394,7 +399,7 @@ impl Ledger {
         if charge.term.rule().is_of_money() {
             let mut draft = self.draft(sight, charge);
             draft.reset();
-            self.write(sight.wall, charge.term.key(), &mut draft);
+            self.write(charge.term.key(), &mut draft);
         } else {
             self.forget(charge.term.key());
         }
@@ -407,8 +412,8 @@ impl Ledger {
         entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
     }
 
-    fn write(&mut self, wall: Micros, key: &Key, draft: &mut Draft<'_>) {
-        let Some(record) = draft.write(wall) else { return self.forget(key) };
+    fn write(&mut self, key: &Key, draft: &mut Draft<'_>) {
+        let Some(record) = draft.write() else { return self.forget(key) };
         let place = match self.records.find(key) {
             Some(place) => {
                 self.records.set(place, record);
@@ -477,7 +482,7 @@ impl<'a> Sight<'a> {
         let view =
             |((kind, limit), seen): ((char, &Name), _)| (Key::of(kind, limit.clone()), View::Fresh(seen));
         let seen = envelope.of_money_as_seen().map(view).collect();
-        let client = envelope.lane.map(|lane| (lane.client >> 80) as u64);
+        let client = envelope.lane.map(|lane| (lane.client >> 80) as u64 & CLIENT);
         Sight { wall: moment.wall, birth: Birth::new(moment.wall, moment.incarnation), client, seen }
     }
 
@@ -502,8 +507,8 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Whether it is of another birth than the sender has seen. Its envelope was made before the store forgot something, and may
-    /// have been performed before that: nothing is given back twice. What is charged twice errs on the safe side.
+    /// Whether the sender's envelope was made before the store forgot something, and so may have been performed before that: nothing
+    /// is given back twice. What is charged twice errs on the safe side.
     fn is_elsewhere(&mut self, charge: &Charged<'_>) -> bool {
         matches!(self.view(charge.term.key()), Some(View::Taken { elsewhere: true }))
     }

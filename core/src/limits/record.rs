@@ -8,7 +8,7 @@ use super::refill::{Rate, Refill};
 use super::reservation::Mark;
 use super::rolling::{Rolling, Window};
 use super::standing::{Birth, Standing};
-use super::{Amount, Rule, Verdict};
+use super::{Amount, Rule, Verdict, Waited};
 use crate::Micros;
 
 /// What is kept of one limit: how much is used, and when that was written.
@@ -29,6 +29,7 @@ pub(super) type Epoch = u128;
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'a> {
     rule: &'a Rule,
+    wall: Micros,
     clock: Clock,
     now: Micros,
     /// What begins to count now is of this birth.
@@ -89,7 +90,7 @@ impl Record {
     /// Goes on from where it was, if the wall clock was set back. Whatever else becomes of the request: a limit that
     /// refuses everything is not written otherwise, and its time would stand still until the wall clock has caught up.
     pub fn keep_time(&mut self, wall: Micros) {
-        if self.clock.is_ahead(wall) {
+        if self.clock.is_behind(wall) {
             self.clock = self.clock.written(wall);
         }
     }
@@ -107,7 +108,7 @@ impl Record {
     pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
         let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
         let rate = Rate { max, period };
-        if self.is_gone(wall) || self.clock.is_ahead(wall) {
+        if self.is_gone(wall) || !self.clock.is_true(wall) {
             return None;
         }
         let Usage::Refill(kept) = &mut self.usage else { return None };
@@ -158,13 +159,14 @@ impl<'a> Draft<'a> {
         if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
             refill.count_anew();
         }
-        Draft { rule, clock, now, birth, usage, epoch, turns, waiter: None }
+        Draft { rule, wall, clock, now, birth, usage, epoch, turns, waiter: None }
     }
 
-    /// One of this client has waited for it for so long.
-    pub fn await_for(mut self, waited: Option<(u64, Micros)>) -> Self {
-        let arrived = |waited| self.now.saturating_sub(waited);
-        self.waiter = waited.map(|(client, waited)| Waiter { client, arrived: arrived(waited) });
+    /// One of this line has waited for it.
+    pub fn await_for(mut self, waited: Option<(u64, Waited)>) -> Self {
+        let arrived = |time| self.now.saturating_sub(time);
+        self.waiter =
+            waited.map(|(line, Waited { time, reply })| Waiter { line, arrived: arrived(time), reply });
         self
     }
 
@@ -172,7 +174,7 @@ impl<'a> Draft<'a> {
     pub fn is_awaited(&self, cost: Amount) -> bool {
         self.waiter.is_some()
             && match self.usage {
-                Usage::InFlight(_) => self.judge(cost).retry.is_some(),
+                Usage::InFlight(_) => self.judged(cost).retry.is_some(),
                 _ => self.allows(cost),
             }
     }
@@ -198,11 +200,19 @@ impl<'a> Draft<'a> {
     pub fn allows(&self, cost: Amount) -> bool {
         match &self.usage {
             Usage::Refill(refill) => refill.allows(most(*self.rule), cost.saturating_u64()),
-            _ => self.judge(cost).allowed,
+            _ => self.judged(cost).allowed,
         }
     }
 
+    /// What the limit says, in times of the wall clock.
     pub fn judge(&self, cost: Amount) -> Judged {
+        let judged = self.judged(cost);
+        let told = |time| self.clock.lasts(self.wall, time);
+        Judged { retry: judged.retry.map(told), reset: judged.reset.map(told), ..judged }
+    }
+
+    /// The same in times of its own clock.
+    fn judged(&self, cost: Amount) -> Judged {
         let small = cost.saturating_u64();
         match (*self.rule, &self.usage) {
             (rule, Usage::Refill(refill)) => refill.judge(most(rule), small),
@@ -280,17 +290,21 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Nothing is used of it any more, and what was reserved of it gives nothing back.
+    /// Nothing is used of it any more, and what was reserved of it gives nothing back. A budget is of the calendar that resets it.
     pub fn reset(&mut self) {
         self.epoch = None;
-        match self.usage.standing_mut() {
-            Some(standing) => standing.reset(self.birth),
-            None => self.usage = Usage::None,
+        (self.clock, self.now) = (Clock::new(self.wall), self.wall);
+        match (*self.rule, &mut self.usage) {
+            (_, Usage::Lifetime(Lifetime { standing })) => standing.reset(self.birth, 0),
+            (Rule::Budget { period, offset, .. }, Usage::Budget(budget)) => {
+                budget.reset(Calendar { period, offset }, self.now, self.birth);
+            }
+            (_, usage) => *usage = Usage::None,
         }
     }
 
-    /// Takes in what somebody has seen of a limit of money, and returns whether anything changed, and whether it was seen in
-    /// another birth than this.
+    /// Takes in what somebody has seen of a limit of money, and returns whether anything changed, and whether something may have been
+    /// forgotten since.
     pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
         let Some(standing) = self.usage.standing_mut() else { return (false, false) };
         let seen = seen.filter(|seen| !seen.is_over(self.now));
@@ -298,11 +312,12 @@ impl<'a> Draft<'a> {
         if standing.used() == Amount::ZERO {
             self.epoch = None;
         }
-        (changed, seen.is_some_and(|seen| !seen.is_of_birth(standing)))
+        (changed, seen.is_some_and(|seen| standing.forgot_since(seen)))
     }
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.
-    pub fn write(&mut self, wall: Micros) -> Option<Record> {
+    pub fn write(&mut self) -> Option<Record> {
+        let wall = self.wall;
         if let Usage::Budget(budget) = &mut self.usage {
             budget.keep(self.birth);
         }
@@ -316,7 +331,7 @@ impl<'a> Draft<'a> {
         };
         let gone = match lasts {
             Lasts::After(0) => return None,
-            Lasts::After(time) => Some(wall / 1_000 + milliseconds(time)),
+            Lasts::After(time) => Some(wall / 1_000 + milliseconds(self.clock.lasts(wall, time))),
             Lasts::Never => None,
         };
         let usage = std::mem::replace(&mut self.usage, Usage::None);

@@ -55,9 +55,9 @@ pub enum Act {
         id: u128,
         /// How long it lasts.
         ttl: Micros,
-        /// For how long its caller has waited by now, if it waits: of what is in flight is then kept for it what it has waited
-        /// for, and it stands back for others. Of envelopes without a lane this means nothing.
-        waited: Option<Micros>,
+        /// How its caller has waited by now, if it waits: of what is in flight is then kept for it what it has waited for, and it
+        /// stands back for others. Of envelopes without a lane this means nothing.
+        waited: Option<Waited>,
     },
     /// Ends a reservation: what it charged stays charged, and is in flight no longer.
     Commit {
@@ -74,6 +74,36 @@ pub enum Act {
     /// The limits are as if never used. Reservations of before give nothing back of them, and what they have in flight is
     /// forgotten.
     Reset,
+}
+
+/// How a caller has waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// For how long.
+    pub time: Micros,
+    /// How long an answer takes to reach it: it asks again so much later, and what is kept for it is so for so much longer.
+    pub reply: Micros,
+}
+
+impl From<Micros> for Waited {
+    fn from(time: Micros) -> Waited {
+        Waited { time, reply: 0 }
+    }
+}
+
+/// A sum over what limits are known by, the same in every process: FNV-1a of 32 bits.
+pub(crate) fn sum<'a>(limits: impl Iterator<Item = (char, &'a Name)>) -> u32 {
+    let bytes = limits.flat_map(|(letter, name)| {
+        // No name has the byte that ends it.
+        std::iter::once(letter as u8).chain(name.as_str().bytes()).chain(std::iter::once(0))
+    });
+    bytes.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Who waits for the same limits, in 16 bits: those of one process stand in one line then.
+pub(crate) fn line<'a>(limits: impl Iterator<Item = (char, &'a Name)>) -> u16 {
+    let sum = sum(limits);
+    (sum ^ sum >> 16) as u16
 }
 
 impl Act {
@@ -113,12 +143,12 @@ pub struct Verdict {
 pub enum Settlement {
     /// It ends with this request.
     Done,
-    /// It had ended before. One that was to be given back by who had not heard that the store lost its memory stays charged, and
-    /// counts as committed.
+    /// It had ended before. One that was to be given back and was not, as the store had lost its memory, counts as committed.
     Before {
         /// Whether it was given back then.
         given_back: bool,
     },
-    /// It is not there: its time has passed, and what it charged stays charged.
+    /// It is not there: its time has passed, and what it charged stays charged. So does what was to be given back by who had not heard
+    /// that the store lost its memory.
     Gone,
 }

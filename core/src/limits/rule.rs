@@ -58,7 +58,9 @@ pub enum Rule {
     ///
     /// Asked by several periods, it has one at a time: as long as the longest that was said in the one before or in it, and none
     /// is cut short. So whoever asks in each of its periods finds what all were allowed in its own, where one of two periods is
-    /// whole ones of the other and begins with one; else that is so of the longest.
+    /// whole ones of the other and begins with one; else that is so of the longest. Of two of one length that begin at different
+    /// times the one stays that was there; once nobody has asked by it in a whole period, that goes on to the end of one of the
+    /// other, which is what they are from then on.
     Budget {
         /// The most in a period.
         max: Amount,

@@ -7,11 +7,14 @@
 use std::fmt;
 
 use super::Amount;
-use crate::Micros;
+use crate::{Micros, SECOND};
 
 /// The most births before the present one that are told apart. Of those before them only the sum is known: who has seen a
 /// later version of one of them is not heard any more.
 const BIRTHS: usize = 32;
+
+/// By how much the clocks of two servers of which one takes over from the other may differ.
+const TREMOR: Micros = 60 * SECOND;
 
 /// How a lifetime or a budget stands: what is used, and since when that is counted.
 ///
@@ -196,8 +199,10 @@ impl Standing {
         self.ends > 0 && self.ends <= now
     }
 
-    pub(super) fn is_of_birth(&self, other: &Standing) -> bool {
-        self.birth == other.birth
+    /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
+    /// began since.
+    pub(super) fn forgot_since(&self, seen: &Standing) -> bool {
+        self.birth != seen.birth && (self.since() != self.birth || seen.birth > self.birth)
     }
 
     /// Charges a cost; `now` is the birth that begins if there is none.
@@ -220,11 +225,11 @@ impl Standing {
         }
     }
 
-    /// Nothing is used any more, whatever anybody has seen of what was.
-    pub(super) fn reset(&mut self, now: Birth) {
+    /// Nothing is used any more of what ends then, whatever anybody has seen of what was.
+    pub(super) fn reset(&mut self, now: Birth, ends: Micros) {
         let birth = now.after(self.birth);
         let past = Some(Box::new(Past { since: birth, others: Vec::new() }));
-        *self = Standing { birth, version: 1, ends: self.ends, used: Amount::ZERO, past };
+        *self = Standing { birth, version: 1, ends, used: Amount::ZERO, past };
     }
 
     /// Takes in what a client has seen, if the store has forgotten some of it; on another server than that on which it was
@@ -243,7 +248,10 @@ impl Standing {
             if !moved && news.is_none() {
                 return false;
             }
-            self.ends = self.ends.max(seen.ends);
+            // Of before a reset that does not count either.
+            if seen.birth >= known.since {
+                self.ends = self.ends.max(seen.ends);
+            }
             // What is newer than what is kept, or of its birth: from now on is counted apart from it.
             fresh |= news.is_some_and(|newest| newest >= before);
         }
@@ -257,41 +265,54 @@ impl Standing {
         true
     }
 
-    /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened what is
-    /// known counts still.
+    /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened, or forgotten
+    /// before it was over, what is known counts still, and of one that was reset nothing, however long it was.
     pub(crate) fn update(&mut self, told: &Standing) {
-        if told.ends > self.ends && !told.has(self.birth) || told.holds(self) {
+        if told.since() > self.birth {
             return self.clone_from(told);
         }
-        if told.ends < self.ends || self.holds(told) {
+        if self.since() > told.birth {
+            return;
+        }
+        let both =
+            self.ends == told.ends || self.has(told.birth) || told.has(self.birth) || self.overlaps(told);
+        if !both && told.ends > self.ends || told.holds(self) {
+            return self.clone_from(told);
+        }
+        if !both || self.holds(told) {
             return;
         }
         let mut known = self.known();
         known.learn(told.known());
-        self.ends = told.ends;
+        self.ends = self.ends.max(told.ends);
         let youngest = known.parts.iter().max_by_key(|part| part.birth);
         let Some(&Part { birth, version, .. }) = youngest else { return };
         (self.birth, self.version) = (birth, version);
         self.put(&known, |part| part == birth);
     }
 
-    /// Whether it counts something of the same period that another does not: not only what came later in the same birth.
-    pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
-        let of_other_births = self.birth != told.birth || self.past != told.past;
-        of_other_births && self.ends == told.ends && self.used > told.used
+    /// Whether one of the two began in the period of the other and knows nothing of it: the store had forgotten that. Within the last
+    /// minute of a period it was perhaps the next, by the clock of another server.
+    fn overlaps(&self, other: &Standing) -> bool {
+        let (elder, younger) = if self.birth < other.birth { (self, other) } else { (other, self) };
+        younger.birth.at + TREMOR < elder.ends
     }
 
-    /// Whether another is of a birth before this that still counts: to who has seen no more than that nothing is given back.
-    pub(crate) fn is_after(&self, seen: &Standing) -> bool {
-        let counts = self.past.as_ref().is_none_or(|past| past.since <= seen.birth);
-        // It may have been lengthened meanwhile.
-        (self.ends == seen.ends || self.has(seen.birth)) && self.birth != seen.birth && counts
+    /// Whether it counts something that another of the same period does not: not only what came later in the same birth.
+    pub(crate) fn counts_more_than(&self, told: &Standing) -> bool {
+        let of_other_births = self.birth != told.birth || self.past != told.past;
+        of_other_births && self.has(told.birth) && self.used > told.used
     }
 
     /// Whether another was told so many births ago that nobody can say whether its last charges are in the sum.
     pub(crate) fn is_past(&self, told: &Standing) -> bool {
         let past = self.past.as_ref().filter(|past| past.others.len() >= BIRTHS);
         past.is_some_and(|past| !told.is_blank() && told.birth < past.since)
+    }
+
+    /// What is older does not count, or is in the sum already.
+    fn since(&self) -> Birth {
+        self.past.as_ref().map_or(Birth::NONE, |past| past.since)
     }
 
     /// Whether it is known what was charged in this birth.

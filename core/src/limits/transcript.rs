@@ -5,7 +5,7 @@
 
 use super::{
     Act, Amount, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Seen, Settlement, Standing,
-    Verdict,
+    Verdict, Waited,
 };
 use crate::Micros;
 use crate::error::{Error, Result};
@@ -121,7 +121,7 @@ fn request(value: &Value) -> Result<Request> {
         "reserve" => Act::Reserve {
             id: id(&mut keys)?,
             ttl: needed(keys.take("ttl", number)?, "ttl")?,
-            waited: keys.take("waited", number)?,
+            waited: waited(&mut keys)?,
         },
         "commit" => Act::Commit { id: id(&mut keys)? },
         "give_back" => Act::GiveBack { id: id(&mut keys)? },
@@ -129,6 +129,11 @@ fn request(value: &Value) -> Result<Request> {
     };
     let charges = needed(keys.take("charges", |value| list(value, charge))?, "charges")?;
     keys.end().map(|()| Request { act, charges })
+}
+
+fn waited(keys: &mut Options<'_>) -> Result<Option<Waited>> {
+    let Some(time) = keys.take("waited", number)? else { return Ok(None) };
+    Ok(Some(Waited { time, reply: keys.take("reply", number)?.unwrap_or(0) }))
 }
 
 fn charge(value: &Value) -> Result<Charge> {

@@ -1,7 +1,7 @@
 //! Random envelopes to limits: every kind, alone and in groups, at the edges of what they can be.
 
 use leasehold::id::Name;
-use leasehold::limits::{Act, Amount, Answer, Charge, Envelope, Request, Rule, Seen, Standing};
+use leasehold::limits::{Act, Amount, Answer, Charge, Envelope, Request, Rule, Seen, Standing, Waited};
 use leasehold::slots::Lane;
 use leasehold::{Micros, SECOND};
 
@@ -177,6 +177,8 @@ impl Charging {
                     1 => Some(self.random.of(&[0, SECOND / 2 - 1, SECOND / 2, 2 * SECOND])),
                     _ => None,
                 };
+                let reply = self.random.of(&[0, 0, SECOND / 3, 2 * SECOND, u64::MAX >> 12]);
+                let waited = waited.map(|time| Waited { time, reply });
                 Act::Reserve { id, ttl: ttl.max(1), waited }
             }
             15..18 if !self.reservations.is_empty() => {
@@ -235,9 +237,11 @@ impl Charging {
     /// A rule for the limit of this number: of one kind mostly, so that changes of its maximum find what was used.
     fn rule(&mut self, at: usize) -> Rule {
         let max = self.most();
-        let period = match &self.periods {
-            Some(periods) => periods[at],
-            None => self.duration(),
+        let period = match (&self.periods, self.limits.get(at)) {
+            (Some(periods), _) => periods[at],
+            // Calendars of one length that begin at other times.
+            (None, Some((_, Rule::Budget { period, .. }))) if self.random.once_in(2) => *period,
+            _ => self.duration(),
         };
         let kind = if self.random.once_in(10) { self.random.below(7) as usize } else { at };
         let amount = match self.random.below(3) {

@@ -33,24 +33,28 @@ impl Births {
 
     /// What is used of a budget once somebody asks by this calendar.
     pub fn asked(&self, calendar: (u64, u64), now: u64) -> Self {
-        let mut next = self.clone();
         let longest = self.longest();
-        if now < self.ends {
-            next.follows = true;
-            if longest.is_none_or(|(period, _)| period < calendar.0) && ending(calendar, now) > self.ends {
-                next.ends = ending(calendar, now);
-                if !self.is_blank() {
-                    next.change(0);
-                }
+        // A day whose own calendar nobody says goes on to the end of one that somebody does.
+        let ends = if now < self.ends { self.ends } else { self.over() };
+        if now < ends {
+            let mut next = Births { follows: true, ends, ..self.clone() };
+            if longest.is_none_or(|(period, _)| period < calendar.0) {
+                next.ends = next.ends.max(ending(calendar, now));
+            }
+            if next.ends > self.ends && !self.is_blank() {
+                next.change(0);
+            }
+            // Of those of one length the first, but for that of which it is a day.
+            if longest.is_some_and(|(period, _)| period == calendar.0) && ending(calendar, ends - 1) == ends {
+                next.said.clear();
             }
             next.said.push(calendar);
             return next;
         }
         // The next is as long as the longest that was said in this one, if it is the next.
-        let last = longest.filter(|last| self.ends > 0 && now < ending(*last, self.ends));
+        let last = longest.filter(|last| ends > 0 && now < ending(*last, ends));
         let whole = last.filter(|(period, _)| *period >= calendar.0).unwrap_or(calendar);
-        let said = if whole.0 == calendar.0 { whole } else { calendar };
-        Births { said: vec![said], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
+        Births { said: vec![calendar], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
     }
 
     /// Whether something else is known of it once somebody asks by this calendar.
@@ -69,7 +73,12 @@ impl Births {
 
     /// When the period ends that follows.
     pub fn following(&self) -> u64 {
-        self.longest().map_or(self.ends, |longest| ending(longest, self.ends))
+        self.longest().map_or(self.ends, |longest| ending(longest, self.over()))
+    }
+
+    /// When it is over, if nobody says anything else until then.
+    pub fn over(&self) -> u64 {
+        self.longest().map_or(self.ends, |longest| ending(longest, self.ends - 1))
     }
 
     /// Of those of one length the first.
@@ -111,9 +120,11 @@ impl Births {
         self.present.is_empty()
     }
 
-    /// Whether two are of one birth.
-    pub fn is_of_birth(&self, other: &Births) -> bool {
-        self.present == other.present
+    /// Whether something may have been forgotten since it was seen so: only a reset begins a birth of which all counts, and nothing of
+    /// before.
+    pub fn forgot_since(&self, seen: &Births) -> bool {
+        let by_reset = self.since == self.present && seen.present < self.present;
+        self.present != seen.present && !by_reset
     }
 
     /// Charges something.
@@ -134,8 +145,10 @@ impl Births {
         }
     }
 
-    /// Nothing is used, whatever was seen of what was.
-    pub fn reset(&mut self) {
+    /// Nothing is used, whatever was seen of what was; of a budget, of the period that it is by this calendar.
+    pub fn reset(&mut self, calendar: Option<(u64, u64)>, now: u64) {
+        self.ends = calendar.map_or(0, |calendar| ending(calendar, now));
+        self.said = calendar.into_iter().collect();
         (self.since, self.present) = (UNNAMED.to_owned(), UNNAMED.to_owned());
         self.known = [(UNNAMED.to_owned(), (1, 0))].into();
     }
@@ -155,7 +168,9 @@ impl Births {
                     begins |= *birth >= self.present;
                 }
             }
-            next.ends = next.ends.max(seen.ends);
+            if seen.present >= next.since {
+                next.ends = next.ends.max(seen.ends);
+            }
         }
         if !news {
             return false;
@@ -232,7 +247,7 @@ mod tests {
         assert!(kept.look(Some(&read("b 9 0 100")), false), "it has gone back in time");
         assert_eq!((kept.used(), kept.present.as_str()), (125, UNNAMED));
         assert_eq!(kept.named(&read("c 1 0 125 - a 5 25 b 9 100")), None);
-        kept.reset();
+        kept.reset(None, 0);
         assert_eq!(kept.named(&read("d 1 0 0 d")), None);
         assert!(!kept.look(Some(&read("c 7 0 90")), false));
         assert!(kept.look(None, true) && kept.used() == 0);

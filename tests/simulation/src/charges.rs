@@ -62,8 +62,8 @@ pub enum Action {
         id: String,
         /// How long it lasts.
         ttl: u64,
-        /// Who has waited for it, and for how long, if somebody did whose lane tells who that is.
-        waits: Option<(String, u64)>,
+        /// Who has waited for it, if somebody did whose lane tells who that is.
+        waits: Option<Waits>,
     },
     /// A reservation ends.
     Settle {
@@ -72,6 +72,17 @@ pub enum Action {
         /// Whether its charge is given back.
         back: bool,
     },
+}
+
+/// Who waits, for how long it has, and how long an answer takes to reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Which client.
+    pub client: String,
+    /// For how long.
+    pub waited: u64,
+    /// How long.
+    pub reply: u64,
 }
 
 /// A limit, what it allows, and what is taken of it.
@@ -246,8 +257,12 @@ impl SentCharges {
                 "reset" => Action::Reset,
                 "reserve" | "wait" => {
                     let (id, ttl) = (words.key(), words.number() as u64);
-                    let waited = (what == "wait").then(|| words.number() as u64);
-                    Action::Reserve { id, ttl, waits: client(&keys[0]).zip(waited) }
+                    // What it waits for is told once more by its costs.
+                    let waited = (what == "wait")
+                        .then(|| (words.number() as u64, words.number() as u64, words.number()));
+                    let waits = client(&keys[0]).zip(waited);
+                    let waits = waits.map(|(client, (waited, reply, _))| Waits { client, waited, reply });
+                    Action::Reserve { id, ttl, waits }
                 }
                 "commit" | "return" => {
                     let id = words.key();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::births::{Births, REMEMBERED};
 use crate::cells::Cells;
-use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Word};
+use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Waits, Word};
 use crate::checker::Breach;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
@@ -14,6 +14,8 @@ const LANE_GRACE: u64 = 60_000_000;
 const ENDED: u64 = 120_000_000;
 /// After how long of waiting room is kept, for how long, and by how much one may come later and need not stand back.
 const PATIENCE: u64 = 500_000;
+/// For how much longer at most for who is far away.
+const FAR: u64 = 1_500_000;
 /// The longest time that is told.
 const LONGEST: u128 = 1 << 50;
 
@@ -60,10 +62,19 @@ enum Used {
     Nothing,
 }
 
+/// One who waits: for whom of its process all who wait for the same stand in one line.
+#[derive(Clone, Debug)]
+struct Waiter {
+    line: String,
+    since: u64,
+    /// For how much longer room is kept for it.
+    far: u64,
+}
+
 /// Room for one that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    client: String,
+    line: String,
     /// Since when it waits.
     since: u64,
     until: u64,
@@ -87,12 +98,14 @@ type Part = ((Kind, String), Option<(u128, u128)>);
 /// A limit at a moment.
 struct Sight {
     now: u64,
+    /// How far that is ahead of the wall clock.
+    ahead: u64,
     used: Used,
     /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
     turned: bool,
     unknown: bool,
-    /// Who waits for it, and since when.
-    waiter: Option<(String, u64)>,
+    /// Who waits for it.
+    waiter: Option<Waiter>,
 }
 
 /// The last millisecond of the wall clock in which is kept what is needed for so long: one more than those that it begins.
@@ -163,11 +176,12 @@ impl LedgerModel {
             Action::Settle { id, back } => self.settle(wall, id, *back, deed),
             Action::Reset => {
                 for cost in costs {
-                    if let Some(Sight { now, used: Used::Money(mut births), .. }) =
+                    if let Some(Sight { used: Used::Money(mut births), .. }) =
                         self.sights(wall, std::slice::from_ref(cost)).pop()
                     {
-                        births.reset();
-                        let sight = Sight { used: Used::Money(births), ..Sight::at(now) };
+                        let calendar = (cost.kind == Kind::Budget).then_some((cost.period, cost.extra));
+                        births.reset(calendar, wall);
+                        let sight = Sight { used: Used::Money(births), ..Sight::at(wall) };
                         self.write(wall, std::slice::from_ref(cost), vec![sight]);
                     } else {
                         self.records.remove(&key(cost));
@@ -199,7 +213,11 @@ impl LedgerModel {
         let mut sights = self.sights(wall, costs);
         let waits = if let Action::Reserve { waits, .. } = &deed.act { waits.as_ref() } else { None };
         for sight in &mut sights {
-            sight.waiter = waits.map(|(client, waited)| (client.clone(), sight.now.saturating_sub(*waited)));
+            sight.waiter = waits.map(|Waits { client, waited, reply }| {
+                let names: Vec<&str> = costs.iter().map(|cost| cost.limit.as_str()).collect();
+                let line = format!("{client} {}", names.join(" "));
+                Waiter { line, since: sight.now.saturating_sub(*waited), far: (*reply).min(FAR) }
+            });
         }
         let allowed = sights.iter().zip(costs).all(|(sight, cost)| sight.allows(cost));
         if !allowed || deed.act == Action::Peek {
@@ -250,16 +268,15 @@ impl LedgerModel {
 
     fn settle(&mut self, wall: u64, id: &str, back: bool, deed: &Deed) -> Result<(), Breach> {
         let reservation = self.reservations.get_mut(id).filter(|reservation| reservation.until > wall);
-        let due = match &reservation {
-            None => Word::Gone,
-            Some(Reservation { ended: Some(back), .. }) => Word::Before { back: *back },
-            Some(_) => Word::Settled,
-        };
-        if due != deed.word {
+        let wrong = |due: Word| {
             let text = format!("the end of {id} was answered with {:?}, not {due:?}", deed.word);
-            return Err(Breach::new("M3", text));
-        }
-        let Some(reservation) = reservation.filter(|_| due == Word::Settled) else { return Ok(()) };
+            if due == deed.word { Ok(()) } else { Err(Breach::new("M3", text)) }
+        };
+        let reservation = match reservation {
+            None => return wrong(Word::Gone),
+            Some(Reservation { ended: Some(back), .. }) => return wrong(Word::Before { back: *back }),
+            Some(reservation) => reservation,
+        };
         let (parts, mut all_back) = (reservation.parts.clone(), back);
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
@@ -285,7 +302,7 @@ impl LedgerModel {
             }
             reservation.gone = last_millisecond(wall, reservation.until - wall);
         }
-        Ok(())
+        wrong(if back && !all_back { Word::Gone } else { Word::Settled })
     }
 
     /// Nothing of a limit is used: what was reserved of it until now is not among what will be.
@@ -305,7 +322,7 @@ impl LedgerModel {
         let mut moved = false;
         let mut sight = match self.records.get_mut(&limit) {
             Some(record) => {
-                let now = record.last.max(wall + record.shift);
+                let now = record.now(wall);
                 if record.last > wall + record.shift {
                     record.shift = now - wall;
                 }
@@ -313,7 +330,8 @@ impl LedgerModel {
                 let used = record.used.at(cost, now, now - record.last);
                 let unknown =
                     matches!(&record.used, Used::Cells(cells) if cells.is_shorter_than(cost.period));
-                Sight { now, used, turned: record.used.is_of_another(cost, now), unknown, waiter: None }
+                let turned = record.used.is_of_another(cost, now);
+                Sight { now, ahead: now - wall, used, turned, unknown, waiter: None }
             }
             None => Sight { used: Used::new(cost.kind).at(cost, wall, 0), ..Sight::at(wall) },
         };
@@ -324,7 +342,7 @@ impl LedgerModel {
         if let Some(seen) = self.unseen.remove(&limit) {
             let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now);
             let changed = births.look(seen.as_ref(), moved);
-            if seen.is_some_and(|seen| !seen.is_of_birth(births)) {
+            if seen.is_some_and(|seen| births.forgot_since(&seen)) {
                 self.elsewhere.insert(limit.clone());
             }
             if births.used() == 0 {
@@ -374,7 +392,7 @@ impl LedgerModel {
                 self.forget(&key(cost));
                 continue;
             }
-            let gone = lasts.map(|time| last_millisecond(wall, time));
+            let gone = lasts.map(|time| last_millisecond(wall, time + time.min(now - wall)));
             self.records
                 .insert(key(cost), Record { last: now, shift: now - wall, gone, used, server: self.server });
         }
@@ -384,15 +402,20 @@ impl LedgerModel {
 impl Record {
     /// Whether it is of a period that has ended.
     fn is_over(&self, wall: u64) -> bool {
-        let now = self.last.max(wall + self.shift);
+        let now = self.now(wall);
         matches!(&self.used, Used::Money(births) if births.ends > 0 && births.ends <= now)
+    }
+
+    /// Its time: half of what has passed since it was written at least, and no more than that until it is the wall clock's.
+    fn now(&self, wall: u64) -> u64 {
+        wall.max(self.last).max((wall + self.shift + self.last).div_ceil(2))
     }
 }
 
 impl Sight {
     /// Of a limit of which nothing is kept.
     fn at(now: u64) -> Self {
-        Sight { now, used: Used::Nothing, turned: false, unknown: false, waiter: None }
+        Sight { now, ahead: 0, used: Used::Nothing, turned: false, unknown: false, waiter: None }
     }
 
     /// Whether it fits, and nobody came before who waits for that room.
@@ -400,27 +423,34 @@ impl Sight {
         self.used.allows(cost, self.now, cost.cost) && !self.stands_back(cost)
     }
 
+    /// How much of its own time passes in so much by the wall clock, where it is written now.
+    fn passed(&self, time: u64) -> u64 {
+        time - self.ahead.min(time / 2)
+    }
+
     fn stands_back(&self, cost: &Cost) -> bool {
-        let (Used::Flights(_, Some(kept)), Some((client, since))) = (&self.used, &self.waiter) else {
+        let (Used::Flights(_, Some(kept)), Some(Waiter { line, since, .. })) = (&self.used, &self.waiter)
+        else {
             return false;
         };
         let room = self.used.remaining(cost, self.now);
-        let earlier = *client != kept.client && *since > kept.since + PATIENCE;
+        let earlier = *line != kept.line && *since > kept.since + PATIENCE;
         earlier && cost.cost > 0 && room < cost.cost + kept.cost
     }
 
     /// Keeps room for who waits, and returns whether it does.
     fn keep(&mut self, cost: &Cost) -> bool {
-        let (Used::Flights(_, kept), Some((client, since))) = (&mut self.used, &self.waiter) else {
+        let (Used::Flights(_, kept), Some(Waiter { line, since, far })) = (&mut self.used, &self.waiter)
+        else {
             return false;
         };
-        let first = kept.as_ref().is_none_or(|kept| {
-            *since < kept.since || *client == kept.client && *since <= kept.since + PATIENCE
-        });
+        let first = kept
+            .as_ref()
+            .is_none_or(|kept| *since < kept.since || *line == kept.line && *since <= kept.since + PATIENCE);
         let keeps = first && self.now - since >= PATIENCE;
         if keeps {
-            let until = self.now + PATIENCE;
-            *kept = Some(Kept { client: client.clone(), since: *since, until, cost: cost.cost });
+            let until = self.now + PATIENCE + far;
+            *kept = Some(Kept { line: line.clone(), since: *since, until, cost: cost.cost });
         }
         keeps
     }
@@ -434,8 +464,8 @@ impl Sight {
             Used::Money(births) => births.charge(cost),
             Used::Flights(flights, kept) => {
                 flights.push((now + ttl, cost));
-                let client = self.waiter.as_ref().map(|(client, _)| client);
-                if kept.as_ref().map(|kept| &kept.client) == client {
+                let line = self.waiter.as_ref().map(|waiter| &waiter.line);
+                if kept.as_ref().map(|kept| &kept.line) == line {
                     *kept = None;
                 }
             }
@@ -553,7 +583,7 @@ impl Used {
             Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
             Used::Cells(cells) => Some(cells.empty_after(rule.period, now)),
             Used::Flights(flights, _) => flights.iter().map(|(until, _)| until - now).max(),
-            Used::Money(births) => Some(births.ends - now),
+            Used::Money(births) => Some(births.over() - now),
             Used::Nothing => Some(0),
         }
     }
@@ -587,7 +617,8 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     if due && least() != Some(*remaining) || !due && fits[*binding] {
         return Err(Breach::new("M1", tell("another binds")));
     }
-    if *reset != sight.used.empty_after(cost, sight.now) {
+    let by_the_wall = |time: u64| time + time.min(sight.ahead);
+    if *reset != sight.used.empty_after(cost, sight.now).map(by_the_wall) {
         return Err(Breach::new("M2", tell("the time of its reset is wrong")));
     }
     if due {
@@ -600,6 +631,7 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
     };
     // The first moment at which it would not be refused by this limit, and not before that of another.
     let later = |(sight, cost): (&Sight, &Cost), time: u64| {
+        let time = sight.passed(time);
         let used = sight.used.at(cost, sight.now + time, time);
         match &used {
             // Who stands back does so while room is kept.
@@ -611,7 +643,9 @@ fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
             _ => used.allows(cost, sight.now + time, cost.cost),
         }
     };
-    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), retry - 1);
+    // To the microsecond, or one more where its time is slower.
+    let before = retry.saturating_sub(1 + u64::from(sight.ahead > 0));
+    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), before);
     if !true_of_it || refusing().any(|(sight, cost)| never(cost) || !later((sight, cost), retry)) {
         return Err(Breach::new("M2", tell("the time told is not the first at which it is allowed")));
     }

@@ -233,13 +233,10 @@ impl<S: LimitStore> Member<S> {
     }
 
     fn limit(&self, plan: &LimitPlan) -> (SimLimit, u128) {
-        let max = plan.max(self.site.world.now());
-        (
-            self.handle
-                .limit_with(&plan.name, &plan.options(max, self.process))
-                .expect("options that are right"),
-            max,
-        )
+        let now = self.site.world.now();
+        let max = plan.max(now);
+        let options = plan.options(max, self.process, now);
+        (self.handle.limit_with(&plan.name, &options).expect("options that are right"), max)
     }
 
     /// These limits as one, with costs, and with the tag of a call behind or before them.
@@ -272,14 +269,14 @@ impl<S: LimitStore> Member<S> {
             LimitKind::Budget => Kind::Budget,
             LimitKind::InFlight => Kind::InFlight,
         };
-        let max = plan.max(self.site.world.now());
-        let period = plan.period(self.process);
-        Cost { limit: plan.name.clone(), kind, max, period, extra: plan.extra, cost }
+        let now = self.site.world.now();
+        let (max, period, extra) = (plan.max(now), plan.period(self.process), plan.extra(now));
+        Cost { limit: plan.name.clone(), kind, max, period, extra, cost }
     }
 
     /// So much as is often allowed, or exactly what is left, or one more.
     fn amount(&self, plan: &LimitPlan, max: u128, rng: &mut Rng) -> u128 {
-        let most = if plan.kind == LimitKind::Gcra { u128::from(plan.extra) } else { max };
+        let most = if plan.kind == LimitKind::Gcra { u128::from(plan.extra(0)) } else { max };
         let share =
             |rng: &mut Rng, of: u64| most * u128::from(1 + rng.below(1_000)) / (1_000 * u128::from(of));
         match rng.below(20) {
@@ -345,8 +342,9 @@ pub fn go_on<S: LimitStore>(site: &Arc<Site<S>>) {
         site.world.spawn(process, async move {
             let mut failure = None;
             for plan in &shared.plan.limits {
-                let max = plan.max(shared.world.now());
-                let peeked = match handle.limit_with(&plan.name, &plan.options(max, process)) {
+                let now = shared.world.now();
+                let options = plan.options(plan.max(now), process, now);
+                let peeked = match handle.limit_with(&plan.name, &options) {
                     Ok(limit) => limit.peek(1u64).await,
                     Err(error) => Err(error),
                 };
@@ -377,12 +375,13 @@ async fn try_out<S: LimitStore>(
     plan: &LimitPlan,
 ) -> Result<(), String> {
     let told = |error: Error| error.to_string();
-    let max = plan.max(site.world.now());
-    let limit = handle.limit_with(&plan.name, &plan.options(max, process)).map_err(told)?;
+    let now = site.world.now();
+    let max = plan.max(now);
+    let limit = handle.limit_with(&plan.name, &plan.options(max, process, now)).map_err(told)?;
     // What was used for good does not come back.
     let cost = match plan.kind {
         LimitKind::Lifetime => 0,
-        LimitKind::Gcra => plan.extra.into(),
+        LimitKind::Gcra => plan.extra(0).into(),
         _ => max,
     };
     match limit.reserve(cost, Duration::from_secs(1)).await.map_err(told)? {

@@ -105,7 +105,9 @@ pub struct LimitPlan {
     /// Its period, as one process says after the other; 0 if it has none.
     pub periods: Vec<u64>,
     /// The most at once, or when the periods begin.
-    pub extra: u64,
+    extra: u64,
+    /// When its periods begin at another time, as every process says from then on.
+    moves: Option<(u64, u64)>,
     /// Whether an outage leaves it open.
     pub open: bool,
 }
@@ -146,15 +148,15 @@ impl LimitPlan {
         while kind == Budget && periods.len() < 3 && period <= 10 * SECOND && rng.in_thousand(500) {
             periods.push(period * rng.between(2, 20 * SECOND / period));
         }
-        LimitPlan {
-            name: format!("limit-{at}"),
-            kind,
-            maxes,
-            term,
-            periods,
-            extra,
-            open: rng.in_thousand(300),
-        }
+        let open = rng.in_thousand(300);
+        let moves = kind == Budget && periods.len() == 1 && rng.in_thousand(400);
+        let moves = moves.then(|| (rng.between(period, 40 * SECOND), rng.below(period)));
+        LimitPlan { name: format!("limit-{at}"), kind, maxes, term, periods, extra, moves, open }
+    }
+
+    /// The most at once, or when the periods begin, as is said then.
+    pub fn extra(&self, now: u64) -> u64 {
+        self.moves.filter(|(at, _)| *at <= now).map_or(self.extra, |(_, extra)| extra)
     }
 
     /// The most at a time.
@@ -168,11 +170,12 @@ impl LimitPlan {
     }
 
     /// The options with which a process opens it.
-    pub fn options(&self, max: u128, process: ProcessId) -> LimitOptions {
+    pub fn options(&self, max: u128, process: ProcessId, now: u64) -> LimitOptions {
+        let extra = self.extra(now);
         let options = LimitOptions::new(max, self.period(process)).kind(self.kind);
         let outage = if self.open { Outage::Open } else { Outage::Closed };
-        let burst = (self.kind == LimitKind::Gcra).then_some(self.extra);
-        let offset = if self.kind == LimitKind::Budget { self.extra } else { 0 };
+        let burst = (self.kind == LimitKind::Gcra).then_some(extra);
+        let offset = if self.kind == LimitKind::Budget { extra } else { 0 };
         LimitOptions { burst, offset, outage, ..options }
     }
 }

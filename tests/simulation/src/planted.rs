@@ -296,7 +296,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 ];
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 35] = [
+pub const OF_LIMITS: [Planted; 41] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
@@ -345,7 +345,14 @@ pub const OF_LIMITS: [Planted; 35] = [
     },
     Planted {
         name: "longer period that lengthens nothing",
-        fault: Limits(&[("if lengthened > ends then", "if false then")]),
+        fault: Limits(&[("ends = math.max(ends, ending(period, offset, now))", "")]),
+    },
+    Planted {
+        name: "calendar that stays though nobody says it",
+        fault: Limits(&[(
+            "said, said_offset = period, offset\nend\nturns",
+            "if said ~= period then said, said_offset = period, offset end\nend\nturns",
+        )]),
     },
     Planted {
         name: "budget given back in the next period",
@@ -367,7 +374,30 @@ pub const OF_LIMITS: [Planted; 35] = [
     },
     Planted {
         name: "room kept for one that has it",
-        fault: Limits(&[("client == claim[2] then claim = 0 end", "false then claim = 0 end")]),
+        fault: Limits(&[("whose == claim[2] then claim = 0 end", "false then claim = 0 end")]),
+    },
+    Planted {
+        name: "room kept for one taken by those of its process who wait for something else",
+        fault: Limits(&[("* 65536 + args[first - 1]", "* 65536")]),
+    },
+    Planted {
+        name: "room kept no longer for who is far away",
+        fault: Limits(&[("now + 500000 + far", "now + 500000")]),
+    },
+    Planted {
+        name: "clock that is ahead for ever",
+        fault: Limits(&[("elseif r[2] > 0 then", "elseif false then")]),
+    },
+    Planted {
+        name: "budget as long as before its reset",
+        fault: Limits(&[("ends = ending(said, said_offset, now)\nend\nend\nif gives", "end\nend\nif gives")]),
+    },
+    Planted {
+        name: "nothing given back by who has not heard of a reset",
+        fault: Limits(&[(
+            "their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)",
+            "their_birth ~= birth",
+        )]),
     },
     Planted {
         name: "clock set back refills",
@@ -453,8 +483,8 @@ pub const OF_LIMITS: [Planted; 35] = [
     Planted {
         name: "time told of a refusal too soon",
         fault: Limits(&[(
-            "retry = math.min(quotient + ceil((rest + part) / max)",
-            "retry = math.min(quotient + floor((rest + part) / max)",
+            "retry = refilling(whole + cost - burst, part,",
+            "retry = refilling(whole + cost - burst, 0,",
         )]),
     },
     Planted {

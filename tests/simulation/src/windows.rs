@@ -37,6 +37,8 @@ struct Allowed {
     resets: Vec<Instant>,
     /// The highest maximum and burst.
     rule: Option<Cost>,
+    /// Whether the periods of a budget begin at another time by now: then one more of them may have begun.
+    moved: bool,
 }
 
 /// Something that was charged in this time.
@@ -69,9 +71,11 @@ impl Windows {
     /// The limit was asked for by this rule: whoever asks by a lower one, no more is allowed than by the highest, and in the
     /// shortest window no more than in any.
     pub fn asked(&mut self, cost: &Cost) {
-        let rule = self.limit(cost).rule.get_or_insert_with(|| cost.clone());
+        let limit = self.limit(cost);
+        let rule = limit.rule.get_or_insert_with(|| cost.clone());
         rule.max = rule.max.max(cost.max);
         rule.period = rule.period.min(cost.period);
+        limit.moved |= cost.kind == Kind::Budget && rule.extra != cost.extra;
     }
 
     /// The limit was reset.
@@ -96,9 +100,9 @@ impl Windows {
     /// The same, of nothing that was allowed yet, where the store forgets nothing.
     pub fn of_one_that_remembers(&self) -> Self {
         let limits = self.limits.iter().map(|(limit, allowed)| {
-            let Allowed { refunds, resets, rule, .. } = allowed;
-            let (refunds, resets, rule) = (refunds.clone(), resets.clone(), rule.clone());
-            (limit.clone(), Allowed { spans: Vec::new(), refunds, resets, rule })
+            let Allowed { refunds, resets, rule, moved, .. } = allowed;
+            let (refunds, resets, rule, moved) = (refunds.clone(), resets.clone(), rule.clone(), *moved);
+            (limit.clone(), Allowed { spans: Vec::new(), refunds, resets, rule, moved })
         });
         Windows {
             limits: limits.collect(),
@@ -164,7 +168,10 @@ impl Windows {
             }
             Kind::Rolling if passed >= rule.period => None,
             Kind::Rolling | Kind::Lifetime => Some(anew * rule.max + given),
-            Kind::Budget => Some((anew + self.begun(rule, from, to)) * rule.max + given),
+            Kind::Budget => {
+                let begun = self.begun(rule, from, to) + u128::from(limit.moved);
+                Some((anew + begun) * rule.max + given)
+            }
             Kind::InFlight | Kind::Each => None,
         }
     }

@@ -18,7 +18,6 @@ use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::id::Name;
 use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
@@ -255,8 +254,7 @@ impl<R: Runtime> Carrier<R> {
                         true => Vec::new(),
                         false => self.lock().standings.learn(&envelope, &performed, first),
                     };
-                    let elsewhere = standings::elsewhere(&envelope, &performed);
-                    return self.hand_out(lane, parcels, performed, &more, &elsewhere);
+                    return self.hand_out(lane, parcels, performed, &more);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
                 // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
@@ -345,14 +343,7 @@ impl<R: Runtime> Carrier<R> {
 
     /// Tells the callers. Where the store forgot, while they were under way, what others of this process were allowed, they
     /// may have been allowed too much: then it is given back.
-    fn hand_out(
-        self: &Arc<Self>,
-        lane: u16,
-        parcels: Vec<Parcel>,
-        performed: Performed,
-        more: &[Unheard],
-        elsewhere: &[(char, &Name)],
-    ) {
+    fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, more: &[Unheard]) {
         self.lock().lanes.load(lane, self.runtime.now());
         let Performed { now, replies, .. } = performed;
         for (parcel, reply) in parcels.into_iter().zip(replies) {
@@ -367,7 +358,7 @@ impl<R: Runtime> Carrier<R> {
                 self.tell(Request { act, charges: parcel.request.charges.clone() });
             }
             self.announce(&parcel.request);
-            let told = correction.unwrap_or_else(|| Ok(standings::ended(&parcel.request, reply, elsewhere)));
+            let told = correction.unwrap_or(Ok(reply));
             if let Err(Ok(reply)) = parcel.caller.send(told) {
                 self.retract(parcel.request, reply);
             }

@@ -18,7 +18,9 @@ use crate::client::pool::in_time;
 use crate::client::{Runtime, Wait, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
-use crate::limits::{Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict};
+use crate::limits::{
+    Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict, Waited,
+};
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// How often is looked for what is given back in flight elsewhere: at first, and at most.
@@ -267,18 +269,18 @@ impl<R: Runtime> Limit<R> {
 
     fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
-        // What it cost the store knows; but of what costs something it matters whether that was given back.
-        let charges = self.charges(1u64.into());
+        // What it cost the store knows.
+        let charges = self.charges(Amount::ZERO);
         let id = reservation_id::read(id, &charges)?;
         Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }
 
-    /// The same for so many microseconds, for a caller that has `waited` for so long, if it waits.
+    /// The same for so many microseconds, for a caller that has `waited`, if it waits.
     pub(super) async fn reserve_for(
         &self,
         cost: impl Into<Amount>,
         ttl: Micros,
-        waited: Option<Micros>,
+        waited: Option<Waited>,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if ttl == 0 || ttl > MAX_RESERVATION {
             return Err(Error::invalid("ttl", "is out of range; 1 µs to 7 days are allowed"));
@@ -363,7 +365,7 @@ impl<R: Runtime> Limit<R> {
     ) -> Result<Reservation<R>> {
         check_rest("timeout", options.timeout)?;
         let Some(scope) = &self.scope else {
-            return self.attempt(cost, ttl, 0).await?.map_err(|answer| answer.error());
+            return self.attempt(cost, ttl, 0.into()).await?.map_err(|answer| answer.error());
         };
         let arrived = scope.runtime().now();
         let deadline = arrived + options.timeout;
@@ -382,6 +384,8 @@ impl<R: Runtime> Limit<R> {
         let (mut look, mut look_seldom) = (LOOK.0, LOOK_SELDOM.0);
         // Those who were refused together are not to ask together each time.
         let apart = || scope.runtime().jitter(SECOND / 5);
+        // How long an answer took at most.
+        let mut reply = 0;
         loop {
             let turn = pin!(place.turn(|| scope.runtime().now()));
             let turn = runtime::by(scope.runtime(), deadline, turn).await;
@@ -390,13 +394,15 @@ impl<R: Runtime> Limit<R> {
             // Before it is asked: what changes meanwhile is heard.
             let called = place.called();
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
-            let waited = scope.runtime().now().saturating_sub(arrived);
+            let asked = scope.runtime().now();
+            let waited = Waited { time: asked.saturating_sub(arrived), reply };
             let refused = match self.attempt(cost, ttl, waited).await? {
                 Ok(output) => return Ok(output),
                 Err(refused) => refused,
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
             let now = scope.runtime().now();
+            reply = reply.max(now.saturating_sub(asked));
             again = Some(now + pause);
             // Whoever is called in this very moment would ask once more, and wait for that.
             if now >= deadline {
@@ -427,7 +433,7 @@ impl<R: Runtime> Limit<R> {
         &self,
         cost: Amount,
         ttl: Option<Micros>,
-        waited: Micros,
+        waited: Waited,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
         if let Some(ttl) = ttl {
             return self.reserve_for(cost, ttl, Some(waited)).await;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
@@ -13,11 +14,14 @@ const TOGETHER: Micros = 50 * MILLISECOND;
 
 /// A line, by priority, then by arrival.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<State>);
+pub(super) struct Line {
+    state: Mutex<State>,
+    /// How many have arrived, in all lines of a lobby.
+    arrived: Arc<AtomicU64>,
+}
 
 #[derive(Debug, Default)]
 struct State {
-    arrived: u64,
     waiting: BTreeMap<Rank, Waiting>,
 }
 
@@ -28,7 +32,8 @@ struct Waiting {
     aside: Option<Micros>,
 }
 
-type Rank = (Reverse<i16>, u64);
+/// By priority, then by arrival.
+pub(super) type Rank = (Reverse<i16>, u64);
 
 /// A place in a line, given up as it is dropped: then the next one's turn has come.
 #[derive(Debug)]
@@ -38,13 +43,22 @@ pub(super) struct Place {
 }
 
 impl Line {
+    /// One of the lobby in which so many have arrived.
+    pub fn of(arrived: Arc<AtomicU64>) -> Self {
+        Line { state: Mutex::default(), arrived }
+    }
+
     pub fn enter(self: Arc<Self>, priority: i16) -> Place {
         let mut state = self.lock();
-        state.arrived += 1;
-        let rank = (Reverse(priority), state.arrived);
+        let rank = (Reverse(priority), self.arrived.fetch_add(1, Relaxed));
         state.waiting.insert(rank, Waiting::default());
         drop(state);
         Place { line: self, rank }
+    }
+
+    /// Who stands here first, whether or not it stands aside.
+    pub fn first(&self) -> Option<Rank> {
+        self.lock().waiting.keys().next().copied()
     }
 
     /// Something has changed: nobody stands aside any more, and the first looks now.
@@ -55,7 +69,7 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where those of this process wait who ask the limits of one scope, and what they were told a moment ago.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::line::Line;
@@ -16,6 +17,8 @@ const CROWD: usize = 64;
 pub(super) struct Lobby {
     refusals: Mutex<Refusals>,
     lines: Mutex<Lines>,
+    /// How many have entered any of the lines.
+    arrived: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -40,29 +43,21 @@ impl Lobby {
             lines.known.retain(|_, line| line.strong_count() > 0);
             lines.crowd = CROWD.max(2 * lines.known.len());
         }
-        let line = Arc::new(Line::default());
+        let line = Arc::new(Line::of(self.arrived.clone()));
         lines.known.extend(names.iter().map(|name| (key(name), Arc::downgrade(&line))));
         line
     }
 
-    /// What of these limits was refused is asked for anew, and the first of those who wait for any of them looks again.
+    /// What of these limits was refused is asked for anew, and the first of each line of those who wait for any of them looks again.
     pub fn has_changed(&self, charges: &[Charge]) {
         self.refusals().forget(charges);
-        for charge in charges {
-            let first = (charge.limit.clone(), Arc::default());
-            let lines: Vec<_> = {
-                let lines = self.lines();
-                let of_limit = lines.known.range(first..).take_while(|((name, _), _)| *name == charge.limit);
-                of_limit.filter_map(|(_, line)| line.upgrade()).collect()
-            };
-            lines.iter().for_each(|line| line.nudge());
-        }
+        nudge(self.lines().of(charges));
     }
 
     /// The first of each line looks again.
     pub fn nudge(&self) {
-        let lines: Vec<_> = self.lines().known.values().filter_map(Weak::upgrade).collect();
-        lines.iter().for_each(|line| line.nudge());
+        let lines = self.lines().known.values().filter_map(Weak::upgrade).collect();
+        nudge(lines);
     }
 
     pub fn refusals(&self) -> MutexGuard<'_, Refusals> {
@@ -74,8 +69,33 @@ impl Lobby {
     }
 }
 
+impl Lines {
+    /// Those who wait for any of these limits.
+    fn of(&self, charges: &[Charge]) -> Vec<Arc<Line>> {
+        let of_limit = |charge: &Charge| {
+            let (limit, first) = (charge.limit.clone(), (charge.limit.clone(), Arc::default()));
+            self.known.range(first..).take_while(move |((name, _), _)| *name == limit).map(|(_, line)| line)
+        };
+        charges.iter().flat_map(of_limit).filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// The first of each line looks: those who came first before others.
+fn nudge(mut lines: Vec<Arc<Line>>) {
+    in_order(&mut lines);
+    lines.iter().for_each(|line| line.nudge());
+}
+
+/// Each line once, by its first.
+fn in_order(lines: &mut Vec<Arc<Line>>) {
+    lines.retain(|line| line.first().is_some());
+    lines.sort_by_cached_key(|line| line.first());
+    lines.dedup_by(|line, other| Arc::ptr_eq(line, other));
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::line::Place;
     use super::*;
     use crate::limits::Rule;
 
@@ -87,6 +107,27 @@ mod tests {
             open: false,
         };
         names.iter().map(charge).collect()
+    }
+
+    // By the names of what they wait for, whoever came first.
+    #[test]
+    fn who_came_first_looks_first_whatever_else_it_waits_for() {
+        use futures_util::FutureExt;
+
+        let lobby = Lobby::default();
+        let of_tenant = |tenant: &str| of(&["global".to_owned(), tenant.to_owned()]);
+        let enter = |tenant: &str, priority| lobby.line(&of_tenant(tenant)).enter(priority);
+        let places = [enter("z", 0), enter("a", 0), enter("m", 5), enter("a", 9), enter("z", 0)];
+        let order =
+            |lines: Vec<Arc<Line>>| lines.iter().map(|line| line.first().unwrap().1).collect::<Vec<_>>();
+        let mut lines = lobby.lines().of(&of_tenant("z"));
+        in_order(&mut lines);
+        assert_eq!(order(lines), [3, 2, 0]);
+        // The first of each is called, and nobody else.
+        let mut called: Vec<_> = places.iter().map(Place::called).collect();
+        lobby.has_changed(&of_tenant("b"));
+        let heard: Vec<_> = called.iter_mut().map(|called| called.now_or_never().is_some()).collect();
+        assert_eq!(heard, [true, false, true, true, false]);
     }
 
     #[test]

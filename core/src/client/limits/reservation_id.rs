@@ -1,7 +1,7 @@
 //! By what a reservation is known outside of the process that made it.
 
 use crate::error::{Error, Result};
-use crate::limits::Charge;
+use crate::limits::{self, Charge};
 
 /// The digits of the reservation, and of its limits.
 const DIGITS: (usize, usize) = (32, 8);
@@ -32,14 +32,8 @@ pub(super) fn read(text: &str, charges: &[Charge]) -> Result<u128> {
     u128::from_str_radix(id, 16).map_err(|_| unfit())
 }
 
-/// A sum over what the limits are known by, the same in every process: FNV-1a of 32 bits.
 fn sum(charges: &[Charge]) -> u32 {
-    let bytes = charges.iter().flat_map(|charge| {
-        let name = charge.limit.as_str().bytes();
-        // No name has the byte that ends it.
-        std::iter::once(charge.rule.letter() as u8).chain(name).chain(std::iter::once(0))
-    });
-    bytes.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    limits::sum(charges.iter().map(|charge| (charge.rule.letter(), &charge.limit)))
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use super::super::courier::unsure;
 use super::recent::Recent;
 use crate::error::Result;
 use crate::id::Name;
-use crate::limits::{
-    Act, Amount, Charge, Envelope, MEMORY, Performed, Reply, Request, Seen, Settlement, Standing, Verdict,
-};
+use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
 use crate::{Micros, SECOND};
 
 /// What the store did not know as it performed an envelope: it forgot something while that was under way.
@@ -78,30 +76,6 @@ impl Standings {
     }
 }
 
-/// The limits of money to which nothing was given back by this envelope: the store had forgotten them, or become another, since
-/// they were seen.
-pub(super) fn elsewhere<'a>(envelope: &'a Envelope, performed: &Performed) -> Vec<(char, &'a Name)> {
-    let told = envelope.of_money_as_seen().zip(&performed.standings);
-    let is_elsewhere =
-        |seen: Option<&Standing>, told: &Option<Standing>| Some(told.as_ref()?.is_after(seen?));
-    told.filter(|((_, seen), told)| is_elsewhere(*seen, told) == Some(true))
-        .map(|((limit, _), _)| limit)
-        .collect()
-}
-
-/// What is told of a reservation that ended, of which not all was given back: that it was gone.
-pub(super) fn ended(request: &Request, reply: Reply, elsewhere: &[(char, &Name)]) -> Reply {
-    let stays = |charge: &Charge| {
-        charge.cost != Amount::ZERO && elsewhere.contains(&(charge.rule.letter(), &charge.limit))
-    };
-    match (request.act, reply) {
-        (Act::GiveBack { .. }, Reply::Settled(Settlement::Done)) if request.charges.iter().any(stays) => {
-            Reply::Settled(Settlement::Gone)
-        }
-        _ => reply,
-    }
-}
-
 /// What a caller is told instead of that the store allowed its charge, as it did not know of `more`: that it is refused, if
 /// with that more is used than its rule allows, or that nobody knows.
 pub(super) fn correction(
@@ -148,7 +122,7 @@ fn lasting(left: Micros) -> Micros {
 mod tests {
     use super::super::recent::MOST;
     use super::*;
-    use crate::limits::Rule;
+    use crate::limits::{Charge, Rule};
 
     const START: Micros = 1_700_000_000 * SECOND;
 
@@ -207,6 +181,45 @@ mod tests {
             let more = standings.learn(&lifetime, &of(format!("{} 1 0 1", birth(5))), 5);
             let told = told(&more).map(|told| told.unwrap_err().code());
             assert_eq!(told, past.then_some(crate::error::Code::StoreUnavailable), "{more:?}");
+        }
+    }
+
+    // One who asked by a longer period had lengthened it, which the one did not know: both were allowed all that is left.
+    #[test]
+    fn an_answer_of_before_a_loss_counts_whatever_period_it_tells() {
+        const HOUR: Micros = 3_600 * SECOND;
+        let budget = envelope("a", Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 });
+        let of = |at: Micros, ends: Micros| {
+            let text = format!("{:016}{:016} 1 {} 6", START + at, 0, START + ends);
+            Performed { now: START + at, replies: Vec::new(), standings: vec![Standing::parse(&text)] }
+        };
+        let judged = |allowed| {
+            let (remaining, retry_after) = (4u64.into(), Some(0));
+            Reply::Judged(Verdict { allowed, binding: 0, remaining, retry_after, reset_after: None })
+        };
+        let (minute, day) = (60 * SECOND, 14 * HOUR);
+        for (first, second, forgot) in [
+            // The store had forgotten it within that period.
+            (of(minute, day), of(2 * minute, HOUR), true),
+            (of(minute, HOUR), of(2 * minute, day), true),
+            (of(minute, HOUR), of(2 * minute, HOUR), true),
+            // The period was over, and with it what was used of it.
+            (of(minute, HOUR), of(HOUR, 2 * HOUR), false),
+            (of(minute, HOUR), of(HOUR + minute, day), false),
+            // By the store's clock, or by one that took over from it and is a little behind.
+            (of(minute, HOUR), of(HOUR - SECOND, 2 * HOUR), false),
+        ] {
+            for (first, second) in [(&first, &second), (&second, &first)] {
+                let mut standings = Standings::default();
+                assert_eq!(standings.learn(&budget, first, 5), []);
+                let more = standings.learn(&budget, second, 5);
+                let told = correction(&budget.requests[0], judged(true), &more, START + 2 * minute);
+                let refused = matches!(told, Some(Ok(Reply::Judged(Verdict { allowed: false, .. }))));
+                assert_eq!(refused, forgot, "{first:?} {second:?}");
+                // And what is brought along next is all that counts.
+                let used = standings.seen(&budget, 6)[0].standing.used();
+                assert_eq!(used, if forgot { 12u64 } else { 6 }.into(), "{first:?} {second:?}");
+            }
         }
     }
 

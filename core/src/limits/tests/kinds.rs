@@ -141,6 +141,46 @@ fn that_a_period_was_said_is_known_to_the_end_of_the_next() {
     }
 }
 
+// The calendar that was there first stayed as long as anybody asked: in each day of who asks all could be taken twice.
+#[test]
+fn a_calendar_that_nobody_says_any_more_is_left_at_the_end_of_a_day_that_somebody_says() {
+    let of = |offset| Rule::Budget { max: 100u64.into(), period: DAY, offset };
+    let [midnight, noon] = [of(0), of(12 * HOUR)];
+    let mut scene = Scene::new();
+    assert!(scene.take(midnight, 100).allowed);
+    assert_eq!(scene.pass(23 * HOUR).take(noon, 1).retry_after, Some(HOUR));
+    // Who asks by the old one may come yet, by whom it ends at midnight.
+    assert!(scene.pass(2 * HOUR).take(noon, 90).allowed);
+    assert_eq!(scene.take(noon, 100).retry_after, Some(35 * HOUR));
+    assert_eq!(scene.clone().take(midnight, 100).retry_after, Some(23 * HOUR));
+    // None did: that day goes on to noon, and so is every day of who asks within one of its own.
+    assert_eq!(scene.pass(23 * HOUR).take(noon, 11).retry_after, Some(12 * HOUR));
+    assert!(scene.take(noon, 10).allowed);
+    assert_eq!(scene.pass(12 * HOUR - 1).take(noon, 1).retry_after, Some(1));
+    assert!(scene.pass(1).take(noon, 100).allowed);
+    assert_eq!(scene.take(noon, 1).retry_after, Some(DAY));
+    assert_eq!(scene.pass(DAY - 1).take(noon, 1).retry_after, Some(1));
+    assert!(scene.pass(1).take(noon, 100).allowed);
+}
+
+// In turn they would cut each other off.
+#[test]
+fn of_two_calendars_that_are_both_said_the_first_stays() {
+    let of = |offset| Rule::Budget { max: 100u64.into(), period: DAY, offset };
+    let [midnight, noon] = [of(0), of(12 * HOUR)];
+    for first in [midnight, noon] {
+        let mut scene = Scene::new();
+        assert!(scene.take(midnight, 100).allowed);
+        for _ in 0..5 {
+            // Whoever asks first of a day, and where it is refused.
+            scene.pass(23 * HOUR);
+            assert_eq!(scene.take(midnight, 1).retry_after, Some(HOUR));
+            assert_eq!(scene.take(noon, 1).retry_after, Some(HOUR));
+            assert!(scene.pass(HOUR).take(first, 100).allowed);
+        }
+    }
+}
+
 #[test]
 fn amounts_of_256_bits_keep_their_digits() {
     let amount = |text: &str| text.parse::<Amount>().unwrap();

@@ -8,37 +8,37 @@ use crate::limits::{
 use crate::{Micros, SECOND};
 use proptest::prelude::*;
 
-const SPEND: Rule = Rule::Lifetime { max: Amount::MAX };
+pub(super) const SPEND: Rule = Rule::Lifetime { max: Amount::MAX };
 
-fn daily(max: u64) -> Rule {
+pub(super) fn daily(max: u64) -> Rule {
     Rule::Budget { max: max.into(), period: DAY, offset: 0 }
 }
 
 /// A server that can forget, on which limits are of money.
-struct Server {
-    ledger: Ledger,
-    wall: Micros,
+pub(super) struct Server {
+    pub ledger: Ledger,
+    pub wall: Micros,
     identity: u64,
 }
 
 /// A client, and what it has seen of the limit `a`.
 #[derive(Clone, Default)]
-struct Client {
-    seen: Option<Standing>,
+pub(super) struct Client {
+    pub seen: Option<Standing>,
 }
 
 impl Server {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Server { ledger: Ledger::default(), wall: START, identity: 1 }
     }
 
     /// It begins anew, with nothing.
-    fn wipe(&mut self) {
+    pub fn wipe(&mut self) {
         self.promote(Ledger::default());
     }
 
     /// Another server takes over, with what it has.
-    fn promote(&mut self, data: Ledger) {
+    pub fn promote(&mut self, data: Ledger) {
         self.ledger = data;
         self.identity += 1;
         self.wall += 1;
@@ -50,7 +50,7 @@ impl Server {
         self.wall += 1;
     }
 
-    fn perform(&mut self, envelope: &Envelope) -> Performed {
+    pub fn perform(&mut self, envelope: &Envelope) -> Performed {
         let incarnation = format!("{:040x}", u128::from(self.identity) << 96);
         match self.ledger.apply(Moment { wall: self.wall, incarnation: &incarnation }, envelope) {
             Answer::Performed(performed) => performed,
@@ -60,7 +60,7 @@ impl Server {
 }
 
 impl Client {
-    fn envelope(&self, act: Act, charges: &[Charge]) -> Envelope {
+    pub fn envelope(&self, act: Act, charges: &[Charge]) -> Envelope {
         let kind = charges[0].rule.letter();
         let seen =
             |standing: &Standing| Seen { kind, limit: charges[0].limit.clone(), standing: standing.clone() };
@@ -71,12 +71,12 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, server: &mut Server, act: Act, charges: &[Charge]) -> Reply {
+    pub fn ask(&mut self, server: &mut Server, act: Act, charges: &[Charge]) -> Reply {
         let envelope = self.envelope(act, charges);
         self.send(server, &envelope)
     }
 
-    fn send(&mut self, server: &mut Server, envelope: &Envelope) -> Reply {
+    pub fn send(&mut self, server: &mut Server, envelope: &Envelope) -> Reply {
         let performed = server.perform(envelope);
         if let Some(told) = &performed.standings[0] {
             match &mut self.seen {
@@ -87,18 +87,18 @@ impl Client {
         performed.replies[0]
     }
 
-    fn judge(&mut self, server: &mut Server, act: Act, rule: Rule, cost: u64) -> Verdict {
+    pub fn judge(&mut self, server: &mut Server, act: Act, rule: Rule, cost: u64) -> Verdict {
         match self.ask(server, act, &[charge("a", rule, cost)]) {
             Reply::Judged(verdict) => verdict,
             other => panic!("{other:?}"),
         }
     }
 
-    fn takes(&mut self, server: &mut Server, rule: Rule, cost: u64) -> bool {
+    pub fn takes(&mut self, server: &mut Server, rule: Rule, cost: u64) -> bool {
         self.judge(server, Act::Take, rule, cost).allowed
     }
 
-    fn used(&mut self, server: &mut Server, rule: Rule) -> Amount {
+    pub fn used(&mut self, server: &mut Server, rule: Rule) -> Amount {
         rule.most().saturating_sub(self.judge(server, Act::Peek, rule, 0).remaining)
     }
 }
@@ -302,7 +302,7 @@ fn reservations_of_what_was_lost_give_nothing_back() {
         client.ask(&mut server, Act::Reserve { id: 1, ttl: HOUR, waited: None }, &ten);
         server.promote(server.ledger.clone());
         let settled = client.ask(&mut server, Act::GiveBack { id: 1 }, &ten);
-        assert_eq!(settled, Reply::Settled(Settlement::Done));
+        assert_eq!(settled, Reply::Settled(Settlement::Gone));
         assert_eq!(client.used(&mut server, daily(100)), 10u64.into());
         let before = Reply::Settled(Settlement::Before { given_back: false });
         assert_eq!(client.ask(&mut server, act, &ten), before);

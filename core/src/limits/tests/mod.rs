@@ -1,5 +1,6 @@
 //! Tests of the machine: tables by topic, the defects of other limiters by name, properties against an exact model.
 
+mod clocks;
 mod defects;
 mod groups;
 mod kinds;
@@ -8,6 +9,7 @@ mod losses;
 mod model;
 mod properties;
 mod reservations;
+mod resets;
 mod scene;
 mod waiters;
 mod windows;

@@ -295,6 +295,32 @@ proptest! {
         }
     }
 
+    // Once nobody asks any more by the calendar that was there, each of the days of who asks that begin after one of that one's
+    // holds no more than its maximum.
+    #[test]
+    fn a_budget_of_another_day_holds_no_more_than_its_maximum(
+        period in 1..1_000_000_000u64, offsets in prop::array::uniform2(any::<u64>()), max in 1..1_000u64,
+        steps in steps(), until in 0..30usize,
+    ) {
+        let [before, after] = offsets.map(|offset| offset % period);
+        let rule = |offset| Rule::Budget { max: max.into(), period, offset };
+        let begins = |now: Micros, offset: Micros| now - (now - offset) % period;
+        let (mut scene, mut taken, mut left) = (Scene::new(), Vec::new(), 0);
+        for (at, (pass, cost, odd)) in steps.into_iter().enumerate() {
+            let now = scene.pass(part(period, pass, 1_000, 1) + u64::from(odd)).wall;
+            let offset = if at < until { before } else { after };
+            if at < until {
+                left = begins(now, before) + period;
+            }
+            let cost = part(max, cost, 100, 1);
+            if scene.take(rule(offset), cost).allowed {
+                taken.push((now, cost));
+                let day = begins(now, offset);
+                prop_assert!(day < left && at >= until || sum(&taken, day, now) <= max.into() || cost == 0);
+            }
+        }
+    }
+
     // Giving back what was reserved leaves no more room than if it had never been taken, whenever that is, whatever the
     // maximum has been meanwhile, and whether or not the limit was reset.
     #[test]

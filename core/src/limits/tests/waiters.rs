@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::scene::{START, charge};
 use crate::limits::{
     Act, Answer, Charge, Envelope, Ledger, Moment, Performed, Reply, Request, Rule, Settlement, Verdict,
+    Waited,
 };
 use crate::slots::Lane;
 use crate::{MILLISECOND, Micros, SECOND};
@@ -45,6 +46,10 @@ impl Counter {
     }
 
     fn reserve(&mut self, client: u64, waited: Option<Micros>, charges: &[Charge]) -> (u128, Verdict) {
+        self.reserve_as(client, waited.map(Waited::from), charges)
+    }
+
+    fn reserve_as(&mut self, client: u64, waited: Option<Waited>, charges: &[Charge]) -> (u128, Verdict) {
         let id = u128::from(self.asked + 1);
         match self.ask(client, Act::Reserve { id, ttl: TTL, waited }, charges) {
             Reply::Judged(verdict) => (id, verdict),
@@ -212,6 +217,43 @@ fn of_several_only_those_that_refuse_are_kept_and_if_nothing_else_does() {
     }
 }
 
+// The callers of a process that waited for one of it took each that came free from one of them that waited for two.
+#[test]
+fn those_of_one_client_who_wait_for_something_else_stand_back_too() {
+    let one = [charge("a", open(4), 1)];
+    let two = [charge("a", open(4), 2), charge("z", open(1), 1)];
+    let (mut counter, ids) = Counter::full(4);
+    assert!(!counter.reserve(1, Some(SECOND), &two).1.allowed);
+    counter.pass(100 * MILLISECOND).commit(ids[0], &one);
+    assert!(!counter.reserve(1, Some(0), &one).1.allowed);
+    assert!(!counter.reserve(1, Some(SECOND + 100 * MILLISECOND), &two).1.allowed);
+    // Not for who came at about the same time, of whichever line; that takes nothing of the claim.
+    let (id, verdict) = counter.reserve(1, Some(700 * MILLISECOND), &one);
+    assert!(verdict.allowed);
+    counter.commit(id, &one);
+    counter.pass(100 * MILLISECOND).commit(ids[1], &one);
+    assert!(!counter.reserve(1, Some(100 * MILLISECOND), &one).1.allowed);
+    assert!(counter.reserve(1, Some(SECOND + 200 * MILLISECOND), &two).1.allowed);
+    // Nobody waits any more.
+    counter.commit(ids[2], &one);
+    assert!(counter.reserve(1, Some(0), &one).1.allowed);
+}
+
+// It asks again when its answer has come: what it had claimed was over by then, each time.
+#[test]
+fn room_is_kept_for_longer_for_who_is_far_away() {
+    let one = [charge("a", open(1), 1)];
+    for (reply, kept) in [(0, HALF), (600 * MILLISECOND, 1_100 * MILLISECOND), (HALF * 60, 4 * HALF)] {
+        let (mut counter, ids) = Counter::full(1);
+        let far = Waited { time: SECOND, reply };
+        assert!(!counter.reserve_as(2, Some(far), &one).1.allowed);
+        counter.commit(ids[0], &one);
+        let refused = counter.pass(kept - 1).reserve(1, Some(0), &one).1;
+        assert_eq!((refused.allowed, refused.retry_after), (false, Some(1)), "{reply}");
+        assert!(counter.pass(1).reserve(1, Some(0), &one).1.allowed);
+    }
+}
+
 #[test]
 fn a_reset_forgets_who_waits_and_without_a_lane_nobody_does() {
     let one = [charge("a", open(1), 1)];
@@ -220,7 +262,11 @@ fn a_reset_forgets_who_waits_and_without_a_lane_nobody_does() {
     counter.ask(1, Act::Reset, &one);
     assert!(counter.gets(1, 0, 1));
     let mut counter = Counter::new();
-    let reserve = |id, waited| Request { act: Act::Reserve { id, ttl: TTL, waited }, charges: one.to_vec() };
+    let waited = |time: Option<Micros>| time.map(Waited::from);
+    let reserve = |id, time| {
+        let act = Act::Reserve { id, ttl: TTL, waited: waited(time) };
+        Request { act, charges: one.to_vec() }
+    };
     let commit = Request { act: Act::Commit { id: 1 }, charges: one.to_vec() };
     for (request, allowed) in [
         (reserve(1, Some(0)), true),

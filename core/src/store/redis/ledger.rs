@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::id::{Name, PoolName};
 use crate::limits::{
     Act, Amount, Answer, Charge, Charged, Envelope, Performed, Reply, Request, Rule, Settlement, Standing,
-    Verdict,
+    Verdict, Waited, line,
 };
 use crate::store::ledger::StoreLedger;
 use crate::store::{Certainty, StoreError};
@@ -155,8 +155,10 @@ impl Words<'_> {
         if let Some((id, ttl)) = reservation {
             let key = self.key(format!("reservation:{id:032x}"));
             self.words.extend([key, ttl.to_string()]);
-            if let Act::Reserve { waited: Some(waited), .. } = request.act {
-                self.words.push(waited.to_string());
+            if let Act::Reserve { waited: Some(Waited { time, reply }), .. } = request.act {
+                let limits =
+                    request.charges.iter().map(|charge| (charge.rule.effective().letter(), &charge.limit));
+                self.words.extend([time.to_string(), reply.to_string(), line(limits).to_string()]);
             }
         }
         let nothing = request.act == Act::Reset;

@@ -167,8 +167,9 @@ pub fn budgets() -> Tally {
     told.ask(request("refund", [charge("a", &later, 7)]));
     told.allow(&later, 7);
     told.refuse(&budget(wei, 1, 0), 1);
-    // The next day is one too, as that was said in this one; nobody says it in that one.
-    told.pass(DAY).allow(&budget(2, 7, 3), 2);
+    // The next day is one too, as that was said in this one, which goes on to its beginning; nobody says it in that one.
+    told.pass(DAY).refuse(&budget(2, 7, 3), 2);
+    told.pass(6 * HOUR).allow(&budget(2, 7, 3), 2);
     assert_eq!(told.refuse(&budget(2, 7, 3), 1), (DAY - HOUR).to_string());
     told.pass(DAY).allow(&budget(2, 7, 3), 2);
     told.pass(1).ask(request("take", [charge("a", &budget(2, 7, 3), 2)]));
@@ -199,6 +200,26 @@ pub fn budgets() -> Tally {
     told.refuse(&hourly, 1);
     told.pass(2 * DAY).allow(&hourly, 10);
     told.wait(&hourly, 1);
+    // Of two days of which both are said the first stays; where nobody says it in one, that goes on to the end of one of the other.
+    told.pass(3 * DAY - told.wall % DAY);
+    let noon = budget(100, DAY, 12 * HOUR);
+    told.allow(&daily, 60);
+    for _ in 0..2 {
+        told.pass(DAY).allow(&noon, 50);
+        told.refuse(&noon, 60);
+        told.refuse(&daily, 60);
+    }
+    told.pass(DAY).allow(&noon, 50);
+    told.pass(DAY - 1).look(&noon);
+    told.pass(1).refuse(&noon, 60);
+    told.refuse(&daily, 60);
+    told.wait(&noon, 100);
+    assert_eq!(told.refuse(&noon, 1), DAY.to_string());
+    // Of days that are unused, too.
+    told.ask(request("refund", [charge("a", &noon, 100)]));
+    told.pass(DAY).ask(request("take", [charge("a", &daily, 0)]));
+    told.pass(DAY + HOUR).ask(request("take", [charge("a", &hourly, 0)]));
+    told.refuse(&hourly, 11);
     told
 }
 
@@ -482,7 +503,8 @@ pub fn changes() -> Tally {
 pub fn clocks() -> Tally {
     let mut told = Tally::new(
         "clocks-of-limits",
-        "A limit's time runs forward only: if the store's clock is set back, it goes on from where it was, at its own pace.",
+        "A limit's time runs forward only: if the store's clock is set back, it goes on from where it was, at half its pace until that has \
+         caught up.",
     );
     let kinds = rates(10, 10 * SECOND).into_iter().chain([budget(10, 10 * SECOND, 0)]);
     for (limit, back) in kinds.zip([SECOND, HOUR, 1_000 * HOUR, HOUR]) {
@@ -502,6 +524,35 @@ pub fn clocks() -> Tally {
         told.refuse(&limit, 1);
         told.pass(5_000 * HOUR);
     }
+    // To and fro, and what is told is true meanwhile.
+    for limit in rates(10, 10 * SECOND).into_iter().chain([budget(10, 10 * SECOND, 3)]) {
+        for back in [SECOND, SECOND, HOUR] {
+            told.allow(&limit, 1);
+            told.wall -= back;
+            for _ in 0..3 {
+                told.pass(700_001).ask(request("take", [charge("a", &limit, 4)]));
+                told.ask(request("peek", [charge("a", &limit, 9)]));
+            }
+            let retry = told.ask(request("take", [charge("a", &limit, 10)]))["retry_after"].clone();
+            if let Some(Ok(time)) = retry.as_str().map(str::parse::<Micros>).filter(|time| *time != Ok(0)) {
+                told.pass(time - 2).refuse(&limit, 10);
+                told.pass(2).allow(&limit, 10);
+            }
+            told.wall += back;
+            told.pass(10).ask(request("take", [charge("a", &limit, 4)]));
+            told.pass(20 * SECOND);
+        }
+        told.pass(2 * HOUR);
+    }
+    // A reset makes it the server's.
+    let day = budget(10, DAY, 0);
+    told.allow(&day, 10);
+    told.wall -= 12 * HOUR;
+    told.refuse(&day, 1);
+    told.ask(request("reset", [charge("a", &day, 0)]));
+    told.allow(&day, 10);
+    told.refuse(&day, 1);
+    told.wall += 12 * HOUR;
     let open = timeless("in_flight", 1);
     told.ask(reserve(1, 10 * SECOND, [charge("a", &open, 1)]));
     told.wall -= HOUR;

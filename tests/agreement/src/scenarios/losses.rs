@@ -72,6 +72,13 @@ pub fn standings() -> Tally {
             assert_eq!(reply["remaining"], "100");
         }
         told.ask_having_seen(kind, &fresh, take(limit, 5));
+        // Who has not heard of it gives back what was taken since: nothing was forgotten.
+        let (id, old) = (if kind == "budget" { 1 } else { 2 }, standing(born, 9, ends, 99));
+        told.ask(reserve(id, DAY, [charge("a", limit, 40)]));
+        let back = settle("give_back", id, [charge("a", limit, 40)]);
+        assert_eq!(told.ask_having_seen(kind, &old, back).0["reply"], "settled");
+        let (reply, _) = told.ask_having_seen(kind, &old, request("refund", [charge("a", limit, 2)]));
+        assert_eq!(reply["remaining"], "97");
     }
     // Of a period that is over nothing counts.
     told.pass(DAY);
@@ -124,7 +131,7 @@ pub fn servers() -> Tally {
         told.ask_having_seen("lifetime", &Json::Null, reserve(2, 10 * SECOND, [charge("a", &limit, 50)]));
     told.incarnation = Some(SERVERS[2]);
     let back = || settle("give_back", 2, [charge("a", &limit, 50)]);
-    assert_eq!(told.pass(SECOND).ask_having_seen("lifetime", &seen, back()).0["reply"], "settled");
+    assert_eq!(told.pass(SECOND).ask_having_seen("lifetime", &seen, back()).0["reply"], "gone");
     for end in [back(), settle("commit", 2, [charge("a", &limit, 50)])] {
         assert_eq!(told.ask_having_seen("lifetime", &seen, end).0["given_back"], false);
     }

@@ -26,6 +26,10 @@ impl Clients {
         if let Some(waited) = waited {
             request["waited"] = waited.to_string().into();
         }
+        self.send(client, request)
+    }
+
+    fn send(&mut self, client: u128, request: Json) -> Json {
         self.sequence += 1;
         let lane = json!({ "client": (client << 80).to_string(), "number": "0", "sequence": self.sequence.to_string() });
         self.told.send(json!({ "lane": lane, "requests": [request] }))["replies"][0].clone()
@@ -35,7 +39,7 @@ impl Clients {
 pub fn waiters() -> Tally {
     let told = Tally::new(
         "waiters",
-        "Who has waited for half a second for what is in flight, and is refused, is kept room for until half a second later: those of other clients that came more than half a second later find none, unless they do not wait.",
+        "Who has waited for half a second for what is in flight, and is refused, is kept room for until half a second later: those of other clients, or who wait for something else, that came more than half a second later find none, unless they do not wait.",
     );
     let mut clients = Clients { told, sequence: 0 };
     let limit = timeless("in_flight", 2);
@@ -96,5 +100,32 @@ pub fn waiters() -> Tally {
     assert_eq!(clients.ask(2, Some(SECOND), 19, of(3))["retry_after"], Json::Null);
     clients.told.ask(settle("commit", 18, of(2)));
     assert_eq!(clients.ask(1, Some(0), 20, of(2))["reply"], "allowed");
+    clients.told.ask(settle("commit", 20, of(2)));
+    clients.told.pass(SECOND);
+    // Those of one client who wait for something else stand back too.
+    assert_eq!(clients.ask(1, Some(0), 21, of(1))["reply"], "allowed");
+    assert_eq!(clients.ask(1, Some(0), 22, of(1))["reply"], "allowed");
+    let both = || [charge("a", &limit, 2), charge("b", &other, 1)];
+    clients.told.ask(settle("commit", 15, [charge("b", &other, 1)]));
+    assert_eq!(clients.ask(1, Some(SECOND), 23, both())["reply"], "refused");
+    clients.told.ask(settle("commit", 21, of(1)));
+    assert_eq!(clients.ask(1, Some(0), 24, of(1))["reply"], "refused");
+    assert_eq!(clients.ask(1, Some(SECOND), 24, of(1))["reply"], "allowed");
+    clients.told.ask(settle("commit", 22, of(1)));
+    clients.told.ask(settle("commit", 24, of(1)));
+    assert_eq!(clients.ask(1, Some(0), 25, of(1))["reply"], "refused");
+    assert_eq!(clients.ask(1, Some(SECOND), 23, both())["reply"], "allowed");
+    // For who is far away it is kept for longer, and for no more than two seconds.
+    for (reply, kept) in [(SECOND / 3, HALF + SECOND / 3), (60 * SECOND, 4 * HALF)] {
+        let mut request = reserve(26, 30 * SECOND, of(1));
+        request["waited"] = SECOND.to_string().into();
+        request["reply"] = reply.to_string().into();
+        assert_eq!(clients.send(2, request)["reply"], "refused");
+        clients.told.ask(settle("commit", 23, both()));
+        clients.told.pass(kept - 1);
+        assert_eq!(clients.ask(1, Some(0), 23, both())["retry_after"], "1");
+        clients.told.pass(1);
+        assert_eq!(clients.ask(1, Some(0), 23, both())["reply"], "allowed");
+    }
     clients.told
 }

@@ -1,7 +1,7 @@
 
       elseif kind == 'w' or kind == 'f' then
         -- A rolling window's cells (their last time, what was taken), or what is in flight (until when, how much), and the
-        -- claim of who waits for that: since when, which client, until when the claim holds, how much.
+        -- claim of who waits for that: since when, in which line of which client, until when the claim holds, how much.
         max, cost = tonumber(max), tonumber(cost)
         local window = kind == 'w'
         local cells, live, last, sum, back, lands = r[FIRST], {}, 0, 0, 0, gives and not window and mark
@@ -85,16 +85,16 @@
           end
           -- Room is kept for the first that came of those who wait for nothing else.
           if not window and waited and waited >= PATIENCE and (claim == 0 or arrived < claim[1]
-            or client == claim[2] and arrived <= claim[1] + PATIENCE) then
-            claim, turns = { arrived, client, now + PATIENCE, cost }, true
+            or whose == claim[2] and arrived <= claim[1] + PATIENCE) then
+            claim, turns = { arrived, whose, now + PATIENCE + far, cost }, true
           end
-        elseif waited and claim ~= 0 and cost > 0 and client ~= claim[2] and arrived > claim[1] + PATIENCE
+        elseif waited and claim ~= 0 and cost > 0 and whose ~= claim[2] and arrived > claim[1] + PATIENCE
           and sum + claim[4] + cost > max then
           allowed, retry = false, claim[3] - now
         else
           retry = 0
           if charges and cost > 0 then
-            if waited and claim ~= 0 and client == claim[2] then claim = 0 end
+            if waited and claim ~= 0 and whose == claim[2] then claim = 0 end
             local grain = window and floor((shortest + 31) / 32)
             if window and last > 0 and floor(live[last - 1] / grain) == floor(now / grain) then
               live[last - 1], live[last] = now, live[last] + cost

@@ -6,12 +6,14 @@
 --       key and what the client has seen of it (see core/src/limits/standing.rs) or '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
 --       reserve | commit | return, count, the reservation's key, ttl, charges
---       wait: as reserve, of a caller that waits; behind the ttl for how long it has
+--       wait: as reserve, of a caller that waits; behind the ttl for how long it has, how long an answer takes to reach it,
+--       and its line: what it waits for, in 16 bits
 --       again: as the one before it, which is none that has a reservation
 --       where a charge is: key (0 if none), kind, max, period, burst or offset, cost
 --
--- Times, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot hold;
--- products are taken in two pieces. Amounts of budgets are decimal text. An error is raised before the first write only.
+-- Spans of time, and amounts of what refills, stay below 2^50, so that seven of them make no number that a double cannot
+-- hold, and times below 2^51 until 2041; products are taken in two pieces. Amounts of budgets are decimal text. An error is
+-- raised before the first write only.
 --
 -- A lone take is what most envelopes are: all records are read by one command, what one kind needs stands in its own
 -- branch, and no function is made that is not called. See also the pool's script.
@@ -29,8 +31,9 @@ local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 1
 local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET = 23, 24, 25, 26
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
--- For so long what is in flight is waited for by who then claims room, and the claim holds for as long.
-local PATIENCE = 500000
+-- For so long what is in flight is waited for by who then claims room, and the claim holds for as long, and for so much longer
+-- at most for who is far away.
+local PATIENCE, FAR = 500000, 1500000
 -- Of a rolling window, each with its time.
 local MAX_CELLS = 256
 -- More than that was never reserved: an epoch ends once it has refilled so much.
@@ -76,8 +79,13 @@ local function scale(a, b, c)
   end
   return quotient + whole * b, rest
 end
+-- In how much time so much is refilled, rounded up; the longest that is told if it is longer.
+local function refilling(whole, part, period, max)
+  local quotient, rest = scale(whole, period, max)
+  return math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
+end
 
-local records, written, later, lines, said = {}, {}, nil, { 'done ' .. wall_told }, 1
+local records, written, later, lines, line = {}, {}, nil, { 'done ' .. wall_told }, 1
 -- What the charges of a request change, in one list for all requests, and the numbers that were read, by their texts.
 local changed, changes, numbers = {}, 0, {}
 local cursor, words, what, count, first = 5, #args, nil, nil, nil
@@ -97,13 +105,16 @@ while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
   local charges, gives, ttl, held, parts, answer, stays = what == 'take', what == 'refund', 0, nil, nil, nil, false
-  local client, waited, barred = nil, nil, false
+  local whose, waited, far, barred = nil, nil, nil, false
   if what == 'reserve' or what == 'wait' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
     if what == 'wait' then
-      -- Who waits is told by its lane.
-      client, first = string.match(KEYS[1], ':(%x+):%d+$'), first + 1
-      if client then client, waited = tonumber(string.sub(client, 1, 12), 16), tonumber(args[first - 1]) end
+      -- Who waits is told by its lane, and for what.
+      whose, first = string.match(KEYS[1], ':(%x+):%d+$'), first + 3
+      if whose then
+        whose = tonumber(string.sub(whose, 4, 12), 16) * 65536 + args[first - 1]
+        waited, far = tonumber(args[first - 3]), math.min(args[first - 2], FAR)
+      end
     end
   elseif what == 'commit' or what == 'return' then
     gives, held, first = true, tonumber(args[first]), first + 2
@@ -189,8 +200,8 @@ while cursor <= words do
           if kind == 'b' then r[SAID], r[SAID_OFFSET] = h or 0, i or 0 end
         end
       end
-      -- Its time runs forward only; a clock that was set back goes on from where it was, at its own pace. That is kept
-      -- also where nothing else is.
+      -- Its time runs forward only; a clock that was set back goes on from where it was, at half its pace until that has caught up.
+      -- That is kept also where nothing else is.
       local now = wall + r[SHIFT]
       if now < r[LAST] then
         now = r[LAST]
@@ -198,6 +209,8 @@ while cursor <= words do
         if not r[DIRTY] then
           r[DIRTY], r[LASTS], written[#written + 1] = true, 'kept', r
         end
+      elseif r[SHIFT] > 0 then
+        now = now - math.min(r[SHIFT], floor((now - r[LAST]) / 2))
       end
       local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
       -- What was charged in another epoch is not among what is used.

@@ -58,7 +58,8 @@
                   if not news or part[1] > news then news = part[1] end
                 end
               end
-              if moved or news then ends = math.max(ends, their_ends) end
+              -- Of before a reset that does not count either.
+              if (moved or news) and their_birth >= since then ends = math.max(ends, their_ends) end
             end
             if moved or news then
               -- A birth begins where what was seen is newer than what is kept, or of its birth: from now on is counted apart.
@@ -92,5 +93,6 @@
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end
-          r[ELSEWHERE] = their_birth and their_birth ~= birth
+          -- A birth that a reset has begun since has forgotten nothing.
+          r[ELSEWHERE] = their_birth and their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)
         end

@@ -63,8 +63,7 @@
           retry = 0
           if charges then whole, up = whole + cost, up + cost end
         elseif cost <= burst then
-          quotient, rest = scale(whole + cost - burst, period, max)
-          retry = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
+          retry = refilling(whole + cost - burst, part, period, max)
         end
         -- When it is as if never used is reckoned if it binds, or if a period is not as long as that.
         remaining = up < burst and burst - up or 0
@@ -73,8 +72,7 @@
         elseif burst == max and (whole < max or whole == max and part == 0) then
           lasts = period
         else
-          quotient, rest = scale(whole, period, max)
-          reset = math.min(quotient + ceil((rest + part) / max), MAX_BACKLOG)
+          reset = refilling(whole, part, period, max)
           lasts = reset
         end
         r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH] = period, whole, part, max

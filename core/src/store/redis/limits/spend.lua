@@ -1,7 +1,11 @@
 
         if what == 'reset' then
-          birth = born_after(birth)
+          birth, now = born_after(birth), wall
           used, version, past, epoch = '0', 1, ' ' .. birth, false
+          if kind == 'b' then
+            said, said_offset = period, tonumber(args[at + 4])
+            ends = ending(said, said_offset, now)
+          end
         end
         if gives then
           -- An envelope that was made before something was forgotten may have been performed before that.
@@ -22,10 +26,10 @@
             used, version = sum, version + 1
           end
         elseif kind == 'b' and not less(max, cost) then
-          retry = ends - now
+          retry = over(ends) - now
         end
         remaining = less(used, max) and add(max, used, -1) or '0'
-        if used == '0' then reset = 0 elseif kind == 'b' then reset = ends - now end
+        if used == '0' then reset = 0 elseif kind == 'b' then reset = over(ends) - now end
         -- What was said of it is kept, though nothing is used.
         if known and birth == 0 then birth, version = born_after(0), 1 end
         lasts, mark = lasting(ends, used, birth), 0

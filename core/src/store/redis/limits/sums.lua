@@ -28,23 +28,24 @@
         local ends, used, version, birth, past = r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH]
         -- By what calendars a budget is asked: see core/src/limits/budget.rs.
         local said, said_offset, known = r[SAID], r[SAID_OFFSET], false
+        local function over(ends)
+          return said > 0 and ending(said, said_offset, ends - 1) or ends
+        end
         if kind == 'b' then
           local offset = tonumber(args[at + 4])
+          if now >= ends then ends = over(ends) end
           if now < ends then
             known = true
-            if period > said then
+            if period > said or period == said and ending(period, offset, ends - 1) == ends then
               said, said_offset = period, offset
-              local lengthened = ending(period, offset, now)
-              if lengthened > ends then
-                ends = lengthened
-                if birth ~= 0 then version = version + 1 end
-              end
+              ends = math.max(ends, ending(period, offset, now))
             end
+            if ends > r[FIRST] and birth ~= 0 then version = version + 1 end
           else
             known = said > 0 and now < ending(said, said_offset, ends)
             if not known or said < period then said, said_offset = period, offset end
             ends, used, version, birth, past = ending(said, said_offset, now), '0', 0, 0, ''
-            if said > period then said, said_offset = period, offset end
+            said, said_offset = period, offset
           end
           turns = known and (ends ~= r[FIRST] or said ~= r[SAID] or said_offset ~= r[SAID_OFFSET])
         end
@@ -52,7 +53,7 @@
         -- was said to the end of the next period.
         local function lasting(ends, used, birth)
           if kind == 'l' then return birth == 0 and 0 or used == '0' and REMEMBERED end
-          return birth == 0 and 0 or ending(said, said_offset, ends) - now
+          return birth == 0 and 0 or ending(said, said_offset, over(ends)) - now
         end
         if birth == 0 then past = '' end
         if used == '0' then epoch = false end

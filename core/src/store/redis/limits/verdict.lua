@@ -4,11 +4,14 @@
       changes = changes + 1
       changed[changes] = r
       if charges and parts then
-        local id, count = epoch or string.sub(KEYS[held], -32), r[NEXT_FIFTH]
-        if kind == 'c' or kind == 'g' then mark, id = count[1], id .. format(' %d', count[2]) end
+        local id, refilled = epoch or string.sub(KEYS[held], -32), r[NEXT_FIFTH]
+        if kind == 'c' or kind == 'g' then mark, id = refilled[1], id .. format(' %d', refilled[2]) end
         parts[#parts + 1], parts[#parts + 2], parts[#parts + 3] = mark or now, args[at + 5], id
       end
       if not answer then
+        -- Times are told by the wall clock.
+        local ahead = now - wall
+        if retry then retry = retry + math.min(retry, ahead) end
         -- Amounts of money are texts from the beginning.
         local binds, printed = j == 0, money or kind == 'e'
         if not binds then
@@ -27,9 +30,9 @@
         end
         if binds then
           if (kind == 'c' or kind == 'g') and not reset then
-            local quotient, rest = scale(r[NEXT_SECOND], period, max)
-            reset = math.min(quotient + ceil((rest + r[NEXT_THIRD]) / max), MAX_BACKLOG)
+            reset = refilling(r[NEXT_SECOND], r[NEXT_THIRD], period, max)
           end
+          reset = reset and reset + math.min(reset, ahead)
           binding, bound_allowed, bound_remaining, bound_printed, bound_retry, bound_reset =
             j, allowed, remaining, printed, retry, reset
         end
@@ -72,6 +75,7 @@
     elseif gives and parts then
       -- What could not be given back stays charged: who asks once more is not to hear otherwise.
       local state, ends = 'r', parts[2]
+      if stays then answer = 'gone' end
       if what == 'commit' or stays then state, ends = 'c', math.min(ends, wall + ENDED) end
       values[held] = state .. struct.pack('<d', ends) .. string.sub(values[held], 10)
       later = later or {}
@@ -88,17 +92,17 @@
       answer = 'no ' .. binding .. ' ' .. bound_remaining .. ' ' .. bound_reset .. ' ' .. bound_retry
     end
   end
-  said = said + 1
-  lines[said] = answer
+  line = line + 1
+  lines[line] = answer
 end
 
 for k = 5, 3 + 2 * of_money, 2 do
   local r = records[args[k]]
-  said = said + 1
+  line = line + 1
   if r and r[FOURTH] ~= 0 and (r[KIND] == 'l' or r[FIRST] > r[NOW]) then
-    lines[said] = format('%s %d %d %s%s', r[FOURTH], r[THIRD], r[FIRST], r[SECOND], r[FIFTH])
+    lines[line] = format('%s %d %d %s%s', r[FOURTH], r[THIRD], r[FIRST], r[SECOND], r[FIFTH])
   else
-    lines[said] = '-'
+    lines[line] = '-'
   end
 end
 for k = 1, #written do
@@ -109,11 +113,11 @@ for k = 1, #written do
   else
     local packed
     if kind == 'c' or kind == 'g' then
-      local count = r[EPOCH] and r[FIFTH]
+      local refilled = r[EPOCH] and r[FIFTH]
       packed = struct.pack(
-        '<ddddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], count and -1 - count[1] or 0
+        '<ddddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], refilled and -1 - refilled[1] or 0
       )
-      if count then packed = packed .. format(' %s%d', r[EPOCH], count[2]) end
+      if refilled then packed = packed .. format(' %s%d', r[EPOCH], refilled[2]) end
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if kind == 'b' then
@@ -139,6 +143,8 @@ for k = 1, #written do
     if lasts == 'kept' then
       call('SET', KEYS[i], packed, 'KEEPTTL')
     elseif lasts then
+      -- Its own clock may be slower than the one by which keys end.
+      lasts = lasts + math.min(lasts, r[SHIFT])
       call('SET', KEYS[i], packed, 'PX', format('%d', ceil(lasts / 1000) + 1))
     else
       call('SET', KEYS[i], packed)
