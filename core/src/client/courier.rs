@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
@@ -20,6 +20,7 @@ use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
+use crate::poison::unpoisoned;
 use crate::slots::{
     Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, TICKET_LIFE, VALIDITY,
 };
@@ -459,7 +460,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.state)
     }
 }
 

@@ -13,6 +13,8 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
+use crate::poison::unpoisoned;
+
 /// The runtime of one process, which lives as long as that does.
 pub struct Engine {
     tokio: Runtime,
@@ -119,7 +121,7 @@ impl Engine {
     }
 
     fn wanted(&self) -> MutexGuard<'_, bool> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.wanted)
     }
 }
 

@@ -4,13 +4,14 @@
 //! One task for all leases of a pool renews together those whose time has come; it begins with the first and
 //! ends with the last. A renewal that fails is tried again within what is left of its lease.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
 use super::pool::PoolCore;
 use super::vigil::{Ending, Need, Vigil};
 use super::{Runtime, runtime};
+use crate::poison::unpoisoned;
 use crate::slots::{Loss, Reply, Request};
 use crate::store::{Store, StorePool};
 use crate::{Micros, SECOND};
@@ -127,7 +128,7 @@ impl Keeper {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.state)
     }
 }
 

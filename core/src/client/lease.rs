@@ -19,6 +19,7 @@ use super::{ReleaseOptions, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
+use crate::poison::unpoisoned;
 use crate::slots::{Grant, LeaseRef, Loss, Reply, Request};
 use crate::store::Store;
 
@@ -518,7 +519,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.held)
     }
 }
 

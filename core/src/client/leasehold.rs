@@ -3,7 +3,7 @@
 #[cfg(feature = "limits")]
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 #[cfg(feature = "limits")]
 use super::builders::LimitBuilder;
@@ -24,6 +24,7 @@ use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
 use crate::limits::{Amount, Hashes};
 #[cfg(feature = "limits")]
+use crate::poison::unpoisoned;
 use crate::store::LimitStore;
 use crate::store::Store;
 use crate::value::{Options, Value};
@@ -236,7 +237,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
 
     /// The pool of this handle's locks.
     pub(super) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
-        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = unpoisoned(&self.0.locks);
         if let Some(core) = &*locks {
             return if core.room.is_closed() { Err(closed()) } else { Ok(core.clone()) };
         }
@@ -255,10 +256,10 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         scope: Name,
         make: impl FnOnce(&PoolName, R, Micros) -> Arc<dyn OpenedScope<R>>,
     ) -> Result<Arc<Scope<R>>> {
-        if self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if unpoisoned(&self.0.pools).is_none() {
             return Err(closed());
         }
-        let mut scopes = self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = unpoisoned(&self.0.scopes);
         if let Some(opened) = scopes.get(&scope) {
             return Ok(opened.clone().scope());
         }
@@ -282,7 +283,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
 
     /// Closes the pool when this handle is closed.
     fn enroll(&self, core: &Arc<PoolCore<S, R>>) -> Result<()> {
-        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = unpoisoned(&self.0.pools);
         let Some(pools) = &mut *pools else {
             return Err(closed());
         };
@@ -295,12 +296,10 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// held until they are given back. Native connections are closed as soon as nothing is under way, and made again for what those
     /// leases still need.
     pub fn close(&self) {
-        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let pools = unpoisoned(&self.0.pools).take();
         pools.iter().flatten().filter_map(Weak::upgrade).for_each(|pool| pool.close());
         #[cfg(feature = "limits")]
-        for scope in
-            std::mem::take(&mut *self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner)).values()
-        {
+        for scope in std::mem::take(&mut *unpoisoned(&self.0.scopes)).values() {
             scope.close();
         }
         self.0.store.close();
@@ -331,7 +330,7 @@ impl<S: LimitStore, R: Runtime> Leasehold<S, R> {
     /// `invalid_argument` naming what is wrong: `action`, if it is registered with other options, or 1,000 are already;
     /// `cancelled` if the handle was closed.
     pub fn register_with(&self, action: &str, options: &LimitOptions) -> Result<()> {
-        if self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if unpoisoned(&self.0.pools).is_none() {
             return Err(closed());
         }
         self.0.actions.register(action, options)

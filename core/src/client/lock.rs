@@ -1,7 +1,7 @@
 //! Named locks: leases of names that nobody has to define.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use super::holding::{Electorate, Several, claimed, fence, loss_only, lost, release, remaining};
@@ -10,6 +10,7 @@ use super::pool::PoolCore;
 use super::{AcquireOptions, BoxedFuture, Lease, LockOptions, PoolOptions, Runtime, Unit, runtime};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
+use crate::poison::unpoisoned;
 use crate::store::Store;
 use crate::value::Value;
 use crate::{MILLISECOND, Micros};
@@ -165,7 +166,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 
     fn last(&self) -> MutexGuard<'_, Weak<Holding<S, R>>> {
-        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.0.last)
     }
 }
 
@@ -268,7 +269,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     }
 
     fn holding(&self) -> MutexGuard<'_, Option<Arc<Holding<S, R>>>> {
-        self.holding.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.holding)
     }
 }
 

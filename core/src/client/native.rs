@@ -2,7 +2,7 @@
 //! Python.
 
 use std::fs::{File, TryLockError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::runtime::Handle;
 
@@ -14,6 +14,7 @@ use super::{Limit, Reservation};
 #[cfg(feature = "tokens")]
 use super::{Selection, Tokens};
 use crate::error::{Error, Result};
+use crate::poison::unpoisoned;
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
 use crate::value::Value;
@@ -137,7 +138,7 @@ pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Re
 /// files; who locks that has it until the process ends. Where there is none, as on other systems than Linux, nobody notices.
 fn keeps_memory() -> bool {
     static ENTRY: Mutex<Option<File>> = Mutex::new(None);
-    let mut entry = ENTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut entry = unpoisoned(&ENTRY);
     if entry.is_some() {
         return true;
     }

@@ -1,7 +1,7 @@
 //! Which of a process's slots a pool has, where processes with slots of their own share it.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{MutexGuard, PoisonError};
 
 use super::Runtime;
 use super::acquisition::{Refused, Want, mix};
@@ -9,6 +9,7 @@ use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
 use crate::error::Result;
 use crate::id::SlotId;
+use crate::poison::unpoisoned;
 use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
@@ -75,7 +76,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.stock)
     }
 
     /// Whether a claim of any slot names those of this process, because one of another came a while ago. Who waits takes its turn

@@ -16,7 +16,7 @@ mod turns;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use options::{SelectOptions, TokensOptions};
@@ -30,6 +30,7 @@ use super::{Keepalive, Pool, PoolOptions, Runtime, Select, Unit};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
+use crate::poison::unpoisoned;
 use crate::slots::SlotView;
 use crate::store::Store;
 use crate::tokens::{Amount, Spender, slot_of};
@@ -289,13 +290,13 @@ impl<S: Store, R: Runtime> Wallet<S, R> {
             return;
         }
         let now = self.core.runtime.now();
-        let mut settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settling = unpoisoned(&self.settling);
         settling.retain(|(_, until)| *until > now);
         settling.extend(ids.map(|id| (id, now + self.options.settle)));
     }
 
     fn settle(&self, id: &Arc<str>) {
-        let mut settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settling = unpoisoned(&self.settling);
         let Some(at) = settling.iter().position(|(spent, _)| spent == id) else { return };
         settling.swap_remove(at);
         drop(settling);

@@ -1,11 +1,12 @@
 //! One lease whose end is watched, and perhaps put off by renewals.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
 use crate::Micros;
+use crate::poison::unpoisoned;
 use crate::slots::{LeaseRef, Loss};
 
 /// One lease that is watched. Times are on the pool's clock of leases.
@@ -230,7 +231,7 @@ impl Vigil {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.watched)
     }
 }
 

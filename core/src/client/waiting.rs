@@ -10,7 +10,7 @@
 //! have been lost, and because a ticket lapses with which nobody asks.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
@@ -18,6 +18,7 @@ use super::{Runtime, runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
+use crate::poison::unpoisoned;
 use crate::row::{Row, take_out};
 use crate::slots::Calls;
 
@@ -377,7 +378,7 @@ impl WaitingRoom {
     }
 
     fn lock(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.room)
     }
 }
 

@@ -1,8 +1,9 @@
 //! How long those who were told to yield took for it lately.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::Micros;
+use crate::poison::unpoisoned;
 use crate::slots::TO_THE_END;
 
 /// So many are remembered: the longest of them is a high quantile of all.
@@ -43,7 +44,7 @@ impl Yields {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Micros>> {
-        self.lately.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.lately)
     }
 }
 

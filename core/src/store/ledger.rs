@@ -1,13 +1,14 @@
 //! Where limits live: a store's side of [`crate::limits`].
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::memory::StoreClock;
 use super::{EitherStore, MemoryStore, RedisStore, Store, StoreError, redis};
 use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
 use crate::limits::{Act, Answer, Charge, Charged, Envelope, Ledger, Moment, Reply, Request, Verdict};
+use crate::poison::unpoisoned;
 
 /// A store that keeps limits too.
 pub trait LimitStore: Store {
@@ -55,7 +56,7 @@ impl MemoryLedger {
     /// The time is read under the lock, so that it is in the order of the requests. A panic under the lock leaves
     /// something charged at worst that was not answered.
     fn with<T>(&self, work: impl FnOnce(&mut Ledger, crate::Micros) -> T) -> T {
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = unpoisoned(&self.machine);
         work(&mut machine, (self.clock)())
     }
 }

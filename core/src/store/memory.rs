@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 #[cfg(feature = "limits")]
 use super::ledger::MemoryLedger;
@@ -15,6 +15,7 @@ use crate::id::PoolName;
 #[cfg(feature = "limits")]
 use crate::limits::Hashes;
 use crate::nonce::Outcome;
+use crate::poison::unpoisoned;
 use crate::slots::{Answer, Calls, Envelope, LeaseRef, Moment, Pool, Reply, Request};
 
 /// Reads the store's time: microseconds since the Unix epoch, never backwards.
@@ -190,12 +191,6 @@ impl StorePool for Arc<MemoryPool> {
         listeners.push(Arc::downgrade(&kept));
         Ok(Some(Watch::new(kept)))
     }
-}
-
-/// A panic under the lock cannot leave a machine half changed in a way that grants twice: every step
-/// takes a slot out of its queue before it is granted.
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

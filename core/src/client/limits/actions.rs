@@ -5,13 +5,14 @@ mod tests;
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::{Limit, LimitOptions, scope};
 use crate::client::{Leasehold, Runtime};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::limits::Hashes;
+use crate::poison::unpoisoned;
 use crate::store::LimitStore;
 use crate::value::Value;
 
@@ -27,7 +28,7 @@ impl Actions {
     pub fn register(&self, action: &str, options: &LimitOptions) -> Result<()> {
         let action = Name::new(action).map_err(|error| error.within("action"))?;
         options.rule()?;
-        let mut actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut actions = unpoisoned(&self.0);
         let count = actions.len();
         match actions.get(&action) {
             Some(known) if known.is_same(options) => Ok(()),
@@ -52,7 +53,7 @@ impl Actions {
     fn of(&self, action: &str, value: &str) -> Result<(Name, LimitOptions)> {
         let action = Name::new(action).map_err(|error| error.within("action"))?;
         let name = Name::of_limit(&action, value).map_err(|error| error.within("value"))?;
-        let actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let actions = unpoisoned(&self.0);
         let Some(options) = actions.get(&action) else {
             return Err(Error::invalid(
                 "action",

@@ -3,9 +3,10 @@
 //! Of rates that are open then it counts what the store allowed this process, and what this process allowed itself. Of limits of money it
 //! begins with all that the process has seen of them, of others too. The store is not told what was allowed without it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Verdict};
+use crate::poison::unpoisoned;
 use crate::{Micros, SECOND};
 
 /// By how much what is known of the store's time may tremble. What is further ahead was wrong, or the clock was set back.
@@ -75,11 +76,11 @@ impl Alone {
     /// How many limits and reservations it counts.
     #[cfg(test)]
     pub fn size(&self) -> (usize, usize) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.size()
+        unpoisoned(&self.state).ledger.size()
     }
 
     fn with<T>(&self, wall: Micros, work: impl FnOnce(&mut Ledger, Micros) -> T) -> T {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = unpoisoned(&self.state);
         if wall > state.wall || state.wall - wall > TREMOR {
             state.wall = wall;
         }

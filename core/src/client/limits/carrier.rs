@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
@@ -19,6 +19,7 @@ use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
 use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
+use crate::poison::unpoisoned;
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -387,7 +388,7 @@ impl<R: Runtime> Carrier<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.state)
     }
 }
 

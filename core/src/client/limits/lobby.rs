@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::line::Line;
 use super::refusals::Refusals;
 use crate::id::Name;
 use crate::limits::Charge;
+use crate::poison::unpoisoned;
 
 /// How many entries there are at least before those are looked for in whose line nobody stands any more.
 const CROWD: usize = 64;
@@ -61,11 +62,11 @@ impl Lobby {
     }
 
     pub fn refusals(&self) -> MutexGuard<'_, Refusals> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.refusals)
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.lines)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Poll;
 
 use futures_util::future::select_all;
@@ -11,6 +11,7 @@ use crate::Micros;
 use crate::client::holding::{self, Several, is_lost};
 use crate::client::{BoxedFuture, Lease, Runtime};
 use crate::error::{Error, Result};
+use crate::poison::unpoisoned;
 use crate::store::Store;
 
 /// A lock that several servers hold.
@@ -63,7 +64,7 @@ impl<S: Store, R: Runtime> Holders<S, R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<Lease<S, R>>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.held)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
@@ -10,6 +10,7 @@ use super::turns::{Turn, Turns};
 use crate::Micros;
 use crate::client::{Runtime, runtime};
 use crate::error::{Error, Result};
+use crate::poison::unpoisoned;
 use crate::tokens::{Amount, Candidates, MAX_TOKEN_BYTES};
 
 /// Those of a wallet, by currency.
@@ -49,7 +50,7 @@ impl Purses {
     }
 
     pub fn all(&self) -> MutexGuard<'_, FxHashMap<Arc<str>, Arc<Purse>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.0)
     }
 }
 
@@ -102,7 +103,7 @@ impl Purse {
     }
 
     pub fn pool(&self) -> MutexGuard<'_, Candidates> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.pool)
     }
 
     /// Waits for one's turn to ask the source.
@@ -165,7 +166,7 @@ impl Purse {
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.turns)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,6 +12,7 @@ use crate::Micros;
 use crate::client::holding::{first, release};
 use crate::client::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
+use crate::poison::unpoisoned;
 use crate::store::Store;
 use crate::tokens::{Amount, Token};
 
@@ -170,7 +171,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     }
 
     fn held(&self) -> MutexGuard<'_, Option<Arc<Held<S, R>>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.held)
     }
 
     /// Free for others of this process.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
 use crate::client::{BoxedFuture, MaybeSend, MaybeSync};
 use crate::error::{Error, Result};
+use crate::poison::unpoisoned;
 use crate::tokens::{Amount, Draw, Page, Token};
 use crate::value::{Options, Value};
 
@@ -238,7 +239,7 @@ impl TokensInMemory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Wallets> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.0)
     }
 }
 
