@@ -23,8 +23,8 @@ use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
 use crate::limits::{Amount, Hashes};
-#[cfg(feature = "limits")]
 use crate::poison::unpoisoned;
+#[cfg(feature = "limits")]
 use crate::store::LimitStore;
 use crate::store::Store;
 use crate::value::{Options, Value};
