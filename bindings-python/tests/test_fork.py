@@ -1,13 +1,14 @@
 import asyncio
 import gc
 import os
+import re
 import signal
 import time
 
 import pytest
 
 import leasehold
-from leasehold import errors
+from leasehold import aio, errors
 from leasehold._leasehold import trial
 from leasehold._settle import settle
 
@@ -163,3 +164,32 @@ def test_a_call_of_the_parent_is_not_aborted_by_a_child():
         return await settle(calls[0])
 
     assert asyncio.run(main()) == 0.1
+
+
+def test_a_child_sends_nothing_of_what_its_parent_was_about_to_send(own_redis):
+    """It ran the task that the parent held until the end of its turn, and wrote to the connection of both: two answers came to one question."""
+
+    def scripts() -> int:
+        told = own_redis.told("INFO commandstats").decode()
+        return int(re.search(r"cmdstat_evalsha:calls=(\d+)", told)[1])
+
+    def use_of_its_own():
+        with leasehold.open("memory:").pool("q", slots=["x"], ttl=3).acquire(timeout=0):
+            pass
+
+    async def forks():
+        in_child(use_of_its_own)
+
+    async def main():
+        async with aio.open(own_redis.url) as lh:
+            pool = await lh.pool("p", slots=["a", "b"], ttl=3)
+            await (await pool.acquire(timeout=20)).release()
+            before = scripts()
+            # The first has begun when the other forks, and sends as the turn ends.
+            lease, _ = await asyncio.gather(pool.acquire(timeout=0), forks())
+            assert scripts() - before == 1
+            async with pool.acquire(timeout=0) as other:
+                assert other.slot != lease.slot
+            await lease.release()
+
+    asyncio.run(main())

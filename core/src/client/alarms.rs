@@ -15,8 +15,11 @@ use futures_channel::oneshot;
 use tokio::runtime::Handle;
 
 use super::runtime::boot_time;
-use crate::Micros;
 use crate::poison::unpoisoned;
+use crate::{Micros, SECOND};
+
+/// How often the timer is looked at: a machine that sleeps stops it, and not the clock.
+const LOOK: Micros = 5 * SECOND;
 
 /// The alarms of one runtime.
 #[derive(Clone, Debug)]
@@ -45,6 +48,8 @@ struct Face {
     waiting: BTreeMap<(Micros, u64), Waker>,
     last: u64,
     timer: Option<Timer>,
+    /// The runtime has ended: whoever waits is told at once, and each time.
+    ended: bool,
 }
 
 /// The one that is set.
@@ -82,7 +87,7 @@ impl Future for Alarm {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // Others have their turn first, even where no time is to pass.
-        if self.number.is_some() && self.time <= boot_time() {
+        if self.number.is_some() && (self.time <= boot_time() || self.clock.face().ended) {
             return Poll::Ready(());
         }
         let mut face = self.clock.face();
@@ -91,7 +96,7 @@ impl Future for Alarm {
             face.last
         });
         let before = face.waiting.insert((self.time, number), context.waker().clone());
-        let is_set = face.set(self.time);
+        let is_set = face.set(self.time, boot_time());
         // Not under the lock: the drop of a waker runs code.
         drop(face);
         drop(before);
@@ -122,10 +127,11 @@ impl Clock {
 
 impl Face {
     /// Has the timer run out by this time; false if there is none that could.
-    fn set(&mut self, time: Micros) -> bool {
+    fn set(&mut self, time: Micros, now: Micros) -> bool {
         match &mut self.timer {
             Some(timer) => {
-                if time < timer.time {
+                // One whose time has passed was stopped as the machine slept.
+                if time < timer.time || timer.time <= now {
                     timer.time = time;
                     // Who is rung for looks when it is to be.
                     if let Some(bell) = timer.bell.take() {
@@ -182,19 +188,19 @@ impl Running {
         }
         drop(face);
         due.into_iter().for_each(Waker::wake);
-        next.map(|(time, rung)| (time.saturating_sub(now), rung))
+        next.map(|(time, rung)| (time.saturating_sub(now).min(LOOK), rung))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // With the runtime, before it was over: nothing that waits goes on.
+        // With the runtime, before it was over.
         let Some(clock) = &self.0 else { return };
         let mut face = clock.face();
-        face.timer = None;
+        (face.ended, face.timer) = (true, None);
         let waiting = std::mem::take(&mut face.waiting);
         drop(face);
-        drop(waiting);
+        waiting.into_values().for_each(Waker::wake);
     }
 }
 
@@ -289,14 +295,34 @@ mod tests {
         }
     }
 
+    /// Its time had long passed, and all that came later waited for the rest of it.
+    #[tokio::test]
+    async fn a_timer_that_was_stopped_as_the_machine_slept_holds_up_nobody() {
+        let alarms = Alarms::new(Handle::current());
+        let mut far = alarms.after(3_600 * SECOND);
+        assert!(waits(&mut far));
+        while alarms.clock.face().timer.as_ref().is_none_or(|timer| timer.bell.is_none()) {
+            tokio::task::yield_now().await;
+        }
+        // What it looks like then.
+        alarms.clock.face().timer.as_mut().expect("it is set").time = boot_time();
+        in_time(alarms.after(MILLISECOND)).await;
+    }
+
     #[test]
-    fn with_its_runtime_nothing_that_waits_is_kept() {
+    fn who_waits_in_a_runtime_that_has_ended_is_told() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let alarms = Alarms::new(runtime.handle().clone());
-        let mut alarm = alarms.after(SECOND);
+        let mut alarm = alarms.after(3_600 * SECOND);
         assert!(waits(&mut alarm));
         drop(runtime);
         assert_eq!(alarms.clock.face().waiting.len(), 0);
-        drop(alarm);
+        assert!(!waits(&mut alarm));
+        let elsewhere =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        assert_eq!(
+            elsewhere.block_on(in_time(alarms.within(3_600 * SECOND, std::future::pending::<()>()))),
+            None
+        );
     }
 }

@@ -274,7 +274,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 before = 0;
                 let now = self.runtime.now();
                 let parcels = state.take_batch(now);
-                state.lanes.set_out(lane, parcels.len(), now);
+                // Renewals cost the store little: an envelope of them is as good as one request.
+                let load = parcels.iter().filter(|parcel| !parcel.renews()).count();
+                state.lanes.set_out(lane, load.max(usize::from(!parcels.is_empty())), now);
                 let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
@@ -491,7 +493,7 @@ impl State {
         while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
             if parcel.is_wanted(now) {
-                others += usize::from(!matches!(parcel.request, Request::Renew { .. }));
+                others += usize::from(!parcel.renews());
                 batch.push(parcel);
             }
         }
@@ -523,6 +525,10 @@ fn requests(parcels: &[Parcel]) -> Vec<Request> {
 }
 
 impl Parcel {
+    fn renews(&self) -> bool {
+        matches!(self.request, Request::Renew { .. })
+    }
+
     fn is_wanted(&self, now: Micros) -> bool {
         self.stands > now || !self.caller.is_canceled()
     }

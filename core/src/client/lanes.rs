@@ -32,7 +32,7 @@ pub(super) struct Lanes<const CROWD: usize, const BATCH: usize> {
 struct Lane {
     sequence: u64,
     course: Course,
-    /// How many requests its last envelope carried.
+    /// How many requests its last envelope carried, as far as they count.
     load: usize,
 }
 
@@ -72,11 +72,11 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
     }
 
     /// The most of so many that wait that set out together: all for whom there is room, or, where these and those that are under
-    /// way are more, half of them all. A store then has the one half to do while the other is answered, and asks anew.
+    /// way are more, half of them all. A near store then has the one half to do while the other is answered, and asks anew.
     pub fn share(&self, waiting: usize) -> usize {
         let away = self.lanes.iter().filter(|lane| matches!(lane.course, Course::Away(_)));
         let all = waiting + away.map(|lane| lane.load).sum::<usize>();
-        if all > BATCH { all.div_ceil(2).min(BATCH) } else { BATCH }
+        if all > BATCH && self.distance <= FAR { all.div_ceil(2).min(BATCH) } else { BATCH }
     }
 
     /// A lane that rests, which is to load.
@@ -210,6 +210,8 @@ mod tests {
         assert_eq!(lanes.share(5), 5);
         lanes.load(1, 1);
         assert_eq!(lanes.share(5), 8, "nothing else is under way");
+        lanes.hear(Some(FAR + 1));
+        assert_eq!(lanes.share(40), 8, "the way takes the time");
     }
 
     /// A server that has much to do answers as late as one that is far, and more envelopes would only be more work.

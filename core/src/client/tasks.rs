@@ -23,7 +23,7 @@ thread_local! {
     /// Those that are.
     static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
     /// What was woken by tasks that this thread runs, while it does.
-    static WOKEN: RefCell<Option<VecDeque<Runnable>>> = const { RefCell::new(None) };
+    static WOKEN: RefCell<Option<VecDeque<(Handle, Runnable)>>> = const { RefCell::new(None) };
 }
 
 /// Tasks that set out when this is dropped: at the latest as the thread ends.
@@ -50,17 +50,23 @@ pub fn holding<T>(work: impl FnOnce() -> T) -> T {
 /// Lets the tasks go that [`holding`] held on this thread: runs them here until they wait for what others do.
 pub fn let_go() {
     let mut held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
-    let Some((handle, _)) = held.0.first() else { return };
-    let handle = handle.clone();
-    let _entered = handle.enter();
+    if held.0.is_empty() {
+        return;
+    }
     // A task that runs here may call the host, whose code may have begun this: then the outer one runs these too.
-    let _running = Running::begin(&handle);
+    let running = Running::begin();
     for (handle, task) in held.0.drain(..) {
         begin(&handle, task).detach();
     }
-    if let Some(running) = &_running {
+    if let Some(running) = running {
         running.run();
     }
+}
+
+/// Forgets the tasks that this thread holds. In a forked child they are the parent's, which has them too: who ran them here would
+/// write to the connection that both have.
+pub fn forget_held() {
+    HELD.with_borrow_mut(|held| std::mem::forget(std::mem::take(&mut held.0)));
 }
 
 /// Spawns a task; at the end of the turn, if a call of this thread does it. A thread that ends has no turn any more.
@@ -91,7 +97,7 @@ fn step(handle: &Handle, runnable: Runnable) {
     // As the thread ends, these may be gone.
     let _ = WOKEN.try_with(|woken| {
         if let Some(woken) = woken.borrow_mut().as_mut() {
-            woken.extend(runnable.take());
+            woken.extend(runnable.take().map(|runnable| (handle.clone(), runnable)));
         }
     });
     if let Some(runnable) = runnable {
@@ -102,32 +108,33 @@ fn step(handle: &Handle, runnable: Runnable) {
 }
 
 /// This thread runs tasks.
-struct Running<'a>(&'a Handle);
+struct Running;
 
-impl<'a> Running<'a> {
+impl Running {
     /// None if it does already.
-    fn begin(handle: &'a Handle) -> Option<Self> {
-        let begins = WOKEN.with_borrow_mut(|woken| {
+    fn begin() -> Option<Self> {
+        WOKEN.with_borrow_mut(|woken| {
             let begins = woken.is_none();
             woken.get_or_insert_default();
-            begins
-        });
-        begins.then(|| Running(handle))
+            begins.then_some(())
+        })?;
+        Some(Running)
     }
 
-    fn run(&self) {
+    fn run(self) {
         for _ in 0..STEPS {
             let next = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(VecDeque::pop_front));
-            let Some(next) = next else { return };
+            let Some((handle, next)) = next else { return };
+            let _entered = handle.enter();
             next.run();
         }
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
-        for left in WOKEN.take().into_iter().flatten() {
-            step(self.0, left);
+        for (handle, left) in WOKEN.take().into_iter().flatten() {
+            step(&handle, left);
         }
     }
 }
@@ -223,6 +230,37 @@ mod tests {
         });
         let_go();
         assert_eq!(hears.try_recv(), Ok(Some(())));
+    }
+
+    /// A process that was forked in the middle of a turn ran what its parent was about to send, over the connection of both.
+    #[tokio::test]
+    async fn what_is_forgotten_is_run_by_nobody() {
+        let handle = Handle::current();
+        let (done, mut hears) = oneshot::channel::<()>();
+        holding(|| spawn(&handle, async move { assert!(done.send(()).is_ok()) }));
+        forget_held();
+        let_go();
+        others_first().await;
+        assert_eq!(hears.try_recv(), Ok(None));
+    }
+
+    #[tokio::test]
+    async fn each_task_runs_within_its_own_runtime() {
+        let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+        let runtimes = [Handle::current(), other.handle().clone()];
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        for handle in &runtimes {
+            let seen = seen.clone();
+            holding(|| {
+                spawn(handle, async move {
+                    others_first().await;
+                    seen.lock().expect("no panic").push(Handle::current().id());
+                });
+            });
+        }
+        let_go();
+        assert_eq!(*seen.lock().expect("no panic"), runtimes.map(|handle| handle.id()));
+        other.shutdown_background();
     }
 
     #[tokio::test]

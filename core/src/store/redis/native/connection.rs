@@ -1,5 +1,6 @@
 //! One connection to one server.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use futures_util::future::select_ok;
 use socket2::SockRef;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::Micros;
 use crate::client::alarms::Alarms;
@@ -50,8 +52,14 @@ async fn connect(client: Client) -> RedisResult<Driven> {
         ConnectionAddr::Unix(path) => {
             driven(info, tokio::net::UnixStream::connect(path).await?, config).await
         }
-        // The driver knows how to set up TLS, and has the runtime drive it.
-        _ => client.get_multiplexed_async_connection_with_config(&config).await.map(|made| (made, None)),
+        // The driver knows how to set up TLS, and has the runtime drive it. Not on a host's thread: certificates are read.
+        _ => {
+            let mut making = JoinSet::new();
+            making.spawn(async move { client.get_multiplexed_async_connection_with_config(&config).await });
+            let made = making.join_next().await.and_then(Result::ok);
+            made.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::Interrupted).into()))
+                .map(|made| (made, None))
+        }
     }
 }
 
@@ -70,7 +78,7 @@ async fn tcp(info: &ConnectionInfo, host: &str, port: u16) -> RedisResult<TcpStr
     let addresses: Vec<_> =
         lookup_host((host, port)).await?.map(|address| Box::pin(TcpStream::connect(address))).collect();
     if addresses.is_empty() {
-        return Err(std::io::Error::from(std::io::ErrorKind::NotFound).into());
+        return Err(io::Error::from(io::ErrorKind::NotFound).into());
     }
     // Of several the first that answers, as some may lead nowhere.
     let (stream, _) = select_ok(addresses).await?;
