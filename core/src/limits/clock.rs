@@ -3,7 +3,8 @@
 use crate::Micros;
 
 /// When a record was written, by its own clock. A wall clock that is set back goes on from where it was, at half its pace until
-/// the wall clock has caught up: else one that was wrong once would be so for ever, and one that jumps to and fro would run ahead.
+/// the wall clock has caught up: else one that was wrong once would be so for ever, and one that jumps to and fro would run ahead by all
+/// that it jumps, and not by half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
     last: Micros,

@@ -25,7 +25,7 @@ fn a_day_begins_at_midnight_again_after_a_clock_that_was_wrong() {
 
 // Each time that it went back and forth was as if so much had passed.
 #[test]
-fn a_clock_that_jumps_to_and_fro_gives_nothing_away() {
+fn a_clock_that_jumps_by_less_than_the_time_between_gives_nothing_away() {
     for rule in rates(10, 10 * SECOND) {
         let mut scene = Scene::new();
         let mut taken = scene.allowed(rule, 20);
