@@ -73,12 +73,7 @@ impl Alarms {
     /// What `work` gives, if that is before `time` has passed.
     #[cfg(feature = "redis")]
     pub async fn within<T>(&self, time: Micros, work: impl Future<Output = T>) -> Option<T> {
-        let (mut work, mut end) = (std::pin::pin!(work), self.after(time));
-        std::future::poll_fn(|context| match work.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => Pin::new(&mut end).poll(context).map(|()| None),
-        })
-        .await
+        super::runtime::before(self.after(time), std::pin::pin!(work)).await
     }
 }
 
@@ -86,17 +81,18 @@ impl Future for Alarm {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let now = boot_time();
+        let mut face = self.clock.face();
         // Others have their turn first, even where no time is to pass.
-        if self.number.is_some() && (self.time <= boot_time() || self.clock.face().ended) {
+        if self.number.is_some() && (self.time <= now || face.ended) {
             return Poll::Ready(());
         }
-        let mut face = self.clock.face();
         let number = self.number.unwrap_or_else(|| {
             face.last += 1;
             face.last
         });
         let before = face.waiting.insert((self.time, number), context.waker().clone());
-        let is_set = face.set(self.time, boot_time());
+        let is_set = face.set(self.time, now);
         // Not under the lock: the drop of a waker runs code.
         drop(face);
         drop(before);

@@ -273,10 +273,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 }
                 before = 0;
                 let now = self.runtime.now();
-                let parcels = state.take_batch(now);
-                // Renewals cost the store little: an envelope of them is as good as one request.
-                let load = parcels.iter().filter(|parcel| !parcel.renews()).count();
-                state.lanes.set_out(lane, load.max(usize::from(!parcels.is_empty())), now);
+                let parcels = state.load(lane, now);
                 let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
@@ -487,16 +484,19 @@ impl State {
         self.lanes.for_more(self.queue.len(), now)
     }
 
-    fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
+    /// What sets out in this lane, of what waits.
+    fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
         let (share, mut others) = (self.lanes.share(self.queue.len()), 0);
         while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
             if parcel.is_wanted(now) {
-                others += usize::from(!parcel.renews());
+                others += usize::from(!matches!(parcel.request, Request::Renew { .. }));
                 batch.push(parcel);
             }
         }
+        // Renewals cost the store little: an envelope of them is as good as one request.
+        self.lanes.set_out(lane, others.max(usize::from(!batch.is_empty())), now);
         release_first(batch)
     }
 }
@@ -525,10 +525,6 @@ fn requests(parcels: &[Parcel]) -> Vec<Request> {
 }
 
 impl Parcel {
-    fn renews(&self) -> bool {
-        matches!(self.request, Request::Renew { .. })
-    }
-
     fn is_wanted(&self, now: Micros) -> bool {
         self.stands > now || !self.caller.is_canceled()
     }

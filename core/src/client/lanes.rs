@@ -32,8 +32,6 @@ pub(super) struct Lanes<const CROWD: usize, const BATCH: usize> {
 struct Lane {
     sequence: u64,
     course: Course,
-    /// How many requests its last envelope carried, as far as they count.
-    load: usize,
 }
 
 /// What a lane is about.
@@ -43,8 +41,8 @@ enum Course {
     Rests,
     /// Since then it is to take what waits, as soon as those who are about to ask have done so.
     Loads(Micros),
-    /// Its envelope was sent then.
-    Away(Micros),
+    /// Its envelope was sent then, with so many requests as far as they count.
+    Away(Micros, usize),
 }
 
 impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
@@ -57,7 +55,7 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
                 // Whose answer has just come, or who sets out now: another would leave with a part of what it takes.
                 Course::Loads(since) if now < since + LOADING => return None,
                 Course::Rests | Course::Loads(_) => {}
-                Course::Away(since) => (away, youngest) = (away + 1, youngest.max(since)),
+                Course::Away(since, _) => (away, youngest) = (away + 1, youngest.max(since)),
             }
         }
         let free = if self.distance > FAR { FREE } else { 1 };
@@ -74,8 +72,9 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
     /// The most of so many that wait that set out together: all for whom there is room, or, where these and those that are under
     /// way are more, half of them all. A near store then has the one half to do while the other is answered, and asks anew.
     pub fn share(&self, waiting: usize) -> usize {
-        let away = self.lanes.iter().filter(|lane| matches!(lane.course, Course::Away(_)));
-        let all = waiting + away.map(|lane| lane.load).sum::<usize>();
+        let away =
+            self.lanes.iter().map(|lane| if let Course::Away(_, load) = lane.course { load } else { 0 });
+        let all = waiting + away.sum::<usize>();
         if all > BATCH && self.distance <= FAR { all.div_ceil(2).min(BATCH) } else { BATCH }
     }
 
@@ -121,10 +120,7 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
 
     /// It has taken what waited, and sets out with it; it rests if that was nothing.
     pub fn set_out(&mut self, lane: u16, with: usize, now: Micros) {
-        self.set(lane, if with == 0 { Course::Rests } else { Course::Away(now) });
-        if let Some(lane) = self.lanes.get_mut(usize::from(lane)) {
-            lane.load = with;
-        }
+        self.set(lane, if with == 0 { Course::Rests } else { Course::Away(now, with) });
     }
 
     /// The number of the next envelope of a lane.

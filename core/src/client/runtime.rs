@@ -40,15 +40,21 @@ pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
 pub(super) async fn by<R: Runtime, T>(
     runtime: &R,
     deadline: Micros,
-    mut work: impl Future<Output = T> + Unpin,
+    work: impl Future<Output = T> + Unpin,
 ) -> Option<T> {
     let left = deadline.saturating_sub(runtime.now());
-    let mut end = pin!(runtime.sleep(left));
-    poll_fn(|context| match Pin::new(&mut work).poll(context) {
+    before(pin!(runtime.sleep(left)), work).await
+}
+
+/// The output of `work`, or `None` if `end` comes first.
+pub(super) fn before<T>(
+    mut end: impl Future<Output = ()> + Unpin,
+    mut work: impl Future<Output = T> + Unpin,
+) -> impl Future<Output = Option<T>> {
+    poll_fn(move |context| match Pin::new(&mut work).poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+        Poll::Pending => Pin::new(&mut end).poll(context).map(|()| None),
     })
-    .await
 }
 
 /// Lets others who are ready go first.

@@ -116,9 +116,8 @@ impl Running {
         WOKEN.with_borrow_mut(|woken| {
             let begins = woken.is_none();
             woken.get_or_insert_default();
-            begins.then_some(())
-        })?;
-        Some(Running)
+            begins.then(|| Running)
+        })
     }
 
     fn run(self) {

@@ -19,12 +19,13 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use self::words::{INFO, Word, Words, epoch};
+use super::at;
 use super::nodes::{Node, Nodes};
 use super::server::{Reply, SILENT, not_sent, packed};
 use super::topology::{self, NO_NODE, SLOTS};
-use super::{at, unpoisoned};
 use crate::client::alarms::Alarms;
 use crate::client::runtime::boot_time;
+use crate::poison::unpoisoned;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 

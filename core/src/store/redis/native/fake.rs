@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 
-use super::unpoisoned;
+use crate::poison::unpoisoned;
 
 /// A sentinel, a server or a node.
 #[derive(Clone)]

@@ -14,8 +14,9 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::connection::Connection;
 use super::server::{asked, connected, not_sent, packed};
-use super::{addressed, at, unpoisoned};
+use super::{addressed, at};
 use crate::client::runtime::boot_time;
+use crate::poison::unpoisoned;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 

@@ -15,8 +15,9 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
 use super::server::describe;
-use super::{Servers, at, unpoisoned};
+use super::{Servers, at};
 use crate::client::BoxedFuture;
+use crate::poison::unpoisoned;
 use crate::store::redis::transport::TransportError;
 use crate::store::redis::wire::heard;
 use crate::store::{Listener, Watch};

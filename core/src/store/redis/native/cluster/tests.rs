@@ -155,6 +155,17 @@ impl Scene {
         Scene { nodes, cluster: Cluster::new(entries, patience, alarms(), watch::Sender::new(())) }
     }
 
+    /// The last took the place of the first, as the others say, and was followed.
+    async fn replaced() -> Self {
+        let scene = Self::new().await;
+        scene.write().await.unwrap();
+        scene.say([(1, 3, 0), (2, 3, 0)]);
+        scene.nodes[3].serves();
+        scene.stand_still();
+        scene.write().await.unwrap();
+        scene
+    }
+
     async fn write(&self) -> Reply {
         self.cluster.send(&["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned)).await
     }
@@ -244,12 +255,7 @@ async fn of_others_that_disagree_and_may_not_say_their_epochs_two_are_followed()
 // It goes on to serve for a while if it was cut off, and others with it say so.
 #[tokio::test]
 async fn a_node_that_was_left_for_another_is_not_gone_back_to_for_one_that_says_so() {
-    let scene = Scene::new().await;
-    scene.write().await.unwrap();
-    scene.say([(1, 3, 0), (2, 3, 0)]);
-    scene.nodes[3].serves();
-    scene.stand_still();
-    scene.write().await.unwrap();
+    let scene = Scene::replaced().await;
     assert_eq!(scene.written(), [1, 0, 0, 1]);
     scene.say([(1, 0, 0), (2, 3, 0)]);
     scene.stand_still();
@@ -264,12 +270,7 @@ async fn a_node_that_was_left_for_another_is_not_gone_back_to_for_one_that_says_
 // Its successor failed, and where the slot is was to be learnt anew.
 #[tokio::test]
 async fn nor_when_its_successor_fails() {
-    let scene = Scene::new().await;
-    scene.write().await.unwrap();
-    scene.say([(1, 3, 0), (2, 3, 0)]);
-    scene.nodes[3].serves();
-    scene.stand_still();
-    scene.write().await.unwrap();
+    let scene = Scene::replaced().await;
     scene.say([(1, 0, 0), (2, 3, 0)]);
     scene.nodes[3].hangs_up();
     assert!(scene.write().await.is_err());
