@@ -17,6 +17,8 @@ mod engine;
 #[cfg(feature = "tokio")]
 mod faulty;
 mod holding;
+#[cfg(feature = "tokio")]
+pub(crate) mod host;
 mod keeper;
 mod lanes;
 mod lease;
@@ -56,9 +58,11 @@ pub use builders::{LimitBuilder, Wait};
 #[cfg(feature = "tokens")]
 pub use builders::{Select, TokensBuilder};
 #[cfg(feature = "tokio")]
-pub use calls::{Begun, Calls};
+pub use calls::{Begun, Calls, Heard};
 #[cfg(feature = "tokio")]
 pub use engine::Engine;
+#[cfg(feature = "tokio")]
+pub use host::{Watched, Watcher};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]

@@ -53,11 +53,18 @@ pub fn let_go() {
     if held.0.is_empty() {
         return;
     }
+    run(|| {
+        for (handle, task) in held.0.drain(..) {
+            begin(&handle, task).detach();
+        }
+    });
+}
+
+/// Does what wakes tasks, and runs these here until they wait for what others do.
+pub(crate) fn run(work: impl FnOnce()) {
     // A task that runs here may call the host, whose code may have begun this: then the outer one runs these too.
     let running = Running::begin();
-    for (handle, task) in held.0.drain(..) {
-        begin(&handle, task).detach();
-    }
+    work();
     if let Some(running) = running {
         running.run();
     }
@@ -70,7 +77,7 @@ pub fn forget_held() {
 }
 
 /// Spawns a task; at the end of the turn, if a call of this thread does it. A thread that ends has no turn any more.
-pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
     if HOLDS.get() {
         HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
     } else if WOKEN.try_with(|woken| woken.borrow().is_some()).unwrap_or_default() {
