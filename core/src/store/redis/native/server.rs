@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ErrorKind, RedisError, Value};
+use futures_util::future::join;
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
@@ -153,6 +154,18 @@ impl Server {
             self.leave();
         }
         *kept = None;
+        let made = match host {
+            // What is to be kept, and what is given back as the process ends, finds one too.
+            Some(_) => join(self.make(host), self.make_ahead()).await.0,
+            None => self.make(None).await,
+        }?;
+        let connection = made.connection.clone();
+        *kept = Some(made);
+        Ok(connection)
+    }
+
+    /// A new connection.
+    async fn make(&self, host: Option<&Host>) -> Result<Kept, Reply> {
         let era = self.era.load(SeqCst);
         let made = tokio::time::timeout(self.patience, Box::pin(self.connect(host))).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
@@ -160,8 +173,16 @@ impl Server {
         if self.moved().await {
             return Err(Err(not_sent("the sentinels name another primary by now")));
         }
-        *kept = Some(Kept { connection: connection.clone(), era, guest: host.map(Host::guest) });
-        Ok(connection)
+        Ok(Kept { connection, era, guest: host.map(Host::guest) })
+    }
+
+    /// The connection for what no turn of a host asks, if there is none and nobody makes it.
+    async fn make_ahead(&self) {
+        if let Ok(mut kept) = self.connection.try_lock()
+            && kept.is_none()
+        {
+            *kept = self.make(None).await.ok();
+        }
     }
 
     /// Whether the primary is another, if nobody has asked for long.
