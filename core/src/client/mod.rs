@@ -82,7 +82,7 @@ pub use runtime::TokioRuntime;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 pub use statistics::Statistics;
 #[cfg(feature = "tokio")]
-pub use tasks::{forget_held, holding, let_go};
+pub use tasks::{holding, let_go};
 #[cfg(feature = "tokens")]
 pub use tokens::{
     Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,
