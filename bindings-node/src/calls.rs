@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::FutureExt;
-use leasehold::client::{Begun, Calls};
 #[cfg(unix)]
 use leasehold::client::Watched;
+use leasehold::client::{Begun, Calls};
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error};
 use napi::bindgen_prelude::{

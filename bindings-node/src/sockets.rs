@@ -74,12 +74,8 @@ impl Watcher for Eye {
         let Eye { event_loop, uv, hear } = *self;
         // SAFETY: as libuv documents it.
         let size = unsafe { (uv.handle_size)(POLL) };
-        let mut watch = Box::new(Watch {
-            memory: vec![0; size.div_ceil(size_of::<u128>())].into(),
-            socket,
-            uv,
-            hear,
-        });
+        let mut watch =
+            Box::new(Watch { memory: vec![0; size.div_ceil(size_of::<u128>())].into(), socket, uv, hear });
         let (handle, fd) = (watch.memory.as_mut_ptr().cast(), watch.socket.fd());
         OPEN.with_borrow_mut(|open| {
             let Some(open) = open.as_mut().filter(|open| open.end.is_none()) else { return false };

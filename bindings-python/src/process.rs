@@ -46,7 +46,7 @@ pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
     MAIN.store(main, Ordering::Relaxed);
     let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
         renew();
-            // The thread that forks is the only one of the child.
+        // The thread that forks is the only one of the child.
         this_thread(arguments.py()).map(|main| MAIN.store(main, Ordering::Relaxed))
     })?;
     let arguments = [("after_in_child", hook)].into_py_dict(py)?;

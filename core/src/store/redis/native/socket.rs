@@ -114,7 +114,10 @@ impl Ear {
     }
 }
 
-#[expect(deprecated, reason = "sound, as the socket is always the same and stays open; what takes its place is unsafe")]
+#[expect(
+    deprecated,
+    reason = "sound, as the socket is always the same and stays open; what takes its place is unsafe"
+)]
 fn waits(ear: &Arc<Ear>, interest: Interest) -> io::Result<AsyncFd<Arc<Ear>>> {
     AsyncFd::with_interest(ear.clone(), interest)
 }
@@ -174,11 +177,7 @@ impl AsyncRead for Socket {
 }
 
 impl AsyncWrite for Socket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         self.when_ready(context, Interest::WRITABLE, |mut socket| socket.write(buffer))
     }
 
