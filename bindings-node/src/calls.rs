@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::FutureExt;
+#[cfg(unix)]
+use leasehold::client::Watched;
 use leasehold::client::{Begun, Calls};
 use leasehold::error::Result as CoreResult;
 use leasehold::{Code, Error};
@@ -17,7 +19,7 @@ use napi::bindgen_prelude::{
     within_runtime_if_available,
 };
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Result, Status};
+use napi::{Env, JsValue, Result, Status, check_status};
 use napi_derive::napi;
 use tokio::runtime::Handle;
 
@@ -26,6 +28,8 @@ use crate::granted::Granted;
 use crate::hit;
 use crate::kept::Kept;
 use crate::registers;
+#[cfg(unix)]
+use crate::sockets;
 
 /// A call that has begun.
 pub enum Soon<T> {
@@ -56,6 +60,7 @@ struct Desk {
     aside: Arc<AtomicUsize>,
     /// Whether the bell keeps the process alive: as long as any other call is under way.
     kept: Cell<bool>,
+    env: Env,
     face: ObjectRef<false>,
 }
 
@@ -82,12 +87,16 @@ pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> 
     let bell: Bell = bell.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let bell = Arc::new(bell);
     let ringer = bell.clone();
-    let calls = Calls::new(handle, move || {
+    let mut calls = Calls::new(handle, move || {
         // At the end of the environment there is nobody to be told.
         ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });
+    #[cfg(unix)]
+    if let Some(watcher) = sockets::watcher(env, hear)? {
+        calls = calls.watching(watcher);
+    }
     let (aside, kept) = (Arc::default(), Cell::new(false));
-    let desk = Desk { calls, bell, aside, kept, face: face.create_ref()? };
+    let desk = Desk { calls, bell, aside, kept, env: *env, face: face.create_ref()? };
     DESK.set(Some(Rc::new(Kept::new(desk))));
     Ok(face)
 }
@@ -150,6 +159,18 @@ pub fn told(
     })
 }
 
+/// A socket that is watched can be read. Says whether it is to be watched any longer.
+#[cfg(unix)]
+fn hear(socket: &dyn Watched) -> bool {
+    // The desk is there for as long as anything is watched.
+    let Ok(desk) = desk() else { return false };
+    let heard = desk.calls.hear(socket);
+    if heard.turn && desk.have_turn().is_err() {
+        desk.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }
+    heard.open
+}
+
 /// How many calls are under way.
 #[cfg(feature = "trial")]
 pub fn under_way() -> Result<u32> {
@@ -179,6 +200,28 @@ fn desk() -> Result<Rc<Kept<Desk>>> {
 }
 
 impl Desk {
+    /// Has the face call [`turn`] now, outside of any call of JavaScript's.
+    #[cfg(unix)]
+    #[allow(unsafe_code, reason = "napi has no safe way into JavaScript from where it was not left")]
+    fn have_turn(&self) -> Result<()> {
+        let env = self.env.raw();
+        let (mut scope, mut result) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: on the thread of the environment, which is there as it calls this; the scope is closed in each case.
+        unsafe {
+            check_status!(sys::napi_open_handle_scope(env, &mut scope))?;
+            let called = self.face.get_value(&self.env).and_then(|face| {
+                let bell: Function<(), ()> = face.get_named_property("bell")?;
+                // The face catches what is thrown in it; what waits for the promises that it settles runs before this ends.
+                let (none, nothing) = (std::ptr::null_mut(), std::ptr::null());
+                let status =
+                    sys::napi_make_callback(env, none, face.raw(), bell.raw(), 0, nothing, &mut result);
+                check_status!(status)
+            });
+            check_status!(sys::napi_close_handle_scope(env, scope))?;
+            called
+        }
+    }
+
     #[allow(unsafe_code, reason = "napi has no safe way for a threadsafe function that is shared")]
     fn keep(&self, env: &Env) -> Result<()> {
         let keeps = self.calls.len() > self.aside.load(Relaxed);

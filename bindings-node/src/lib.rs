@@ -23,6 +23,8 @@ mod pool;
 mod quorum;
 mod registers;
 mod selection;
+#[cfg(unix)]
+mod sockets;
 mod table;
 mod token_source;
 mod tokens;

@@ -55,7 +55,8 @@ for (const place of ["memory", "Redis"]) {
           const answers = [await number.take(cost), await digits.take(String(cost))].map((answer) => ({
             ...answer,
             limit: answer.limit?.replace(/-(number|digits)$/, ""),
-            // Time passes between the two, and refills.
+            // Time passes between the two, and refills: what is shared in some microseconds.
+            remaining: answer.limit === "written-wide" ? undefined : answer.remaining,
             retryAfter: answer.retryAfter && Math.round(answer.retryAfter / 60_000),
             resetAfter: answer.resetAfter && Math.round(answer.resetAfter / 60_000),
             said: answer.said === "memory" ? "store" : answer.said,

@@ -115,7 +115,9 @@ test("a process outlives a thread that ended while it asked a quorum", async () 
     await using held = await quorum.lock("a", { timeout: 20_000 }).acquire();
     const code = `const quorum = await openQuorum(${JSON.stringify(urls)}, ${JSON.stringify(options)});
       quorum.lock("a", { timeout: 60_000 }).acquire().catch(() => {}); parentPort.postMessage(0);`;
-    const connected = await clients(servers);
+    // One over which it was asked for, one over which it is kept, and that which looks.
+    const connected = 3 * servers.length;
+    await eventually(async () => (await clients(servers)) === connected, 20_000);
     for (let round = 0; round < 5; round++) {
       const asks = async (thread: Worker) => {
         await eventually(async () => (await clients(servers)) > connected, 20_000);

@@ -7,15 +7,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use leasehold::Code;
-use leasehold::client::{Calls, Engine};
+use leasehold::client::{Calls, Engine, Watched, Watcher};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::bell::Bell;
 use crate::errors::Failure;
@@ -40,7 +41,11 @@ pub struct Bridge {
     early: Mutex<Vec<(u64, Outcome)>>,
     /// Whether the loop will come to [`Self::turn`] without the bell.
     comes: AtomicBool,
+    /// Those that the loop watches for the calls.
+    sockets: Sockets,
 }
+
+type Sockets = Arc<Mutex<HashMap<RawFd, Arc<dyn Watched>>>>;
 
 impl Bridge {
     /// The bridge of the running loop, built at its first use.
@@ -69,7 +74,9 @@ impl Bridge {
         let engine = runtime::local(py)?.engine;
         let bell = Arc::new(Bell::new()?);
         let ringer = bell.clone();
-        let calls = Calls::new(engine.handle().clone(), move || ringer.ring());
+        let sockets = Sockets::default();
+        let watcher = Arc::new(Eye { bridge: OnceLock::new(), sockets: sockets.clone() });
+        let calls = Calls::new(engine.handle().clone(), move || ringer.ring()).watching(watcher.clone());
         let bridge = Self {
             event_loop: event_loop.clone().unbind(),
             bell: bell.clone(),
@@ -78,8 +85,10 @@ impl Bridge {
             futures: Mutex::default(),
             early: Mutex::default(),
             comes: AtomicBool::new(false),
+            sockets,
         };
         let bridge = Bound::new(py, bridge)?;
+        let _ = watcher.bridge.set(PyWeakrefReference::new(&bridge)?.unbind());
         let answer = ANSWER.import(py, "leasehold._settle", "answer")?;
         event_loop.call_method1("add_reader", (bell.ear(), answer, &bridge))?;
         Ok(bridge)
@@ -112,6 +121,15 @@ impl Bridge {
         let future = lock(&self.futures).remove(&number);
         // Not under the lock, at which the collector looks.
         drop(future);
+    }
+
+    /// What those wait for that have ended.
+    fn ended(&self, py: Python<'_>, calls: &Calls<Outcome>) -> Vec<Settled> {
+        let ended = calls.turn();
+        self.engine.end_calls(ended.len());
+        let early = mem::take(&mut *lock(&self.early));
+        let settled = |(number, outcome)| self.settled(py, number, outcome);
+        early.into_iter().chain(ended).filter_map(settled).collect()
     }
 
     /// The future of a call that has ended, and what it gets. Nothing if the call was dropped, or if the future is not known yet.
@@ -154,11 +172,22 @@ impl Bridge {
             if !self.comes.swap(false, Ordering::Relaxed) {
                 self.bell.silence();
             }
-            let ended = calls.turn();
-            self.engine.end_calls(ended.len());
-            let early = mem::take(&mut *lock(&self.early));
-            let settled = |(number, outcome)| self.settled(py, number, outcome);
-            Ok(early.into_iter().chain(ended).filter_map(settled).collect())
+            Ok(self.ended(py, calls))
+        })
+    }
+
+    /// The same, as a socket that is watched can be read.
+    fn hear(&self, py: Python<'_>, fd: RawFd) -> PyResult<Vec<Settled>> {
+        guard(|| {
+            // As above: it is the parent's.
+            let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
+            let socket = lock(&self.sockets).get(&fd).cloned();
+            if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
+                // First the loop forgets its number, which the system gives away as it is closed.
+                self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,))?;
+                lock(&self.sockets).remove(&fd);
+            }
+            Ok(self.ended(py, calls))
         })
     }
 
@@ -166,6 +195,31 @@ impl Bridge {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.event_loop)?;
         lock(&self.futures).values().flatten().try_for_each(|future| visit.call(future))
+    }
+}
+
+/// Has a loop watch sockets.
+struct Eye {
+    bridge: OnceLock<Py<PyWeakrefReference>>,
+    sockets: Sockets,
+}
+
+impl Watcher for Eye {
+    fn watch(&self, socket: Arc<dyn Watched>) -> bool {
+        let fd = socket.fd();
+        let watch = |py: Python<'_>| -> PyResult<bool> {
+            static HEAR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            let Some(bridge) = self.bridge.get().and_then(|bridge| bridge.bind(py).upgrade()) else {
+                return Ok(false);
+            };
+            let hear = HEAR.import(py, "leasehold._settle", "hear")?;
+            let event_loop = &bridge.cast::<Bridge>()?.get().event_loop;
+            event_loop.call_method1(py, intern!(py, "add_reader"), (fd, hear, &bridge, fd))?;
+            lock(&self.sockets).insert(fd, socket);
+            Ok(true)
+        };
+        // A loop that cannot leaves it to the runtime.
+        Python::try_attach(|py| watch(py).unwrap_or_default()).unwrap_or_default()
     }
 }
 

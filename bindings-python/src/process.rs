@@ -6,7 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use leasehold::Code;
-use leasehold::client::forget_held;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyCFunction};
@@ -24,7 +23,6 @@ pub fn confirm() -> Result<(), Failure> {
     if KNOWN.swap(id, Ordering::Relaxed) == id {
         return Ok(());
     }
-    forget_held();
     Err(Failure::new(
         Code::Internal,
         "this process was forked behind Python's back; from now on leasehold knows: call again",
@@ -48,7 +46,6 @@ pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
     MAIN.store(main, Ordering::Relaxed);
     let hook = PyCFunction::new_closure(py, None, None, |arguments, _| {
         renew();
-        forget_held();
         // The thread that forks is the only one of the child.
         this_thread(arguments.py()).map(|main| MAIN.store(main, Ordering::Relaxed))
     })?;

@@ -1,4 +1,5 @@
 import asyncio
+import ctypes
 import gc
 import os
 import re
@@ -16,9 +17,9 @@ from leasehold._settle import settle
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
-def in_child(body) -> None:
+def in_child(body, fork=os.fork) -> None:
     """Runs `body` in a fork; its failure, or its hanging, is this test's."""
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         code = 1
         try:
@@ -166,7 +167,8 @@ def test_a_call_of_the_parent_is_not_aborted_by_a_child():
     assert asyncio.run(main()) == 0.1
 
 
-def test_a_child_sends_nothing_of_what_its_parent_was_about_to_send(own_redis):
+@pytest.mark.parametrize("fork", [os.fork, ctypes.PyDLL(None).fork], ids=["told of it", "behind Python's back"])
+def test_a_child_sends_nothing_of_what_its_parent_was_about_to_send(own_redis, fork):
     """It ran the task that the parent held until the end of its turn, and wrote to the connection of both: two answers came to one question."""
 
     def scripts() -> int:
@@ -178,7 +180,7 @@ def test_a_child_sends_nothing_of_what_its_parent_was_about_to_send(own_redis):
             pass
 
     async def forks():
-        in_child(use_of_its_own)
+        in_child(use_of_its_own, fork)
 
     async def main():
         async with aio.open(own_redis.url) as lh:

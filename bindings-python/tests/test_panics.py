@@ -203,7 +203,7 @@ def refusal(kind):
 
 
 def test_the_table_is_complete():
-    assert set(CALLS) | {"Bridge.comes", "Bridge.turn", "Pending.abort", "Pending.expect"} == set(exports(native))
+    assert set(CALLS) | {"Bridge.comes", "Bridge.hear", "Bridge.turn", "Pending.abort", "Pending.expect"} == set(exports(native))
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -242,7 +242,7 @@ def test_a_panic_in_the_listener_of_a_coroutine():
 async def touch_a_pending_call():
     pending, future = trial.sleep_aio(10), asyncio.Future()
     bridge = pending.expect(future)
-    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), bridge.comes, bridge.turn):
+    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), bridge.comes, bridge.turn, lambda: bridge.hear(0)):
         trial.panic_next()
         with pytest.raises(errors.Internal):
             touch()

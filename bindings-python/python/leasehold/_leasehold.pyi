@@ -426,6 +426,9 @@ class Bridge:
     def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
         """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""
 
+    def hear(self, fd: int) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
+        """The same, as a socket that is watched can be read."""
+
 @final
 class Granted:
     """What is on its way to its caller. If that went away meanwhile, nobody has seen it: it is given back, and nonces were not used."""

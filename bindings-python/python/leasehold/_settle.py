@@ -49,6 +49,11 @@ def answer(bridge: Bridge) -> None:
     deliver(iter(bridge.turn()))
 
 
+def hear(bridge: Bridge, fd: int) -> None:
+    """The same, as a socket can be read on which they are answered."""
+    deliver(iter(bridge.hear(fd)))
+
+
 def deliver(settled: Iterator[tuple[Future[Any], Any, BaseException | None]]) -> None:
     try:
         for future, result, error in settled:

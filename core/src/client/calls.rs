@@ -13,12 +13,15 @@ use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
 use super::BoxedFuture;
+use super::host::{Host, Watched, Watcher};
 use super::tasks::{holding, let_go};
 use crate::poison::unpoisoned;
 
 /// The calls of one thread that are under way.
 pub struct Calls<T> {
     handle: Handle,
+    /// Whose turns these are, if its event loop watches sockets.
+    host: Option<Host>,
     inbox: Arc<Inbox>,
     /// By number. A call that is being polled, further up on the stack, is not in its place.
     places: Mutex<FxHashMap<u64, Option<Call<T>>>>,
@@ -32,6 +35,15 @@ pub enum Begun<T> {
     Ended(T),
     /// It ends in a later turn. No other call ever has its number.
     UnderWay(u64),
+}
+
+/// What comes of a socket that could be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Whether it is to be watched any longer.
+    pub open: bool,
+    /// Whether [`Calls::turn`] is to be called, at once: nothing rings for that.
+    pub turn: bool,
 }
 
 struct Call<T> {
@@ -64,7 +76,12 @@ impl<T: 'static> Calls<T> {
     /// thread.
     pub fn new(handle: Handle, ring: impl Fn() + Send + Sync + 'static) -> Self {
         let inbox = Arc::new(Inbox { noted: Mutex::default(), ring: Box::new(ring) });
-        Calls { handle, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
+        Calls { handle, host: None, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
+    }
+
+    /// Has what these calls send answered in this thread, whose event loop watches sockets. [`Self::hear`] tells of them.
+    pub fn watching(self, watcher: Arc<dyn Watcher>) -> Self {
+        Calls { host: Some(Host::new(watcher)), ..self }
     }
 
     /// Begins a call, which must not panic. If it is under way, [`Self::turn`] is to be called before the
@@ -73,7 +90,7 @@ impl<T: 'static> Calls<T> {
         let mut future: BoxedFuture<'static, T> = Box::pin(call);
         // Calls in memory end at once: what wakes a call is made for the others only, which are polled once more.
         if let Poll::Ready(output) = self.enter(&mut future, Waker::noop()) {
-            let_go();
+            self.let_go();
             return Begun::Ended(output);
         }
         let number = self.begun.fetch_add(1, Relaxed);
@@ -82,7 +99,7 @@ impl<T: 'static> Calls<T> {
         match self.poll(Call { future, knock: Arc::new(knock) }) {
             Some(output) => {
                 // No turn need follow.
-                let_go();
+                self.let_go();
                 Begun::Ended(output)
             }
             None => Begun::UnderWay(number),
@@ -114,8 +131,17 @@ impl<T: 'static> Calls<T> {
         }
         // They were woken while they were polled, and are in their places later.
         missed.into_iter().for_each(|number| self.inbox.note(number));
-        let_go();
+        self.let_go();
         ended
+    }
+
+    /// A socket that is watched can be read.
+    pub fn hear(&self, socket: &dyn Watched) -> Heard {
+        unpoisoned(&self.inbox.noted).turning = true;
+        let open = socket.readable();
+        let mut noted = unpoisoned(&self.inbox.noted);
+        noted.turning = !noted.numbers.is_empty();
+        Heard { open, turn: noted.turning }
     }
 
     /// Drops a call; false if it has ended already.
@@ -125,7 +151,7 @@ impl<T: 'static> Calls<T> {
         // Not under the lock: a drop runs code.
         drop(call);
         if is_under_way {
-            let_go();
+            self.let_go();
         }
         is_under_way
     }
@@ -165,7 +191,12 @@ impl<T: 'static> Calls<T> {
 
     fn enter(&self, future: &mut BoxedFuture<'static, T>, waker: &Waker) -> Poll<T> {
         let _entered = self.handle.enter();
-        holding(|| future.as_mut().poll(&mut Context::from_waker(waker)))
+        let poll = || holding(|| future.as_mut().poll(&mut Context::from_waker(waker)));
+        Host::turn(self.host.as_ref(), poll)
+    }
+
+    fn let_go(&self) {
+        Host::turn(self.host.as_ref(), let_go);
     }
 
     fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {

@@ -17,6 +17,8 @@ mod engine;
 #[cfg(feature = "tokio")]
 mod faulty;
 mod holding;
+#[cfg(feature = "tokio")]
+pub(crate) mod host;
 mod keeper;
 mod lanes;
 mod lease;
@@ -56,9 +58,11 @@ pub use builders::{LimitBuilder, Wait};
 #[cfg(feature = "tokens")]
 pub use builders::{Select, TokensBuilder};
 #[cfg(feature = "tokio")]
-pub use calls::{Begun, Calls};
+pub use calls::{Begun, Calls, Heard};
 #[cfg(feature = "tokio")]
 pub use engine::Engine;
+#[cfg(feature = "tokio")]
+pub use host::{Watched, Watcher};
 pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]
@@ -78,7 +82,7 @@ pub use runtime::TokioRuntime;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 pub use statistics::Statistics;
 #[cfg(feature = "tokio")]
-pub use tasks::{forget_held, holding, let_go};
+pub use tasks::{holding, let_go};
 #[cfg(feature = "tokens")]
 pub use tokens::{
     Change, LockedToken, PageAsk, SelectOptions, Selection, SharedSource, TokenCounts, TokenSource, Tokens,

@@ -21,17 +21,41 @@ thread_local! {
     /// Whether tasks of this thread are held.
     static HOLDS: Cell<bool> = const { Cell::new(false) };
     /// Those that are.
-    static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
+    static HELD: RefCell<Held> = const { RefCell::new(Held { tasks: Vec::new(), process: 0 }) };
     /// What was woken by tasks that this thread runs, while it does.
     static WOKEN: RefCell<Option<VecDeque<(Handle, Runnable)>>> = const { RefCell::new(None) };
 }
 
 /// Tasks that set out when this is dropped: at the latest as the thread ends.
-struct Held(Vec<(Handle, BoxedFuture<'static, ()>)>);
+#[derive(Default)]
+struct Held {
+    tasks: Vec<(Handle, BoxedFuture<'static, ()>)>,
+    /// Which process they are of. In a fork they are the parent's, which has them too: who ran them there would write to the
+    /// connection that both have.
+    process: u32,
+}
+
+impl Held {
+    fn hold(&mut self, handle: &Handle, task: BoxedFuture<'static, ()>) {
+        let process = std::process::id();
+        if self.process != process {
+            self.forget();
+            self.process = process;
+        }
+        self.tasks.push((handle.clone(), task));
+    }
+
+    fn forget(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.tasks));
+    }
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.drain(..).for_each(|(handle, task)| drop(handle.spawn(task)));
+        if !self.tasks.is_empty() && self.process != std::process::id() {
+            self.forget();
+        }
+        self.tasks.drain(..).for_each(|(handle, task)| drop(handle.spawn(task)));
     }
 }
 
@@ -49,30 +73,32 @@ pub fn holding<T>(work: impl FnOnce() -> T) -> T {
 
 /// Lets the tasks go that [`holding`] held on this thread: runs them here until they wait for what others do.
 pub fn let_go() {
-    let mut held = HELD.with_borrow_mut(|held| Held(std::mem::take(&mut held.0)));
-    if held.0.is_empty() {
+    let mut held = HELD.with_borrow_mut(std::mem::take);
+    // Those of another process are forgotten as this is dropped.
+    if held.tasks.is_empty() || held.process != std::process::id() {
         return;
     }
+    run(|| {
+        for (handle, task) in held.tasks.drain(..) {
+            begin(&handle, task).detach();
+        }
+    });
+}
+
+/// Does what wakes tasks, and runs these here until they wait for what others do.
+pub(crate) fn run(work: impl FnOnce()) {
     // A task that runs here may call the host, whose code may have begun this: then the outer one runs these too.
     let running = Running::begin();
-    for (handle, task) in held.0.drain(..) {
-        begin(&handle, task).detach();
-    }
+    work();
     if let Some(running) = running {
         running.run();
     }
 }
 
-/// Forgets the tasks that this thread holds. In a forked child they are the parent's, which has them too: who ran them here would
-/// write to the connection that both have.
-pub fn forget_held() {
-    HELD.with_borrow_mut(|held| std::mem::forget(std::mem::take(&mut held.0)));
-}
-
 /// Spawns a task; at the end of the turn, if a call of this thread does it. A thread that ends has no turn any more.
-pub(super) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn(handle: &Handle, task: impl Future<Output = ()> + Send + 'static) {
     if HOLDS.get() {
-        HELD.with_borrow_mut(|held| held.0.push((handle.clone(), Box::pin(task))));
+        HELD.with_borrow_mut(|held| held.hold(handle, Box::pin(task)));
     } else if WOKEN.try_with(|woken| woken.borrow().is_some()).unwrap_or_default() {
         begin(handle, task).detach();
     } else {
@@ -233,14 +259,20 @@ mod tests {
 
     /// A process that was forked in the middle of a turn ran what its parent was about to send, over the connection of both.
     #[tokio::test]
-    async fn what_is_forgotten_is_run_by_nobody() {
+    async fn what_is_of_another_process_is_run_by_nobody() {
         let handle = Handle::current();
-        let (done, mut hears) = oneshot::channel::<()>();
-        holding(|| spawn(&handle, async move { assert!(done.send(()).is_ok()) }));
-        forget_held();
-        let_go();
-        others_first().await;
-        assert_eq!(hears.try_recv(), Ok(None));
+        for next in [false, true] {
+            let (done, mut hears) = oneshot::channel::<()>();
+            holding(|| spawn(&handle, async move { assert!(done.send(()).is_ok()) }));
+            // As in a fork.
+            HELD.with_borrow_mut(|held| held.process += 1);
+            if next {
+                holding(|| spawn(&handle, async {}));
+            }
+            let_go();
+            others_first().await;
+            assert_eq!(hears.try_recv(), Ok(None));
+        }
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! One connection to one server.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,45 +13,85 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use crate::Micros;
+#[cfg(unix)]
+use super::socket::Socket;
 use crate::client::alarms::Alarms;
+use crate::client::host::Host;
 use crate::client::tasks;
+use crate::{MILLISECOND, Micros};
 
 /// A connection, which is closed when the last of its clones is dropped.
 #[derive(Clone)]
 pub(super) struct Connection {
-    driver: MultiplexedConnection,
-    /// What reads and writes; where the driver itself runs that, it is not known.
-    _task: Option<Arc<async_task::Task<()>>>,
+    driven: Driven,
     patience: Micros,
     alarms: Alarms,
 }
 
+/// What sends, and what reads and writes for it.
+#[derive(Clone)]
+struct Driven {
+    sender: MultiplexedConnection,
+    /// Where the driver itself runs what reads and writes, that is not known.
+    _task: Option<Arc<async_task::Task<()>>>,
+    /// Where a host's loop is to read, which may be busy: has it looked elsewhere what has come.
+    nudge: Option<Nudge>,
+}
+
+type Nudge = Arc<dyn Fn() + Send + Sync>;
+
+/// When it is looked first whether an answer has come that a host's loop has not read. Each further time is as long again as all
+/// before.
+const ATTENTION: Micros = 50 * MILLISECOND;
+
 impl Connection {
-    /// A new one, which may take as long to be made as an answer to come. None of both if it took longer.
-    pub async fn open(client: &Client, patience: Duration) -> Option<RedisResult<Self>> {
-        let made = tokio::time::timeout(patience, connect(client.clone())).await.ok()?;
+    /// A new one, which may take as long to be made as an answer to come, for what turns of this host ask, if for any. None of both
+    /// if it took longer.
+    pub async fn open(client: &Client, patience: Duration, host: Option<&Host>) -> Option<RedisResult<Self>> {
+        let made = tokio::time::timeout(patience, connect(client.clone(), host)).await.ok()?;
         let (patience, alarms) = (patience.as_micros() as Micros, Alarms::new(Handle::current()));
-        Some(made.map(|(driver, task)| Connection { driver, _task: task.map(Arc::new), patience, alarms }))
+        Some(made.map(|driven| Connection { driven, patience, alarms }))
     }
 
     /// What is answered, if it is in time.
     pub async fn send(&mut self, command: &Cmd) -> Option<RedisResult<Value>> {
-        self.alarms.within(self.patience, self.driver.send_packed_command(command)).await
+        let Driven { sender, nudge, .. } = &mut self.driven;
+        let mut answer = pin!(sender.send_packed_command(command));
+        let Some(nudge) = nudge else { return self.alarms.within(self.patience, answer).await };
+        let (mut left, mut pause) = (self.patience, ATTENTION);
+        while left > 0 {
+            pause = pause.min(left);
+            if let Some(answer) = self.alarms.within(pause, answer.as_mut()).await {
+                return Some(answer);
+            }
+            nudge();
+            (left, pause) = (left - pause, 2 * pause);
+        }
+        // What was there is read by now, or will be at once.
+        self.alarms.within(MILLISECOND, answer).await
     }
 }
 
-type Driven = (MultiplexedConnection, Option<async_task::Task<()>>);
-
-async fn connect(client: Client) -> RedisResult<Driven> {
+async fn connect(client: Client, host: Option<&Host>) -> RedisResult<Driven> {
     // The times are kept here.
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let info = client.get_connection_info();
     match info.addr() {
-        ConnectionAddr::Tcp(host, port) => driven(info, tcp(info, host, *port).await?, config).await,
+        ConnectionAddr::Tcp(name, port) => {
+            let stream = tcp(info, name, *port).await?;
+            #[cfg(unix)]
+            if let Some(host) = host {
+                return hosted(info, stream.into_std()?.into(), host, config).await;
+            }
+            driven(info, stream, config).await
+        }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => {
-            driven(info, tokio::net::UnixStream::connect(path).await?, config).await
+            let stream = tokio::net::UnixStream::connect(path).await?;
+            match host {
+                Some(host) => hosted(info, stream.into_std()?.into(), host, config).await,
+                None => driven(info, stream, config).await,
+            }
         }
         // The driver knows how to set up TLS, and has the runtime drive it. Not on a host's thread: certificates are read.
         _ => {
@@ -58,7 +99,7 @@ async fn connect(client: Client) -> RedisResult<Driven> {
             making.spawn(async move { client.get_multiplexed_async_connection_with_config(&config).await });
             let made = making.join_next().await.and_then(Result::ok);
             made.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::Interrupted).into()))
-                .map(|made| (made, None))
+                .map(|sender| Driven { sender, _task: None, nudge: None })
         }
     }
 }
@@ -69,9 +110,27 @@ async fn driven<S>(info: &ConnectionInfo, stream: S, config: AsyncConnectionConf
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (connection, driver) =
+    let (sender, driver) =
         MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
-    Ok((connection, Some(tasks::begin(&Handle::current(), driver))))
+    Ok(Driven { sender, _task: Some(Arc::new(tasks::begin(&Handle::current(), driver))), nudge: None })
+}
+
+/// And has what it is answered read there too.
+#[cfg(unix)]
+async fn hosted(
+    info: &ConnectionInfo,
+    socket: socket2::Socket,
+    host: &Host,
+    config: AsyncConnectionConfig,
+) -> RedisResult<Driven> {
+    let socket = Socket::new(socket, host)?;
+    let ear = Arc::downgrade(&socket.ear());
+    let nudge: Nudge = Arc::new(move || {
+        if let Some(ear) = ear.upgrade() {
+            ear.nudge();
+        }
+    });
+    Ok(Driven { nudge: Some(nudge), ..driven(info, socket, config).await? })
 }
 
 async fn tcp(info: &ConnectionInfo, host: &str, port: u16) -> RedisResult<TcpStream> {

@@ -10,6 +10,8 @@ mod fake;
 mod nodes;
 mod sentinels;
 mod server;
+#[cfg(unix)]
+mod socket;
 mod subscriptions;
 mod topology;
 mod url;

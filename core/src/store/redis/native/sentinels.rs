@@ -197,7 +197,7 @@ impl Sentinels {
             match &*kept {
                 Some(connection) => connection.clone(),
                 None => {
-                    let made = connected(&sentinel.client, patience).await?;
+                    let made = connected(&sentinel.client, patience, None).await?;
                     kept.insert(made).clone()
                 }
             }

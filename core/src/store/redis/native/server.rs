@@ -1,14 +1,17 @@
 //! One server, and the connection that is kept to it.
 
 use std::sync::Mutex as SyncMutex;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ErrorKind, RedisError, Value};
+use futures_util::future::join;
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
 use super::sentinels::Sentinels;
 use super::topology::{self, NO_NODE, SECTION, SLOTS};
+use crate::client::host::{Guest, Host};
 use crate::client::runtime::boot_time;
 use crate::poison::unpoisoned;
 use crate::store::Certainty;
@@ -23,7 +26,20 @@ pub(super) struct Server {
     place: Place,
     /// How long a connection may take to be made, and an answer to come.
     patience: Duration,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<Kept>>,
+    /// What turns of a host ask goes over one of their own.
+    hosted: Mutex<Option<Kept>>,
+    /// Whose turns these are, by the last word.
+    guest: SyncMutex<Guest>,
+    /// Which of all servers so far the connections lead to: those to one of before are left.
+    era: AtomicU64,
+}
+
+/// A connection, to which of the servers, and for whose turns, if for any.
+struct Kept {
+    connection: Connection,
+    era: u64,
+    guest: Option<Guest>,
 }
 
 /// Where a connection leads.
@@ -37,7 +53,15 @@ pub(super) enum Place {
 
 impl Server {
     pub fn new(place: Place, patience: Duration) -> Self {
-        Server { place, patience, connection: Mutex::default() }
+        let guest = SyncMutex::new(Guest::nobody());
+        Server {
+            place,
+            patience,
+            connection: Mutex::default(),
+            hosted: Mutex::default(),
+            guest,
+            era: AtomicU64::new(0),
+        }
     }
 
     pub fn place(&self) -> &Place {
@@ -47,29 +71,27 @@ impl Server {
     /// Sends a command once. A connection that failed, or that leads to a replica by now, or to a primary without any, is dropped:
     /// the next command makes a new one.
     pub async fn send(&self, command: &Cmd) -> Reply {
-        let mut connection = match self.connection().await {
+        let host = self.host();
+        let mut connection = match self.connection(host.as_ref()).await {
             Ok(connection) => connection,
             Err(reply) => return reply,
         };
         let reply = asked(&mut connection, command).await;
-        let left = match &reply {
-            Err(_) => true,
-            Ok(Resp::Error(text)) => LEAVES.iter().any(|word| text.starts_with(word)),
-            Ok(_) => false,
-        };
-        if left {
-            *self.connection.lock().await = None;
-            self.fail();
+        match &reply {
+            Err(_) => *self.kept(host.is_some()).lock().await = None,
+            Ok(Resp::Error(text)) if LEAVES.iter().any(|word| text.starts_with(word)) => self.leave(),
+            Ok(_) => return reply,
         }
+        self.fail();
         reply
     }
 
-    /// Drops the connection if the sentinels, where there are any, say that the primary is another.
+    /// Drops the connections if the sentinels, where there are any, say that the primary is another.
     pub async fn look(&self) {
         let Place::Primary(sentinels) = &self.place else { return };
-        let is_kept = self.connection.lock().await.is_some();
+        let is_kept = self.connection.lock().await.is_some() || self.hosted.lock().await.is_some();
         if is_kept && sentinels.moved(self.patience).await {
-            *self.connection.lock().await = None;
+            self.leave();
         }
     }
 
@@ -81,33 +103,86 @@ impl Server {
         }
     }
 
-    /// Closes the connection, in the runtime that it was made in.
+    /// Closes the connections, in the runtime that they were made in.
     pub fn close(&self) {
-        if let Ok(mut connection) = self.connection.try_lock() {
-            *connection = None;
-        }
+        self.drop_kept();
         if let Place::Primary(sentinels) = &self.place {
             sentinels.close();
         }
     }
 
+    /// The host of whose turn this is a part, if its turns have a connection of their own here: the first that comes has, for as
+    /// long as it is there.
+    fn host(&self) -> Option<Host> {
+        let host = Host::current()?;
+        let mut guest = unpoisoned(&self.guest);
+        if guest.host().is_none() {
+            *guest = host.guest();
+        }
+        guest.is_of(&host).then_some(host)
+    }
+
+    fn kept(&self, hosted: bool) -> &Mutex<Option<Kept>> {
+        if hosted { &self.hosted } else { &self.connection }
+    }
+
+    /// No connection that was made before leads where the next command is to go.
+    fn leave(&self) {
+        self.era.fetch_add(1, SeqCst);
+        self.drop_kept();
+    }
+
+    /// Drops what nobody has just now. Who has it sees the era.
+    fn drop_kept(&self) {
+        for kept in [&self.connection, &self.hosted] {
+            if let Ok(mut kept) = kept.try_lock() {
+                *kept = None;
+            }
+        }
+    }
+
     /// The connection, or what is to be said of the command that cannot be sent.
-    async fn connection(&self) -> Result<Connection, Reply> {
-        let mut kept = self.connection.lock().await;
-        if let Some(connection) = &*kept
-            && !self.moved().await
+    async fn connection(&self, host: Option<&Host>) -> Result<Connection, Reply> {
+        let mut kept = self.kept(host.is_some()).lock().await;
+        if let Some(kept) = &*kept
+            && kept.era == self.era.load(SeqCst)
+            && kept.is_for(host)
         {
-            return Ok(connection.clone());
+            if !self.moved().await {
+                return Ok(kept.connection.clone());
+            }
+            self.leave();
         }
         *kept = None;
-        let made = tokio::time::timeout(self.patience, Box::pin(self.connect())).await;
+        let made = match host {
+            // What is to be kept, and what is given back as the process ends, finds one too.
+            Some(_) => join(self.make(host), self.make_ahead()).await.0,
+            None => self.make(None).await,
+        }?;
+        let connection = made.connection.clone();
+        *kept = Some(made);
+        Ok(connection)
+    }
+
+    /// A new connection.
+    async fn make(&self, host: Option<&Host>) -> Result<Kept, Reply> {
+        let era = self.era.load(SeqCst);
+        let made = tokio::time::timeout(self.patience, Box::pin(self.connect(host))).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
         // The process may have stood still as it connected.
         if self.moved().await {
             return Err(Err(not_sent("the sentinels name another primary by now")));
         }
-        *kept = Some(connection.clone());
-        Ok(connection)
+        Ok(Kept { connection, era, guest: host.map(Host::guest) })
+    }
+
+    /// The connection for what no turn of a host asks, if there is none and nobody makes it.
+    async fn make_ahead(&self) {
+        if let Ok(mut kept) = self.connection.try_lock()
+            && kept.is_none()
+        {
+            *kept = self.make(None).await.ok();
+        }
     }
 
     /// Whether the primary is another, if nobody has asked for long.
@@ -128,10 +203,10 @@ impl Server {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, Reply> {
+    async fn connect(&self, host: Option<&Host>) -> Result<Connection, Reply> {
         let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
-        let mut connection = connected(&client, self.patience).await.map_err(Err)?;
+        let mut connection = connected(&client, self.patience, host).await.map_err(Err)?;
         // Each is asked as it is connected to: it may be another than the one before.
         match fit(&told(&mut connection, &POLICY).await?) {
             Ok(()) => {}
@@ -154,6 +229,15 @@ impl Server {
             Place::Primary(sentinels) => sentinels.reached(&client, asked_at),
         }
         Ok(connection)
+    }
+}
+
+impl Kept {
+    fn is_for(&self, host: Option<&Host>) -> bool {
+        match (&self.guest, host) {
+            (Some(guest), Some(host)) => guest.is_of(host),
+            (guest, host) => guest.is_none() && host.is_none(),
+        }
     }
 }
 
@@ -182,8 +266,12 @@ pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
 }
 
 /// A new connection.
-pub(super) async fn connected(client: &Client, patience: Duration) -> Result<Connection, TransportError> {
-    match Connection::open(client, patience).await {
+pub(super) async fn connected(
+    client: &Client,
+    patience: Duration,
+    host: Option<&Host>,
+) -> Result<Connection, TransportError> {
+    match Connection::open(client, patience, host).await {
         Some(made) => made.map_err(|error| not_sent(describe(&error))),
         None => Err(not_sent(SILENT)),
     }
