@@ -25,6 +25,19 @@ export const TARGETS = [
     unit: "x",
   },
   {
+    what: "Redis: flat from 100 to 100,000 slots (most to least)",
+    figure: (of) => of.spread(SIZES.slice(1).map((slots) => rust(sized(slots)))),
+    most: 1.5,
+    unit: "x",
+  },
+  {
+    // No more are ever under way at once, however many wait.
+    what: "Redis: 10 slots, of what two empty EVALSHA allow over 10 connections",
+    figure: (of) => of.ratio(rust(sized(10)), rust("redis, empty EVALSHA, 10 connections", "ceiling")) * 2,
+    least: 0.5,
+    unit: "x",
+  },
+  {
     what: "Redis: not touched by 100,000 foreign keys (without to with)",
     figure: (of) => of.ratio(rust(sized(1_000)), rust(`${sized(1_000)}, 100000 foreign keys`)),
     most: 1.5,

@@ -5,6 +5,7 @@
 //! thread waits, or calls of an event loop are under way, the keeper does: a thread of this library.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
+use super::runtime::{before, boot_time, others_first};
+use crate::Micros;
 use crate::poison::unpoisoned;
 
 /// The runtime of one process, which lives as long as that does.
@@ -26,6 +29,10 @@ pub struct Engine {
     waited: AtomicUsize,
     /// Calls that are under way and for which no thread waits.
     calls: AtomicUsize,
+    /// Whether others run while a thread looks again and again.
+    parallel: bool,
+    /// Whether the last wait was so short that the next may as well do that as sleep.
+    brief: AtomicBool,
     /// Whether the keeper wants to hear that no thread waits any more.
     listens: AtomicBool,
     wanted: Mutex<bool>,
@@ -45,6 +52,8 @@ impl Engine {
             waiting: AtomicUsize::new(0),
             waited: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
+            parallel: thread::available_parallelism().is_ok_and(|processors| processors.get() > 1),
+            brief: AtomicBool::new(false),
             listens: AtomicBool::new(false),
             wanted: Mutex::new(false),
             call: Condvar::new(),
@@ -67,7 +76,14 @@ impl Engine {
             self.leave.notify_one();
         }
         let _waiting = Waiting(self);
-        self.tokio.block_on(future)
+        let began = boot_time();
+        // The keeper, if it drives, has the sockets.
+        let output = match alone && self.brief.load(SeqCst) && !self.keeping.load(SeqCst) {
+            true => self.tokio.block_on(watchful(began + BRIEF, future)),
+            false => self.tokio.block_on(future),
+        };
+        self.brief.store(self.parallel && boot_time() < began + BRIEF, SeqCst);
+        output
     }
 
     /// A call begins for which no thread waits: that of an event loop.
@@ -125,6 +141,25 @@ impl Engine {
     }
 }
 
+/// Waits for the future without sleep until then. To fall asleep and be woken takes a thread longer than a near store does to
+/// answer.
+async fn watchful<T>(until: Micros, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let watching = async {
+        while boot_time() < until {
+            // Whoever shares the processor, the store perhaps.
+            thread::yield_now();
+            others_first().await;
+        }
+    };
+    match before(pin!(watching), future.as_mut()).await {
+        Some(output) => output,
+        None => future.await,
+    }
+}
+
+/// So long a thread that waits looks for an answer before it sleeps, if the one before came in that time.
+const BRIEF: Micros = 100;
 /// How long the tasks may rest after a thread that waited: a program that waits in a loop is back by then.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often the keeper looks while a thread waits long.
@@ -144,5 +179,44 @@ impl Drop for Waiting<'_> {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Engine {{ keeping: {:?}, waiting: {:?} }}", self.keeping, self.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_channel::oneshot;
+
+    use super::*;
+
+    /// The thread slept, and was woken, which took longer than a near store to answer.
+    #[test]
+    fn after_a_brief_wait_a_thread_looks_for_an_answer_before_it_sleeps() {
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        let hour = boot_time() + 3_600 * crate::SECOND;
+        // Who answers is a task of the same thread: it has turns while this looks.
+        let (tell, hears) = oneshot::channel();
+        runtime.spawn(async move {
+            others_first().await;
+            tell.send(7).expect("it waits");
+        });
+        assert_eq!(runtime.block_on(watchful(hour, hears)), Ok(7));
+        // And while it sleeps.
+        let (tell, hears) = oneshot::channel();
+        let answers = thread::spawn(move || tell.send(7));
+        assert_eq!(runtime.block_on(watchful(0, hears)), Ok(7));
+        assert_eq!(answers.join().expect("no panic"), Ok(()));
+    }
+
+    #[test]
+    fn only_a_brief_wait_makes_the_next_one_watchful() {
+        let engine = Engine::start().expect("a thread");
+        let watches = || engine.brief.load(SeqCst);
+        assert!(!watches());
+        // On a machine that has much to do the first ones may be long.
+        while engine.parallel && !watches() {
+            engine.wait(async {});
+        }
+        engine.wait(async { thread::sleep(Duration::from_micros(BRIEF)) });
+        assert!(!watches());
     }
 }

@@ -74,7 +74,6 @@ impl Host {
 
 impl Guest {
     /// Of none.
-    #[cfg(feature = "redis")]
     pub fn nobody() -> Self {
         struct Nobody;
         impl Watcher for Nobody {

@@ -18,6 +18,7 @@ mod engine;
 mod faulty;
 mod holding;
 #[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only what has sockets asks whose turn it is"))]
 pub(crate) mod host;
 mod keeper;
 mod lanes;

@@ -17,6 +17,8 @@ const SLOTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 const SEED_SLOTS: [usize; 3] = [100, 1_000, 10_000];
 const SEED_DATABASE: u8 = 2;
 /// The database with keys that are not leasehold's, and how many.
+/// The slots of the smallest pool.
+const FEW: usize = SLOTS[0];
 const FOREIGN_DATABASE: u8 = 1;
 const FOREIGN: usize = 100_000;
 /// How far a far server is, each way.
@@ -53,6 +55,8 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         seeds.push((seed, series("1 caller".to_owned()), series(format!("{CALLERS} callers"))));
     }
     let mut scripts = Series::new(format!("redis, empty EVALSHA, {CALLERS} connections"), "ceiling");
+    // With ten slots no more than ten callers are ever served at once.
+    let mut few_scripts = Series::new(format!("redis, empty EVALSHA, {FEW} connections"), "ceiling");
     let mut one = Series::new("redis, 1000 slots, 1 caller", "leasehold");
     let mut foreign =
         Series::new(format!("redis, 1000 slots, {CALLERS} callers, {FOREIGN} foreign keys"), "leasehold");
@@ -61,6 +65,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
 
     for round in 0..pace.rounds {
         scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
+        few_scripts.add(ceiling::empty_scripts(port, FEW, pace.time)?);
         for (pool, series) in &mut sized {
             series.add(runtime.block_on(pairs(&vec![pool.clone(); CALLERS], pace.time))?);
         }
@@ -79,6 +84,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     }
 
     scripts.print("calls/s");
+    few_scripts.print("calls/s");
     let seeds = seeds.iter().flat_map(|(_, alone, crowd)| [alone, crowd]);
     let sized = sized.iter().map(|(_, series)| series);
     let far_away = far_away.iter().map(|(_, series)| series);

@@ -72,6 +72,7 @@ impl Connection {
     }
 }
 
+#[cfg_attr(not(unix), expect(unused_variables, reason = "sockets are read by hosts on Unix only"))]
 async fn connect(client: Client, host: Option<&Host>) -> RedisResult<Driven> {
     // The times are kept here.
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);

@@ -1,13 +1,15 @@
 //! One server, and the connection that is kept to it.
 
+use std::pin::pin;
 use std::sync::Mutex as SyncMutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use ::redis::{Client, Cmd, ErrorKind, RedisError, Value};
-use futures_util::future::join;
+use ::redis::{Client, Cmd, ConnectionAddr, ErrorKind, RedisError, Value};
+use futures_util::future::{Either, select};
 use tokio::sync::Mutex;
 
+use super::at;
 use super::connection::Connection;
 use super::sentinels::Sentinels;
 use super::topology::{self, NO_NODE, SECTION, SLOTS};
@@ -112,9 +114,9 @@ impl Server {
     }
 
     /// The host of whose turn this is a part, if its turns have a connection of their own here: the first that comes has, for as
-    /// long as it is there.
+    /// long as it is there. Over TLS it is the runtime that reads.
     fn host(&self) -> Option<Host> {
-        let host = Host::current()?;
+        let host = Host::current().filter(|_| !self.place.is_encrypted())?;
         let mut guest = unpoisoned(&self.guest);
         if guest.host().is_none() {
             *guest = host.guest();
@@ -155,8 +157,7 @@ impl Server {
         }
         *kept = None;
         let made = match host {
-            // What is to be kept, and what is given back as the process ends, finds one too.
-            Some(_) => join(self.make(host), self.make_ahead()).await.0,
+            Some(_) => self.make_both(host).await,
             None => self.make(None).await,
         }?;
         let connection = made.connection.clone();
@@ -174,6 +175,18 @@ impl Server {
             return Err(Err(not_sent("the sentinels name another primary by now")));
         }
         Ok(Kept { connection, era, guest: host.map(Host::guest) })
+    }
+
+    /// Makes also the one for all else: what is to be kept, and what is given back as the process ends, finds it.
+    async fn make_both(&self, host: Option<&Host>) -> Result<Kept, Reply> {
+        match select(pin!(self.make(host)), pin!(self.make_ahead())).await {
+            Either::Left((made, ahead)) => {
+                // It sets out at the same time, and takes as long; if not, it is nobody's now.
+                let _ = tokio::time::timeout(AHEAD, ahead).await;
+                made
+            }
+            Either::Right(((), made)) => made.await,
+        }
     }
 
     /// The connection for what no turn of a host asks, if there is none and nobody makes it.
@@ -247,6 +260,14 @@ impl Place {
         Place::Node(client, SyncMutex::default())
     }
 
+    fn is_encrypted(&self) -> bool {
+        let client = match self {
+            Place::There(client) | Place::Node(client, _) => client,
+            Place::Primary(sentinels) => sentinels.servers(),
+        };
+        matches!(at(client), ConnectionAddr::TcpTls { .. })
+    }
+
     /// The client of the server that is there now.
     pub async fn client(&self, patience: Duration) -> Result<Client, TransportError> {
         match self {
@@ -255,6 +276,9 @@ impl Place {
         }
     }
 }
+
+/// How much longer a host's connection may wait for that of all else.
+const AHEAD: Duration = Duration::from_millis(50);
 
 /// A primary of before that was demoted, or cut off, keeps its connections; the address may lead elsewhere by now.
 const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
