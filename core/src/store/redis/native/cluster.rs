@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};
 use futures_util::StreamExt;
-use futures_util::future::try_join;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -198,14 +197,10 @@ impl Cluster {
         let task = tokio::spawn(async move {
             let info = packed(&INFO);
             // The epoch first: nobody is named that is older than the epoch that is said with it.
-            let ask = async || try_join(other.server.send(&info), other.server.send(&question)).await;
-            let answers = match ask().await {
-                // The connection that was kept may have been closed long ago.
-                Err(TransportError::NoReply(_)) => ask().await,
-                answers => answers,
+            let (info, answer) = match other.server.ask(&info, &question).await {
+                Ok((info, answer)) => (Some(info), Ok(answer)),
+                Err(error) => (None, Err(error)),
             };
-            let (info, answer) =
-                answers.map_or_else(|error| (None, Err(error)), |(info, answer)| (Some(info), Ok(answer)));
             let answer = cluster.answered(&other, answer).ok()?;
             cluster.word(epoch(&info?), &answer, &other)
         });

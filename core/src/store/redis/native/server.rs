@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ErrorKind, RedisError, Value};
-use futures_util::future::join;
+use futures_util::future::{join, try_join};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
@@ -47,8 +47,10 @@ pub(super) enum Place {
     There(Client),
     /// A node of a cluster, and the hosts and ports that it named as it was connected to, until they are taken.
     Node(Client, SyncMutex<Option<Vec<(String, u16)>>>),
+    /// A sentinel, which keeps no leases.
+    Sentinel(Client),
     /// Where the sentinels say, each time anew.
-    Primary(Sentinels),
+    Primary(Box<Sentinels>),
 }
 
 impl Server {
@@ -86,11 +88,26 @@ impl Server {
         reply
     }
 
+    /// Asks two questions, the second of which is answered later, and both anew where the connection that was kept broke: it may
+    /// have been closed long ago.
+    pub async fn ask(&self, first: &Cmd, second: &Cmd) -> Result<(Resp, Resp), TransportError> {
+        let ask = async || try_join(self.send(first), self.send(second)).await;
+        match ask().await {
+            Err(TransportError::NoReply(_)) => ask().await,
+            answers => answers,
+        }
+    }
+
+    /// Whether there is no connection, or not yet.
+    pub fn is_unconnected(&self) -> bool {
+        self.connection.try_lock().map_or(true, |connection| connection.is_none())
+    }
+
     /// Drops the connections if the sentinels, where there are any, say that the primary is another.
     pub async fn look(&self) {
         let Place::Primary(sentinels) = &self.place else { return };
         let is_kept = self.connection.lock().await.is_some() || self.hosted.lock().await.is_some();
-        if is_kept && sentinels.moved(self.patience).await {
+        if is_kept && sentinels.moved(self.patience).await == Ok(true) {
             self.leave();
         }
     }
@@ -99,7 +116,7 @@ impl Server {
     pub fn named(&self) -> Option<Vec<(String, u16)>> {
         match &self.place {
             Place::Node(_, named) => unpoisoned(named).take(),
-            Place::There(_) | Place::Primary(_) => None,
+            Place::There(_) | Place::Sentinel(_) | Place::Primary(_) => None,
         }
     }
 
@@ -148,7 +165,7 @@ impl Server {
             && kept.era == self.era.load(SeqCst)
             && kept.is_for(host)
         {
-            if !self.moved().await {
+            if !self.moved().await.map_err(Err)? {
                 return Ok(kept.connection.clone());
             }
             self.leave();
@@ -170,7 +187,7 @@ impl Server {
         let made = tokio::time::timeout(self.patience, Box::pin(self.connect(host))).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
         // The process may have stood still as it connected.
-        if self.moved().await {
+        if self.moved().await.map_err(Err)? {
             return Err(Err(not_sent("the sentinels name another primary by now")));
         }
         Ok(Kept { connection, era, guest: host.map(Host::guest) })
@@ -186,13 +203,13 @@ impl Server {
     }
 
     /// Whether the primary is another, if nobody has asked for long.
-    async fn moved(&self) -> bool {
+    async fn moved(&self) -> Result<bool, TransportError> {
         match &self.place {
             // In a box: it is seldom, and every command's future would have room for it.
             Place::Primary(sentinels) if sentinels.is_overdue() => {
                 Box::pin(sentinels.moved(self.patience)).await
             }
-            _ => false,
+            _ => Ok(false),
         }
     }
 
@@ -207,6 +224,9 @@ impl Server {
         let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
         let mut connection = connected(&client, self.patience, host).await.map_err(Err)?;
+        if let Place::Sentinel(_) = &self.place {
+            return Ok(connection);
+        }
         // Each is asked as it is connected to: it may be another than the one before.
         match fit(&told(&mut connection, &POLICY).await?) {
             Ok(()) => {}
@@ -216,7 +236,7 @@ impl Server {
             Err(error) => return Err(Err(not_sent(error.cause))),
         }
         match &self.place {
-            Place::There(_) => {}
+            Place::There(_) | Place::Sentinel(_) => {}
             Place::Node(_, named) => {
                 let slots = told(&mut connection, &SLOTS).await?;
                 if !matches!(slots, Resp::List(_))
@@ -250,7 +270,7 @@ impl Place {
     /// The client of the server that is there now.
     pub async fn client(&self, patience: Duration) -> Result<Client, TransportError> {
         match self {
-            Place::There(client) | Place::Node(client, _) => Ok(client.clone()),
+            Place::There(client) | Place::Node(client, _) | Place::Sentinel(client) => Ok(client.clone()),
             Place::Primary(sentinels) => sentinels.primary(patience).await,
         }
     }
@@ -266,7 +286,7 @@ pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
 }
 
 /// A new connection.
-pub(super) async fn connected(
+async fn connected(
     client: &Client,
     patience: Duration,
     host: Option<&Host>,
@@ -295,7 +315,7 @@ pub(super) fn packed(words: &[impl AsRef<str>]) -> Cmd {
 }
 
 /// What a command is answered with; the driver repeats nothing.
-pub(super) async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
+async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
     match connection.send(command).await {
         None => Err(TransportError::NoReply(SILENT.to_owned())),
         Some(Ok(value)) => Ok(resp(value)),
