@@ -200,7 +200,7 @@ async fn who_cannot_be_connected_to_keeps_nobody_from_sending() {
         scene.follower.look().await;
         let began = boot_time();
         scene.write().await.unwrap();
-        assert!(boot_time() - began < SECOND / 5);
+        assert!(boot_time() - began < SECOND * 2 / 5);
     }
     assert_eq!(scene.written(), [5, 0]);
 }
