@@ -252,8 +252,25 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn start(self: &Arc<Self>, lane: Option<u16>) {
         if let Some(lane) = lane {
             let courier = self.clone();
-            self.runtime.spawn(async move { courier.drive(lane).await });
+            let drive = async move { courier.drive(lane).await };
+            #[cfg(not(target_family = "wasm"))]
+            let drive = {
+                let courier = self.clone();
+                runtime::or_left(drive, move || courier.leave(lane))
+            };
+            self.runtime.spawn(drive);
         }
+    }
+
+    /// The runtime has ended, and with it who drove this lane: whoever waits is told so, as are those to come.
+    #[cfg(not(target_family = "wasm"))]
+    fn leave(&self, lane: u16) {
+        let mut state = self.lock();
+        state.lanes.set_out(lane, 0, self.runtime.now());
+        let waiting = std::mem::take(&mut state.queue);
+        // Not under the lock: those who are told run code.
+        drop(state);
+        drop(waiting);
     }
 
     /// Sends envelope after envelope until nothing waits.

@@ -240,6 +240,8 @@ impl<S: Store, R: Runtime> Servers<S, R> {
             let asked = runtime.now();
             let mut refused = match self.ask(&names, &options, deadline).await {
                 Ok(hold) => return Ok(hold),
+                // Its runtime ended: there is no pause any more, and no answer.
+                Err(error) if error.code() == Code::Cancelled => return Err(error),
                 Err(error) => error,
             };
             // A round that had less time than an answer may take: what was said before still holds.
@@ -365,6 +367,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
             match vote {
                 Some(Ok(_)) => {}
                 Some(Err(error)) if is_refusal(&error) => refusals.push(error),
+                Some(Err(error)) if error.code() == Code::Cancelled => return error,
                 other => {
                     let said = other.and_then(Result::err).map(|error| error.message().to_owned());
                     let silence = || format!("no answer within {} ms", patience / MILLISECOND);

@@ -70,6 +70,28 @@ pub(super) async fn others_first() {
     .await;
 }
 
+/// Does `work`, and `left` where it is dropped before its end, as its runtime ends. Of one that panics the panic tells.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn or_left(work: impl Future<Output = ()>, left: impl FnOnce()) -> impl Future<Output = ()> {
+    struct Left<F: FnOnce()>(Option<F>);
+    impl<F: FnOnce()> Drop for Left<F> {
+        fn drop(&mut self) {
+            if let Some(left) = self.0.take()
+                && !std::thread::panicking()
+            {
+                left();
+            }
+        }
+    }
+    // From here on, as it may be dropped before it begins.
+    let left = Left(Some(left));
+    async move {
+        let mut left = left;
+        work.await;
+        left.0.take();
+    }
+}
+
 /// What `work` gives, or nothing if it gives that or has not ended after `time`; for ever without one.
 pub(super) async fn within<R: Runtime, T>(
     runtime: R,
@@ -148,5 +170,29 @@ mod native {
     pub(crate) fn boot_time() -> Micros {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         time.tv_sec as Micros * crate::SECOND + time.tv_nsec as Micros / 1_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::pending;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn only_work_that_is_dropped_before_its_end_is_left() {
+        let count = Cell::new(0);
+        let left = || count.set(count.get() + 1);
+        assert_eq!(or_left(others_first(), left).now_or_never(), None);
+        assert_eq!(count.get(), 1);
+        drop(or_left(pending(), left));
+        assert_eq!(count.get(), 2, "it had not begun");
+        assert_eq!(or_left(async {}, left).now_or_never(), Some(()));
+        let panics = or_left(async { panic!("on purpose") }, left);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| panics.now_or_never())).unwrap_err();
+        assert_eq!(count.get(), 2);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{DEAD, DEAF, Faulty, WELL};
+use crate::client::faulty::{DEAD, DEAF, Faulty, HUNG, WELL};
 use crate::client::warped::Warped;
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, tasks};
 
@@ -127,4 +127,30 @@ async fn a_clock_that_begins_at_0_shows_no_jump() {
     // It stands there, as that of a worker between two questions.
     let pool = process_of(&store, Warped::new().clock(|_| 0)).await;
     pool.acquire_with(AcquireOptions { timeout: Some(0), ..AcquireOptions::default() }).await.unwrap();
+}
+
+// What waited for the next envelope, or came later, waited for ever.
+#[tokio::test]
+async fn who_asks_in_a_runtime_that_ended_is_told_so() {
+    let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process_of(&store, TokioRuntime::new(other.handle().clone())).await;
+    pool.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    store.is(HUNG);
+    let ask = || pool.core.courier.submit(Request::Inspect { slots: Vec::new() }, Micros::MAX);
+    let mut asked: Vec<_> = (0..3).map(|_| ask()).collect();
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    asked.push(ask());
+    other.shutdown_background();
+    // Before the end is heard of, and after.
+    asked.push(ask());
+    for asked in asked {
+        let told = tokio::time::timeout(std::time::Duration::from_secs(5), asked).await.expect("an end");
+        let error = told.err().expect("no answer");
+        assert_eq!((error.code(), error.message()), (Code::Cancelled, "the runtime ended; open anew"));
+        let told = tokio::time::timeout(std::time::Duration::from_secs(5), ask()).await.expect("an end");
+        assert!(told.is_err());
+    }
+    let error = pool.acquire_with(within(60 * SECOND)).await.unwrap_err();
+    assert_eq!(error.code(), Code::Cancelled, "{error}");
 }

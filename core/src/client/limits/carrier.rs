@@ -218,8 +218,24 @@ impl<R: Runtime> Carrier<R> {
     fn start(self: &Arc<Self>, lane: Option<u16>) {
         if let Some(lane) = lane {
             let carrier = self.clone();
-            self.runtime.spawn(async move { carrier.drive(lane).await });
+            let drive = async move { carrier.drive(lane).await };
+            #[cfg(not(target_family = "wasm"))]
+            let drive = {
+                let carrier = self.clone();
+                runtime::or_left(drive, move || carrier.leave(lane))
+            };
+            self.runtime.spawn(drive);
         }
+    }
+
+    /// The runtime has ended, and with it who drove this lane: as in the courier of a pool.
+    #[cfg(not(target_family = "wasm"))]
+    fn leave(&self, lane: u16) {
+        let mut state = self.lock();
+        state.lanes.set_out(lane, 0, self.runtime.now());
+        let waiting = std::mem::take(&mut state.queue);
+        drop(state);
+        drop(waiting);
     }
 
     /// Sends envelope after envelope until nothing waits.

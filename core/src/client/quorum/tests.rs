@@ -480,3 +480,26 @@ async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
     }
     drop(held);
 }
+
+// It asked without pause until its timeout.
+#[tokio::test]
+async fn who_waits_in_a_runtime_that_ended_is_told_so() {
+    for state in [WELL, HUNG] {
+        let other =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let servers = servers(3);
+        let held = locked(&quorum(&servers), at_once()).await.unwrap();
+        let voters = {
+            let _entered = other.enter();
+            quorum(&servers)
+        };
+        servers.iter().for_each(|server| server.is(state));
+        let waits = tokio::spawn(async move { locked(&voters, waiting(60 * SECOND)).await });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        other.shutdown_background();
+        let error = bounded(5 * SECOND, waits).await.unwrap().unwrap_err();
+        assert_eq!(error.code(), Code::Cancelled, "{error}");
+        assert!(error.message().contains("the runtime ended"), "{error}");
+        drop(held);
+    }
+}

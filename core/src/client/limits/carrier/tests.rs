@@ -257,3 +257,18 @@ async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
     assert_eq!(gives_back(3).await, Reply::Settled(Settlement::Done));
     assert_eq!(judged(ask(Act::Peek, 0).await), (true, 10));
 }
+
+// It was told that the store had not answered.
+#[tokio::test]
+async fn who_asks_in_a_runtime_that_ended_is_told_so() {
+    let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let carrier = {
+        let _entered = other.enter();
+        carrier(60 * SECOND, |_| std::future::pending())
+    };
+    tokio::task::spawn_blocking(move || drop(other)).await.unwrap();
+    for _ in 0..3 {
+        let error = shortly(carrier.ask(request(Act::Take, 1))).await.unwrap_err();
+        assert_eq!(error.code(), Code::Cancelled, "{error}");
+    }
+}

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr};
 use futures_util::StreamExt;
-use futures_util::future::try_join;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -161,17 +160,23 @@ impl Cluster {
     /// Who serves the slot of this key, as others say than the node that did. That node if no other says: then none of them may
     /// be there to have replaced it.
     async fn confirmed(&self, slot: u16, key: &str, node: Arc<Node>) -> Arc<Node> {
-        let (began, question) = (boot_time(), packed(&["EXISTS", key]));
+        self.said(slot, key, &node).await.unwrap_or(node)
+    }
+
+    /// Who serves the slot of this key, as others say than this node, if they are believed.
+    async fn said(&self, slot: u16, key: &str, node: &Arc<Node>) -> Option<Arc<Node>> {
+        let began = boot_time();
         let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 2;
         let (mut others, left) = {
             let known = self.lock();
-            (known.besides(&node, slot).into_iter(), known.left_for_another(slot).cloned())
+            let left = known.left_for_another(slot).map(|(place, _)| place.clone());
+            (known.besides(node, slot).into_iter(), left)
         };
         let (mut words, mut answers) = (Words::new(at(&node.client).clone(), left), FuturesUnordered::new());
         let hear = async {
             let mut more = OTHERS;
             while words.lack(OTHERS) > 0 {
-                answers.extend(others.by_ref().take(more).map(|other| self.ask(other, &question)));
+                answers.extend(others.by_ref().take(more).map(|other| self.ask(other, slot, key)));
                 more = match tokio::time::timeout(patience / 2, answers.next()).await {
                     Ok(None) => break,
                     Ok(Some(word)) => {
@@ -185,29 +190,47 @@ impl Cluster {
         };
         // What was said in time counts.
         let _ = tokio::time::timeout(patience, hear).await;
-        let Some(serves) = words.most_credible() else { return node };
-        let node = self.lock().moved(slot, serves.clone());
-        node.is_heard(began);
+        let Word { epoch, serves, .. } = words.most_credible()?;
+        Some(self.follows(slot, serves, *epoch, began))
+    }
+
+    /// Whether a node that was left for another, and is named again, serves the slot of this key, as it says itself: not if it knows
+    /// less than was known since. A small cluster has nobody else who could say so.
+    async fn is_back(&self, slot: u16, key: &str, node: &Arc<Node>) -> Option<Arc<Node>> {
+        let (began, itself) = (boot_time(), self.ask(node.clone(), slot, key));
+        if let Some(serves) = self.said(slot, key, node).await {
+            return Some(serves);
+        }
+        let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 4;
+        let word = tokio::time::timeout(patience, itself).await.ok()?.ok()??;
+        let known = self.lock().left_for_another(slot).map_or(0, |(_, epoch)| epoch);
+        (word.of_itself && word.epoch >= known).then(|| self.follows(slot, &node.client, word.epoch, began))
+    }
+
+    /// The node that serves the slot, as was said in this epoch in answer to what was asked then.
+    fn follows(&self, slot: u16, serves: &Client, epoch: u64, asked: Micros) -> Arc<Node> {
+        let mut known = self.lock();
+        let node = known.moved(slot, serves.clone());
+        known.said(slot, at(serves), epoch);
+        node.is_heard(asked);
         node
     }
 
     /// Asks a node in a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to
     /// the next who asks.
-    fn ask(&self, other: Arc<Node>, question: &Cmd) -> JoinHandle<Option<Word>> {
-        let (cluster, question) = (self.clone(), question.clone());
+    fn ask(&self, other: Arc<Node>, slot: u16, key: &str) -> JoinHandle<Option<Word>> {
+        let (cluster, question) = (self.clone(), packed(&["EXISTS", key]));
         let task = tokio::spawn(async move {
             let info = packed(&INFO);
             // The epoch first: nobody is named that is older than the epoch that is said with it.
-            let ask = async || try_join(other.server.send(&info), other.server.send(&question)).await;
-            let answers = match ask().await {
-                // The connection that was kept may have been closed long ago.
-                Err(TransportError::NoReply(_)) => ask().await,
-                answers => answers,
+            let (info, answer) = match other.server.ask(&info, &question).await {
+                Ok((info, answer)) => (Some(info), Ok(answer)),
+                Err(error) => (None, Err(error)),
             };
-            let (info, answer) =
-                answers.map_or_else(|error| (None, Err(error)), |(info, answer)| (Some(info), Ok(answer)));
             let answer = cluster.answered(&other, answer).ok()?;
-            cluster.word(epoch(&info?), &answer, &other)
+            let word = cluster.word(epoch(&info?), &answer, &other)?;
+            cluster.lock().said(slot, at(&word.serves), word.epoch);
+            Some(word)
         });
         let mut asks = unpoisoned(&self.asks);
         asks.retain(|ask| !ask.is_finished());
@@ -257,22 +280,25 @@ impl Cluster {
     }
 
     /// The node that `MOVED` names in answer to this command, which was sent then; or, if that was left for another and who names it
-    /// may be behind, who others say.
+    /// may be behind, who others say, or it itself.
     async fn follow(&self, words: &[String], moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
         self.recover(from);
-        let slot = slot(words);
+        let (slot, key) = (slot(words), key(words));
         let doubted = self.lock().doubted(slot, from.moved(moved)?, from);
-        match doubted {
-            Some(node) => Some(Box::pin(self.confirmed(slot, key(words), node)).await),
-            None => self.learn(slot, moved, from, sent),
+        if let Some(node) = doubted {
+            return Box::pin(self.is_back(slot, key, &node)).await;
         }
+        let node = self.learn(slot, moved, from, sent)?;
+        // Who was left for it may be named again: to judge that, its epoch is to be known.
+        if self.lock().left_for_another(slot).is_some_and(|(_, epoch)| epoch == 0) {
+            drop(self.ask(node.clone(), slot, key));
+        }
+        Some(node)
     }
 
     /// The node that `MOVED slot host:port` names, in answer to what was sent then.
     fn learn(&self, slot: u16, moved: &str, from: &Node, sent: Micros) -> Option<Arc<Node>> {
-        let node = self.lock().moved(slot, from.moved(moved)?);
-        node.is_heard(sent);
-        Some(node)
+        Some(self.follows(slot, &from.moved(moved)?, 0, sent))
     }
 
     fn recover(&self, node: &Node) {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     /// The epoch of its cluster, which it may not say if it is 0.
     epoch: AtomicUsize,
     connections: AtomicUsize,
+    /// How long it takes to connect to it, and to answer.
+    takes: Mutex<[Duration; 2]>,
     writes: Mutex<usize>,
     /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
     pub asked: Notify,
@@ -41,6 +44,7 @@ impl Fake {
             moved: Mutex::default(),
             epoch: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            takes: Mutex::default(),
             writes: Mutex::default(),
             asked: Notify::new(),
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
@@ -56,6 +60,8 @@ impl Fake {
                 let fake = serves.clone();
                 fake.shared.connections.fetch_add(1, Relaxed);
                 tokio::spawn(async move {
+                    let [connecting, _] = *unpoisoned(&fake.shared.takes);
+                    tokio::time::sleep(connecting).await;
                     tokio::select! {
                         _ = fake.serve(BufReader::new(stream)) => {}
                         () = fake.shared.hangs_up.notified() => {}
@@ -92,6 +98,11 @@ impl Fake {
         self.shared.hangs_up.notify_waiters();
     }
 
+    /// From now on it takes so long to connect to it, and to have an answer of it.
+    pub fn takes(&self, connecting: Duration, answering: Duration) {
+        *unpoisoned(&self.shared.takes) = [connecting, answering];
+    }
+
     /// Who connects to it waits.
     pub fn hangs(&self) {
         self.shared.answers.forget_permits(Semaphore::MAX_PERMITS);
@@ -116,6 +127,8 @@ impl Fake {
     async fn serve(&self, mut stream: BufReader<TcpStream>) -> Option<()> {
         loop {
             let words = command(&mut stream).await?;
+            let [_, answering] = *unpoisoned(&self.shared.takes);
+            tokio::time::sleep(answering).await;
             let said = *unpoisoned(&self.shared.says);
             let answer = match (words.join(" ").as_str(), said) {
                 (text, None) if text.starts_with("SENTINEL") => continue,

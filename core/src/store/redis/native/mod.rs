@@ -146,8 +146,8 @@ impl Servers {
         let way = match url.kind {
             Kind::One(client) => Way::One(Box::new(Server::new(Place::There(client), patience))),
             Kind::Sentinel { sentinels, name, servers } => {
-                let sentinels = Sentinels::new(sentinels, name, servers, changes.clone());
-                Way::One(Box::new(Server::new(Place::Primary(sentinels), patience)))
+                let sentinels = Sentinels::new(sentinels, &name, servers, patience, changes.clone());
+                Way::One(Box::new(Server::new(Place::Primary(Box::new(sentinels)), patience)))
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };
@@ -181,7 +181,7 @@ impl Servers {
         match &self.way {
             Way::One(server) => match server.place() {
                 Place::Primary(sentinels) => Some(sentinels),
-                Place::There(_) | Place::Node(..) => None,
+                Place::There(_) | Place::Node(..) | Place::Sentinel(_) => None,
             },
             Way::Cluster(_) => None,
         }

@@ -17,8 +17,14 @@ pub(super) struct Nodes {
     /// The nodes of slots, 16,384 at most.
     slots: HashMap<u16, Arc<Node>>,
     /// Who had a slot and was left for another that has it: who is behind still names it.
-    left: HashMap<u16, ConnectionAddr>,
+    left: HashMap<u16, Left>,
     patience: Duration,
+}
+
+struct Left {
+    place: ConnectionAddr,
+    /// The latest in which another is known to have the slot; 0 if none is known.
+    epoch: u64,
 }
 
 pub(super) struct Node {
@@ -56,9 +62,16 @@ impl Nodes {
         self.slots.get(&slot).or_else(not_left).or(self.list.first()).cloned()
     }
 
-    /// Who had this slot and was left for another.
-    pub fn left_for_another(&self, slot: u16) -> Option<&ConnectionAddr> {
-        self.left.get(&slot)
+    /// Who had this slot and was left for another, and the latest epoch in which another is known to have it; 0 if none is.
+    pub fn left_for_another(&self, slot: u16) -> Option<(&ConnectionAddr, u64)> {
+        self.left.get(&slot).map(|left| (&left.place, left.epoch))
+    }
+
+    /// In this epoch the slot is said to be at this place.
+    pub fn said(&mut self, slot: u16, place: &ConnectionAddr, epoch: u64) {
+        if let Some(left) = self.left.get_mut(&slot).filter(|left| left.place != *place) {
+            left.epoch = left.epoch.max(epoch);
+        }
     }
 
     /// The node that is said to have the slot, if it was left for another, and who says so is not that.
@@ -99,7 +112,7 @@ impl Nodes {
         if let Some(before) = before
             && !Arc::ptr_eq(&before, &node)
         {
-            self.left.insert(slot, at(&before.client).clone());
+            self.left.insert(slot, Left { place: at(&before.client).clone(), epoch: 0 });
             let slots = &self.slots;
             self.list
                 .retain(|known| known.is_kept() || slots.values().any(|serves| Arc::ptr_eq(serves, known)));
@@ -144,7 +157,7 @@ impl Nodes {
     }
 
     fn is_left(&self, slot: u16, place: &ConnectionAddr) -> bool {
-        self.left.get(&slot) == Some(place)
+        self.left.get(&slot).is_some_and(|left| left.place == *place)
     }
 
     fn known(&mut self, client: Client) -> Arc<Node> {

@@ -4,16 +4,17 @@
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ::redis::{Client, ConnectionAddr};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use ::redis::{Client, Cmd, ConnectionAddr};
+use futures_channel::oneshot;
+use futures_util::future::{FutureExt, Shared};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
-use super::connection::Connection;
-use super::server::{asked, connected, not_sent, packed};
+use super::server::{Place, Server, not_sent, packed};
 use super::{addressed, at};
 use crate::client::runtime::boot_time;
 use crate::poison::unpoisoned;
@@ -29,21 +30,33 @@ const OVERDUE: Micros = 2 * SECOND;
 pub(super) const LAG: Micros = 5 * SECOND;
 
 pub(super) struct Sentinels {
-    sentinels: Vec<Sentinel>,
-    name: String,
+    sentinels: Vec<Arc<Sentinel>>,
+    /// What they are asked: the epoch first, as an address is never older than the epoch that is said with it.
+    questions: [Cmd; 2],
     /// How the servers are spoken to.
     servers: Client,
     state: Mutex<State>,
     changes: watch::Sender<()>,
 }
 
-/// One of them, and the connection that is kept to it.
+/// One of them, and who asks it.
 struct Sentinel {
-    client: Client,
-    connection: AsyncMutex<Option<Connection>>,
-    /// When the first question was asked that it has not answered; 0 if there is none.
-    unanswered: AtomicU64,
+    server: Server,
+    asking: Mutex<Option<Asking>>,
+    /// When it was found that it cannot be asked; 0 if it could since.
+    failed: AtomicU64,
 }
+
+/// Questions to a sentinel since they were begun. They outlive who waits for the answers: to connect to one that is far may take
+/// longer, and is of use to the next who asks.
+struct Asking {
+    began: Micros,
+    answers: Shared<oneshot::Receiver<Answers>>,
+    task: AbortHandle,
+}
+
+/// What is answered to both.
+type Answers = Result<(Resp, Resp), TransportError>;
 
 #[derive(Default)]
 struct State {
@@ -65,9 +78,18 @@ struct Word {
 }
 
 impl Sentinels {
-    pub fn new(sentinels: Vec<Client>, name: String, servers: Client, changes: watch::Sender<()>) -> Self {
-        let sentinels = sentinels.into_iter().map(Sentinel::new).collect();
-        Sentinels { sentinels, name, servers, state: Mutex::default(), changes }
+    pub fn new(
+        sentinels: Vec<Client>,
+        name: &str,
+        servers: Client,
+        patience: Duration,
+        changes: watch::Sender<()>,
+    ) -> Self {
+        // One that cannot be connected to is known to be away before it is overdue to ask.
+        let sentinel = |client| Arc::new(Sentinel::new(client, patience.min(LOOK)));
+        let questions = ["MASTER", "GET-MASTER-ADDR-BY-NAME"].map(|word| packed(&["SENTINEL", word, name]));
+        let sentinels = sentinels.into_iter().map(sentinel).collect();
+        Sentinels { sentinels, questions, servers, state: Mutex::default(), changes }
     }
 
     /// How the servers are spoken to.
@@ -82,7 +104,7 @@ impl Sentinels {
 
     /// Closes the connections to them.
     pub fn close(&self) {
-        self.sentinels.iter().for_each(Sentinel::close);
+        self.sentinels.iter().for_each(|sentinel| sentinel.close());
     }
 
     /// Commands are sent there from now on, as was asked for at that time: to connect may have taken long.
@@ -109,8 +131,8 @@ impl Sentinels {
     }
 
     /// Whether the primary is another than where commands were sent last. It is not if no sentinel answers: then none of them may be
-    /// there to have made it one.
-    pub async fn moved(&self, patience: Duration) -> bool {
+    /// there to have made it one. Nobody knows while one that was there is being connected to.
+    pub async fn moved(&self, patience: Duration) -> Result<bool, TransportError> {
         // Two of them and the pause between take less than what is overdue, or commands would ask, and wait, too.
         let patience = patience.min(LOOK * 4 / 5) / 2;
         let (word, began) = loop {
@@ -121,33 +143,42 @@ impl Sentinels {
                 break (word, began);
             }
         };
+        if word.is_err() && self.sentinels.iter().any(|sentinel| sentinel.may_be_there()) {
+            return Err(said("it is still being connected to"));
+        }
         let mut state = self.state();
         let Ok(word) = word else {
             state.looked = boot_time();
-            return false;
+            return Ok(false);
         };
         state.looked = began;
-        word.epoch >= state.epoch
-            && state.reached.as_ref().is_some_and(|reached| reached != at(&word.primary))
+        let is_other = state.reached.as_ref().is_some_and(|reached| reached != at(&word.primary));
+        Ok(word.epoch >= state.epoch && is_other)
     }
 
     /// The word of most of those that know the latest. All are asked at once; more than half of one opinion are not behind for
     /// long, and the others are not waited for. Those that know less than is known already are believed only if they are more than
     /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs.
     async fn word(&self, patience: Duration, falls: bool) -> Result<Word, TransportError> {
-        let known = self.state().epoch;
+        let (known, began) = (self.state().epoch, boot_time());
         let mut asked: FuturesUnordered<_> =
-            (0..).zip(&self.sentinels).map(|(from, sentinel)| self.ask(from, sentinel, patience)).collect();
-        let (mut words, mut failure) = (Vec::new(), said("there are none"));
-        while let Some(answer) = asked.next().await {
-            match answer {
-                Ok(word) => words.push(word),
-                Err(error) => failure = error,
+            (0..).zip(&self.sentinels).map(|(from, sentinel)| self.ask(from, sentinel, began)).collect();
+        let (mut words, mut failure) = (Vec::new(), None);
+        let hear = async {
+            while let Some(answer) = asked.next().await {
+                match answer {
+                    Ok(word) => words.push(word),
+                    Err(error) => failure = Some(error),
+                }
+                let is_known = words.iter().any(|word| word.epoch >= known);
+                if is_known && 2 * agreed(&words) > self.sentinels.len() {
+                    break;
+                }
             }
-            if words.iter().any(|word| word.epoch >= known) && 2 * agreed(&words) > self.sentinels.len() {
-                break;
-            }
-        }
+        };
+        // What was said in time counts.
+        let _ = tokio::time::timeout(patience, hear).await;
+        let failure = failure.unwrap_or_else(|| said("it did not answer in time"));
         self.heard(words, known, falls).unwrap_or(Err(failure))
     }
 
@@ -165,63 +196,26 @@ impl Sentinels {
         Some(Ok(word))
     }
 
+    /// What a sentinel says that is asked from then on.
     async fn ask(
         &self,
         from: usize,
-        sentinel: &Sentinel,
-        patience: Duration,
+        sentinel: &Arc<Sentinel>,
+        began: Micros,
     ) -> Result<Word, TransportError> {
-        let told = async {
-            match self.told(from, sentinel, patience).await {
-                // The connection that was kept may have been closed long ago.
-                Err(TransportError::NoReply(_)) => {
-                    sentinel.close();
-                    self.told(from, sentinel, patience).await
-                }
-                told => told,
-            }
-        };
-        sentinel.is_asked();
-        let answer = tokio::time::timeout(patience, told).await;
-        let answer = answer.unwrap_or_else(|_| Err(not_sent("it did not answer in time")));
-        if answer.is_err() {
-            sentinel.close();
-        }
-        sentinel.unanswered.store(0, Relaxed);
-        answer.map_err(of_sentinel)
-    }
-
-    async fn told(
-        &self,
-        from: usize,
-        sentinel: &Sentinel,
-        patience: Duration,
-    ) -> Result<Word, TransportError> {
-        let mut connection = {
-            let mut kept = sentinel.connection.lock().await;
-            match &*kept {
-                Some(connection) => connection.clone(),
-                None => {
-                    let made = connected(&sentinel.client, patience, None).await?;
-                    kept.insert(made).clone()
-                }
-            }
-        };
-        // The epoch first: an address is never older than the epoch that is said with it.
-        let known = asked(&mut connection, &packed(&["SENTINEL", "MASTER", &self.name])).await?;
-        let question = packed(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name]);
-        let primary = match asked(&mut connection, &question).await? {
+        let (known, address) = sentinel.ask(&self.questions, began).await.map_err(of_sentinel)?;
+        let primary = match address {
             Resp::List(address) => match address.as_slice() {
                 [Resp::Text(host), Resp::Text(port)] => {
                     port.parse().ok().and_then(|port| addressed(&self.servers, host.clone(), port))
                 }
                 _ => None,
             },
-            Resp::Nil => return Err(not_sent("it knows no primary of that name")),
-            Resp::Error(text) => return Err(not_sent(text)),
-            other => return Err(not_sent(format!("it answers with {}", other.kind()))),
+            Resp::Nil => return Err(said("it knows no primary of that name")),
+            Resp::Error(text) => return Err(said(&text)),
+            other => return Err(said(&format!("it answers with {}", other.kind()))),
         };
-        let primary = primary.ok_or_else(|| not_sent("its answer makes no sense"))?;
+        let primary = primary.ok_or_else(|| said("its answer makes no sense"))?;
         Ok(Word { from, epoch: epoch(&known), primary })
     }
 
@@ -231,25 +225,59 @@ impl Sentinels {
 }
 
 impl Sentinel {
-    fn new(client: Client) -> Self {
-        Sentinel { client, connection: AsyncMutex::default(), unanswered: AtomicU64::new(0) }
+    fn new(client: Client, patience: Duration) -> Self {
+        let server = Server::new(Place::Sentinel(client), patience);
+        Sentinel { server, asking: Mutex::default(), failed: AtomicU64::new(0) }
     }
 
-    /// The others may agree each time before it is found to hang, and nobody waits for its answer any more.
-    fn is_asked(&self) {
-        let now = boot_time();
-        let since = self.unanswered.compare_exchange(0, now, Relaxed, Relaxed).unwrap_or_else(|since| since);
-        if since != 0 && now.saturating_sub(since) > OVERDUE {
-            self.unanswered.store(now, Relaxed);
-            self.close();
+    /// What it answers to these questions, if they were begun then or later.
+    async fn ask(self: &Arc<Self>, questions: &[Cmd; 2], since: Micros) -> Answers {
+        loop {
+            let (began, answers) = self.asking(questions, since);
+            let answers = answers.await.unwrap_or_else(|_| Err(not_sent("it is asked no more")));
+            // Else they were under way, and are to be asked anew: what was said may be old.
+            if began >= since {
+                return answers;
+            }
         }
     }
 
-    /// Closes the connection, unless one is being made.
+    /// Those that are under way: one that hangs would have more and more of them. Or new ones.
+    fn asking(
+        self: &Arc<Self>,
+        questions: &[Cmd; 2],
+        since: Micros,
+    ) -> (Micros, Shared<oneshot::Receiver<Answers>>) {
+        let mut kept = unpoisoned(&self.asking);
+        if let Some(asking) = &*kept
+            && (asking.began >= since || !asking.task.is_finished())
+        {
+            return (asking.began, asking.answers.clone());
+        }
+        let (tell, answers) = oneshot::channel();
+        let (sentinel, [first, second]) = (self.clone(), questions.clone());
+        let (began, answers) = (boot_time(), answers.shared());
+        let task = tokio::spawn(async move {
+            let answers = sentinel.server.ask(&first, &second).await;
+            sentinel.failed.store(if answers.is_ok() { 0 } else { boot_time() }, Relaxed);
+            let _ = tell.send(answers);
+        });
+        *kept = Some(Asking { began, answers: answers.clone(), task: task.abort_handle() });
+        (began, answers)
+    }
+
+    /// Whether it is being connected to, and was not found to be away a moment ago.
+    fn may_be_there(&self) -> bool {
+        let failed = self.failed.load(Relaxed);
+        let is_away = failed != 0 && boot_time().saturating_sub(failed) <= 2 * OVERDUE;
+        !is_away && self.server.is_unconnected()
+    }
+
     fn close(&self) {
-        if let Ok(mut connection) = self.connection.try_lock() {
-            *connection = None;
+        if let Some(asking) = unpoisoned(&self.asking).take() {
+            asking.task.abort();
         }
+        self.server.close();
     }
 }
 

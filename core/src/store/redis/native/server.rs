@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr, ErrorKind, RedisError, Value};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, select, try_join};
 use tokio::sync::Mutex;
 
 use super::at;
@@ -49,8 +49,10 @@ pub(super) enum Place {
     There(Client),
     /// A node of a cluster, and the hosts and ports that it named as it was connected to, until they are taken.
     Node(Client, SyncMutex<Option<Vec<(String, u16)>>>),
+    /// A sentinel, which keeps no leases.
+    Sentinel(Client),
     /// Where the sentinels say, each time anew.
-    Primary(Sentinels),
+    Primary(Box<Sentinels>),
 }
 
 impl Server {
@@ -88,11 +90,26 @@ impl Server {
         reply
     }
 
+    /// Asks two questions, the second of which is answered later, and both anew where the connection that was kept broke: it may
+    /// have been closed long ago.
+    pub async fn ask(&self, first: &Cmd, second: &Cmd) -> Result<(Resp, Resp), TransportError> {
+        let ask = async || try_join(self.send(first), self.send(second)).await;
+        match ask().await {
+            Err(TransportError::NoReply(_)) => ask().await,
+            answers => answers,
+        }
+    }
+
+    /// Whether there is no connection, or not yet.
+    pub fn is_unconnected(&self) -> bool {
+        self.connection.try_lock().map_or(true, |connection| connection.is_none())
+    }
+
     /// Drops the connections if the sentinels, where there are any, say that the primary is another.
     pub async fn look(&self) {
         let Place::Primary(sentinels) = &self.place else { return };
         let is_kept = self.connection.lock().await.is_some() || self.hosted.lock().await.is_some();
-        if is_kept && sentinels.moved(self.patience).await {
+        if is_kept && sentinels.moved(self.patience).await == Ok(true) {
             self.leave();
         }
     }
@@ -101,7 +118,7 @@ impl Server {
     pub fn named(&self) -> Option<Vec<(String, u16)>> {
         match &self.place {
             Place::Node(_, named) => unpoisoned(named).take(),
-            Place::There(_) | Place::Primary(_) => None,
+            Place::There(_) | Place::Sentinel(_) | Place::Primary(_) => None,
         }
     }
 
@@ -114,9 +131,9 @@ impl Server {
     }
 
     /// The host of whose turn this is a part, if its turns have a connection of their own here: the first that comes has, for as
-    /// long as it is there. Over TLS it is the runtime that reads.
+    /// long as it is there.
     fn host(&self) -> Option<Host> {
-        let host = Host::current().filter(|_| !self.place.is_encrypted())?;
+        let host = Host::current().filter(|_| self.place.has_hosts())?;
         let mut guest = unpoisoned(&self.guest);
         if guest.host().is_none() {
             *guest = host.guest();
@@ -150,7 +167,7 @@ impl Server {
             && kept.era == self.era.load(SeqCst)
             && kept.is_for(host)
         {
-            if !self.moved().await {
+            if !self.moved().await.map_err(Err)? {
                 return Ok(kept.connection.clone());
             }
             self.leave();
@@ -171,7 +188,7 @@ impl Server {
         let made = tokio::time::timeout(self.patience, Box::pin(self.connect(host))).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
         // The process may have stood still as it connected.
-        if self.moved().await {
+        if self.moved().await.map_err(Err)? {
             return Err(Err(not_sent("the sentinels name another primary by now")));
         }
         Ok(Kept { connection, era, guest: host.map(Host::guest) })
@@ -199,13 +216,13 @@ impl Server {
     }
 
     /// Whether the primary is another, if nobody has asked for long.
-    async fn moved(&self) -> bool {
+    async fn moved(&self) -> Result<bool, TransportError> {
         match &self.place {
             // In a box: it is seldom, and every command's future would have room for it.
             Place::Primary(sentinels) if sentinels.is_overdue() => {
                 Box::pin(sentinels.moved(self.patience)).await
             }
-            _ => false,
+            _ => Ok(false),
         }
     }
 
@@ -220,6 +237,9 @@ impl Server {
         let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
         let mut connection = connected(&client, self.patience, host).await.map_err(Err)?;
+        if let Place::Sentinel(_) = &self.place {
+            return Ok(connection);
+        }
         // Each is asked as it is connected to: it may be another than the one before.
         match fit(&told(&mut connection, &POLICY).await?) {
             Ok(()) => {}
@@ -229,7 +249,7 @@ impl Server {
             Err(error) => return Err(Err(not_sent(error.cause))),
         }
         match &self.place {
-            Place::There(_) => {}
+            Place::There(_) | Place::Sentinel(_) => {}
             Place::Node(_, named) => {
                 let slots = told(&mut connection, &SLOTS).await?;
                 if !matches!(slots, Resp::List(_))
@@ -260,18 +280,20 @@ impl Place {
         Place::Node(client, SyncMutex::default())
     }
 
-    fn is_encrypted(&self) -> bool {
+    /// Whether turns of a host may have a connection of their own: over TLS it is the runtime that reads, and sentinels are seldom asked.
+    fn has_hosts(&self) -> bool {
         let client = match self {
             Place::There(client) | Place::Node(client, _) => client,
             Place::Primary(sentinels) => sentinels.servers(),
+            Place::Sentinel(_) => return false,
         };
-        matches!(at(client), ConnectionAddr::TcpTls { .. })
+        !matches!(at(client), ConnectionAddr::TcpTls { .. })
     }
 
     /// The client of the server that is there now.
     pub async fn client(&self, patience: Duration) -> Result<Client, TransportError> {
         match self {
-            Place::There(client) | Place::Node(client, _) => Ok(client.clone()),
+            Place::There(client) | Place::Node(client, _) | Place::Sentinel(client) => Ok(client.clone()),
             Place::Primary(sentinels) => sentinels.primary(patience).await,
         }
     }
@@ -290,7 +312,7 @@ pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
 }
 
 /// A new connection.
-pub(super) async fn connected(
+async fn connected(
     client: &Client,
     patience: Duration,
     host: Option<&Host>,
@@ -319,7 +341,7 @@ pub(super) fn packed(words: &[impl AsRef<str>]) -> Cmd {
 }
 
 /// What a command is answered with; the driver repeats nothing.
-pub(super) async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
+async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
     match connection.send(command).await {
         None => Err(TransportError::NoReply(SILENT.to_owned())),
         Some(Ok(value)) => Ok(resp(value)),

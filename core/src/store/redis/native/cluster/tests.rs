@@ -157,9 +157,14 @@ impl Scene {
 
     /// The last took the place of the first, as the others say, and was followed.
     async fn replaced() -> Self {
+        Self::replaced_in(0).await
+    }
+
+    /// The same in this epoch.
+    async fn replaced_in(epoch: usize) -> Self {
         let scene = Self::new().await;
         scene.write().await.unwrap();
-        scene.say([(1, 3, 0), (2, 3, 0)]);
+        scene.say([(1, 3, epoch), (2, 3, epoch)]);
         scene.nodes[3].serves();
         scene.stand_still();
         scene.write().await.unwrap();
@@ -279,6 +284,55 @@ async fn nor_when_its_successor_fails() {
     scene.cluster.lock().at(&place).unwrap().is_heard(boot_time());
     scene.write().await.unwrap();
     assert_eq!(scene.written(), [1, 0, 0, 2]);
+}
+
+/// Of all nodes the first is there, and one that says that it serves; this is what their cluster's epoch is.
+async fn only_one_names_who_was_left(scene: &Scene, epoch: usize) {
+    scene.nodes[2..].iter().for_each(Fake::goes);
+    scene.say([(0, 1, epoch), (1, 0, epoch)]);
+    scene.nodes[0].serves();
+    for _ in 0..10 {
+        let _ = scene.write().await;
+    }
+}
+
+// It was gone back to as nobody else answered, and granted what others had from the next.
+#[tokio::test]
+async fn nor_when_it_knows_less_itself_than_was_known() {
+    let scene = Scene::replaced_in(6).await;
+    only_one_names_who_was_left(&scene, 5).await;
+    assert_eq!(scene.written(), [1, 0, 0, 1]);
+    // It serves again indeed.
+    scene.say([(0, 1, 7), (1, 0, 7)]);
+    scene.nodes[0].serves();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 0, 0, 1]);
+}
+
+#[tokio::test]
+async fn nor_when_the_node_that_was_left_named_the_next_itself() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.nodes[0].names(&scene.nodes[3]);
+    scene.nodes[3].serves();
+    scene.nodes[3].is_in(6);
+    scene.write().await.unwrap();
+    let is_known =
+        || scene.cluster.lock().left_for_another(slot_of("foo")).is_some_and(|(_, epoch)| epoch == 6);
+    while !is_known() {
+        tokio::task::yield_now().await;
+    }
+    only_one_names_who_was_left(&scene, 5).await;
+    assert_eq!(scene.written(), [1, 0, 0, 1]);
+}
+
+// A small cluster would be of no use for as long as a third node is away.
+#[tokio::test]
+async fn who_was_left_is_gone_back_to_where_epochs_may_not_be_said() {
+    let scene = Scene::replaced().await;
+    only_one_names_who_was_left(&scene, 0).await;
+    let [before, .., next] = scene.written();
+    assert!(before > 1 && next == 1);
 }
 
 // It was begun anew by each who asked, and never made.

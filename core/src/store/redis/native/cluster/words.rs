@@ -39,10 +39,10 @@ impl Words {
         of.saturating_sub(self.said.len()).max(usize::from(!agreed))
     }
 
-    /// Who serves the slot. A node that was left for another is not gone back to for one voice: that may be cut off along with it.
-    pub fn most_credible(&self) -> Option<&Client> {
+    /// What is said by whoever is believed. A node that was left for another is not gone back to for one voice: that may be cut off along with it.
+    pub fn most_credible(&self) -> Option<&Word> {
         let (word, ..) = self.most()?;
-        (self.said.len() > 1 || !self.is_left(word)).then_some(&word.serves)
+        (self.said.len() > 1 || !self.is_left(word)).then_some(word)
     }
 
     /// What most of those say that know the latest, how many, and of how many. Of as many for one as for another rather not who
@@ -108,7 +108,11 @@ mod tests {
             (Some(2), &[(12, 1, moved), (13, 2, moved)], Some(2), 0),
         ] {
             let words = heard(left, said);
-            assert_eq!(words.most_credible().map(at), port.map(client).as_ref().map(at), "{said:?}");
+            assert_eq!(
+                words.most_credible().map(|word| at(&word.serves)),
+                port.map(client).as_ref().map(at),
+                "{said:?}"
+            );
             assert_eq!(words.lack(2), lack, "{said:?}");
         }
     }

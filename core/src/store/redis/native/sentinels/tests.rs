@@ -29,12 +29,13 @@ impl Scene {
         let (sentinels, servers) = ([one, two, three], [four, five]);
         let client = |fake: &Fake| Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
         let clients = sentinels.iter().map(client).collect();
-        let place = Place::Primary(Sentinels::new(
+        let place = Place::Primary(Box::new(Sentinels::new(
             clients,
-            "relayers".to_owned(),
+            "relayers",
             client(&servers[0]),
+            patience,
             watch::Sender::new(()),
-        ));
+        )));
         let scene = Scene { sentinels, servers, follower: Arc::new(Server::new(place, patience)) };
         scene.say([Some((4, 0)); 3]);
         scene
@@ -56,7 +57,7 @@ impl Scene {
     }
 
     async fn moved(&self) -> bool {
-        self.known().moved(Duration::from_secs(1)).await
+        self.known().moved(Duration::from_secs(1)).await.unwrap()
     }
 
     /// As if so much time had passed in which nobody asked.
@@ -146,6 +147,76 @@ async fn a_sentinel_that_hangs_is_connected_to_anew_after_a_while() {
     };
     tokio::time::timeout(Duration::from_secs(10), anew).await.expect("a connection");
     assert_eq!(scene.sentinels[0].connections(), 1);
+}
+
+/// What it takes to connect over TLS to one that is far: longer than a look.
+const FAR: Duration = Duration::from_millis(700);
+
+/// Writes until that is done, as a courier does.
+async fn written(scene: &Scene) {
+    let done = async {
+        while scene.write().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), done).await.expect("a primary");
+}
+
+// Each look began to connect anew, and none was ever there.
+#[tokio::test]
+async fn sentinels_are_connected_to_even_if_that_takes_longer_than_a_look() {
+    let scene = Scene::new().await;
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(FAR, Duration::ZERO));
+    written(&scene).await;
+    assert_eq!([0, 1, 2].map(|sentinel| scene.sentinels[sentinel].connections()), [1; 3]);
+}
+
+// They were taken to be away, and what was sent went to a primary of before.
+#[tokio::test]
+async fn nothing_is_sent_while_sentinels_that_were_there_are_connected_to() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.say([Some((5, 1)); 3]);
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(FAR, Duration::ZERO));
+    scene.sentinels.iter().for_each(Fake::hangs_up);
+    scene.stand_still();
+    written(&scene).await;
+    assert_eq!(scene.written(), [1, 1]);
+}
+
+#[tokio::test]
+async fn who_cannot_be_connected_to_keeps_nobody_from_sending() {
+    let scene = Scene::of(Duration::from_secs(9)).await;
+    scene.write().await.unwrap();
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::from_secs(60), Duration::ZERO));
+    scene.sentinels.iter().for_each(Fake::hangs_up);
+    scene.stand_still();
+    let began = boot_time();
+    written(&scene).await;
+    assert!(boot_time() - began < 2 * OVERDUE);
+    // From then on they are known to be away, though each look connects to them anew.
+    for _ in 0..3 {
+        tokio::time::sleep(LOOK).await;
+        scene.follower.look().await;
+        let began = boot_time();
+        scene.write().await.unwrap();
+        assert!(boot_time() - began < SECOND * 2 / 5);
+    }
+    assert_eq!(scene.written(), [5, 0]);
+}
+
+// What it said was read by nobody, and it was taken to hang.
+#[tokio::test]
+async fn a_sentinel_that_answers_when_the_others_have_agreed_is_kept() {
+    let scene = Scene::new().await;
+    scene.sentinels[2].takes(Duration::ZERO, Duration::from_millis(30));
+    scene.write().await.unwrap();
+    let began = boot_time();
+    while boot_time() - began < OVERDUE * 3 / 2 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        scene.moved().await;
+    }
+    assert_eq!(scene.sentinels[2].connections(), 1);
 }
 
 // What had been said before the connection was begun was taken for news when that was made.
