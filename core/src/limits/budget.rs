@@ -55,13 +55,13 @@ impl Calendar {
 }
 
 impl Budget {
-    /// What is used of the period that it is now, once somebody asks by this calendar.
-    pub fn at(mut self, calendar: Calendar, now: Micros) -> Self {
+    /// What is used of the period that it is now, once somebody asks by this calendar; of a new one, what counts from this birth on.
+    pub fn at(mut self, calendar: Calendar, now: Micros, birth: Birth) -> Self {
         let Asked { ends, said, known, goes_on } = self.asked(calendar, now);
         if goes_on {
             self.standing.lengthen(ends);
         } else {
-            self.standing = Standing::of_period(ends);
+            self.standing = Standing::of_period(ends, now, birth);
         }
         Budget { standing: self.standing, said: Some(said), known }
     }

@@ -147,13 +147,15 @@ impl Record {
 }
 
 impl<'a> Draft<'a> {
-    /// The record as it is now, by this rule, on a server where births are now of this one.
+    /// The record as it is now, by this rule, on a server where births are now of this one. They follow each other, from one period
+    /// to the next too: whoever has heard of a reset is to hear of those that begin once its clock is the server's.
     pub fn new(record: Option<&Record>, rule: &'a Rule, wall: Micros, birth: Birth) -> Self {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
         let (turns, continues) = usage.turns(*rule, now);
-        let mut usage = usage.at(*rule, now, clock.elapsed(wall));
+        let birth = usage.standing().map_or(birth, |standing| birth.after(standing.birth()));
+        let mut usage = usage.at(*rule, now, clock.elapsed(wall), birth);
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
         let epoch = epoch.filter(|_| !matches!(usage, Usage::Refill(refill) if !refill.is_counted()));
         if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
@@ -386,7 +388,7 @@ impl Usage {
     }
 
     /// The usage at a time that is so long after it was written. One of another kind is none.
-    fn at(self, rule: Rule, now: Micros, elapsed: Micros) -> Usage {
+    fn at(self, rule: Rule, now: Micros, elapsed: Micros, birth: Birth) -> Usage {
         match rule {
             Rule::Each { .. } => Usage::None,
             Rule::Refill { max, period } | Rule::Gcra { max, period, .. } => {
@@ -404,7 +406,7 @@ impl Usage {
             }),
             Rule::Budget { period, offset, .. } => {
                 let budget = if let Usage::Budget(budget) = self { budget } else { Budget::default() };
-                Usage::Budget(budget.at(Calendar { period, offset }, now))
+                Usage::Budget(budget.at(Calendar { period, offset }, now, birth))
             }
             Rule::InFlight { .. } => {
                 let flights = if let Usage::InFlight(flights) = self { flights } else { InFlight::default() };

@@ -100,7 +100,8 @@ impl Births {
             Births { ends: number(words[2]) as u64, present: words[0].to_owned(), ..Births::default() };
         let mut own = number(words[3]);
         if let Some((since, others)) = words[4..].split_first() {
-            births.since = since.trim_start_matches('-').to_owned();
+            // By what clock it began is for clients.
+            births.since = if since.starts_with('-') { String::new() } else { (*since).to_owned() };
             for other in others.chunks(3) {
                 own -= number(other[2]);
                 births.known.insert(other[0].to_owned(), (number(other[1]) as u64, number(other[2])));

@@ -40,13 +40,15 @@
                 used = plus(used, net, true)
               end
               parts[#parts + 1] = { birth, version, used }
-              return since and since ~= '-' and since or ''
+              return since and string.sub(since, 1, 1) ~= '-' and since or ''
             end
-            local parts, since, news = {}, '', nil
+            local parts, since, news, began = {}, '', nil, string.match(past, '^ %-(%d*)') or ''
             if birth ~= 0 then since = read(parts, birth, version, used, past) end
             if not held then
               local theirs = {}
               local their_since = read(theirs, their_birth, their_version, their_used, their_past)
+              local their_began = string.match(their_past, '^ %-(%d*)')
+              if their_began and their_began > began then began = their_began end
               if their_since > since then since, news = their_since, '' end
               for k = 1, #theirs do
                 local part, known = theirs[k], nil
@@ -82,7 +84,7 @@
                 table.remove(others, 1)
                 since = others[1][1]
               end
-              past = since ~= '' and ' ' .. since or #others > 0 and ' -' or ''
+              past = since ~= '' and ' ' .. since or (#others > 0 or began ~= '') and ' -' .. began or ''
               for k = 1, #others do past = past .. format(' %s %d %s', others[k][1], others[k][2], others[k][3]) end
               version = fresh and 1 or version + 1
               if fresh then birth = born_after(newest ~= '' and newest or 0) end
