@@ -409,7 +409,7 @@ impl Ledger {
     fn told(&self, wall: Micros, limit: &Key, view: &View<'_>) -> Option<Standing> {
         let entry = self.records.find(limit).and_then(|place| self.records.get(place));
         let entry = entry.filter(|entry| !entry.record.is_gone(wall))?;
-        entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
+        entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. }))
     }
 
     fn write(&mut self, key: &Key, draft: &mut Draft<'_>) {

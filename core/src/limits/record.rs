@@ -95,9 +95,12 @@ impl Record {
         }
     }
 
-    /// How a limit of money stands, if anything was charged of it, and its period is not over.
-    pub fn standing(&self, wall: Micros) -> Option<&Standing> {
-        let standing = self.usage.standing()?;
+    /// How a limit of money stands, if anything was charged of it, and its period is not over: that ends when it will be.
+    pub fn standing(&self, wall: Micros) -> Option<Standing> {
+        let standing = match &self.usage {
+            Usage::Budget(budget) => budget.standing.until(budget.over()),
+            usage => usage.standing()?.clone(),
+        };
         (!standing.is_blank() && !standing.is_over(self.clock.now(wall))).then_some(standing)
     }
 
@@ -309,7 +312,7 @@ impl<'a> Draft<'a> {
     /// forgotten since.
     pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
         let Some(standing) = self.usage.standing_mut() else { return (false, false) };
-        let seen = seen.filter(|seen| !seen.is_over(self.now));
+        let seen = seen.filter(|seen| !seen.is_over(self.now) && !standing.follows(seen));
         let changed = standing.recall(seen, self.birth);
         if standing.used() == Amount::ZERO {
             self.epoch = None;

@@ -38,8 +38,8 @@ pub struct Standing {
 struct Past {
     /// What is older does not count, or is in the sum already.
     since: Birth,
-    /// When the budget's period began by the limit's own time, which a birth does not tell while the wall clock is set back; 0 where it
-    /// does, or where `since` tells enough.
+    /// When the budget's period began by the limit's own time, which a birth does not tell while the wall clock is set back, or until when
+    /// the one before was told to go on; 0 where the birth tells it, or where `since` tells enough.
     began: Micros,
     /// Oldest first.
     others: Vec<Part>,
@@ -195,6 +195,11 @@ impl Standing {
         }
     }
 
+    /// The same as it is told of a period that goes on until then.
+    pub(super) fn until(&self, ends: Micros) -> Self {
+        Standing { ends, ..self.clone() }
+    }
+
     /// Its period ends no sooner than then.
     pub(super) fn lengthen(&mut self, ends: Micros) {
         if ends > self.ends {
@@ -210,6 +215,12 @@ impl Standing {
 
     pub(super) fn is_over(&self, now: Micros) -> bool {
         self.ends > 0 && self.ends <= now
+    }
+
+    /// Whether another is of a period that was over as this one's began.
+    pub(super) fn follows(&self, other: &Standing) -> bool {
+        let elder = self.is_blank() || other.birth < self.birth;
+        elder && other.is_over(self.began())
     }
 
     /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset

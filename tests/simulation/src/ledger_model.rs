@@ -340,7 +340,7 @@ impl LedgerModel {
             self.forget(&limit);
         }
         if let Some(seen) = self.unseen.remove(&limit) {
-            let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now);
+            let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now && !births.follows(seen));
             let changed = births.look(seen.as_ref(), moved);
             if seen.is_some_and(|seen| births.forgot_since(&seen)) {
                 self.elsewhere.insert(limit.clone());
@@ -403,7 +403,7 @@ impl Record {
     /// Whether it is of a period that has ended.
     fn is_over(&self, wall: u64) -> bool {
         let now = self.now(wall);
-        matches!(&self.used, Used::Money(births) if births.ends > 0 && births.ends <= now)
+        matches!(&self.used, Used::Money(births) if births.ends > 0 && births.over() <= now)
     }
 
     /// Its time: half of what has passed since it was written at least, and no more than that until it is the wall clock's.

@@ -8,7 +8,10 @@
             their_birth, their_version, their_ends, their_used, their_past =
               string.match(told, '^(%S+) (%S+) (%S+) (%S+)(.*)$')
             their_version, their_ends = tonumber(their_version), tonumber(their_ends)
-            if their_ends > 0 and their_ends <= now then their_birth = nil end
+            -- Over, also where it was told to go on.
+            local follows = birth == 0 or their_birth < birth
+            local ended = math.max(now, follows and tonumber(string.match(past, '^ %-(%d+)')) or 0)
+            if their_ends > 0 and their_ends <= ended then their_birth = nil end
           end
           local moved = birth ~= 0 and string.sub(birth, 17) ~= server
           local held = not their_birth or birth == their_birth and version >= their_version
@@ -91,7 +94,7 @@
               if used == '0' then epoch = false end
               r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD] = now, now - wall, ends, used, version
               r[FOURTH], r[FIFTH], r[EPOCH], r[LASTS] = birth, past, epoch, lasting(ends, used, birth)
-              if kind == 'b' then r[SAID], r[SAID_OFFSET] = said, said_offset end
+              if kind == 'b' then r[SAID], r[SAID_OFFSET], r[FURTHEST] = said, said_offset, furthest end
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end
