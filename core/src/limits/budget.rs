@@ -11,7 +11,7 @@ use crate::Micros;
 /// It is never cut short, and as long at least as the longest that was said in the one before or in it: whoever asks in each
 /// of its periods finds what all were allowed in its own. Of calendars that do not nest that is so of the longest only. Of those
 /// of one length the one that was there stays, or in turn they would cut each other off; unless nobody says it in a whole period,
-/// which then goes on to the end of one that was said. What another limit of a group refuses is not heard by this one.
+/// which then goes on to the end of one that was said. What another limit of a group refuses is heard too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
     pub standing: Standing,

@@ -300,12 +300,12 @@ impl Ledger {
     }
 
     /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on, or keep room for who waits:
-    /// where nothing else keeps it from what it asks for, and that can be had at all.
+    /// where nothing else keeps it from what it asks for, and that can be had at all. A budget hears also of what another refuses.
     fn turn(&mut self, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            let turns = draft.turns();
-            if (turns || waits) && !draft.allows(charge.cost) && (turns || draft.claim(charge.cost)) {
+            let refuses = draft.is_of_calendar() || !draft.allows(charge.cost);
+            if refuses && (draft.turns() || waits && draft.claim(charge.cost)) {
                 self.write(charge.term.key(), draft);
             }
         }

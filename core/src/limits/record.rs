@@ -200,6 +200,11 @@ impl<'a> Draft<'a> {
         self.turns
     }
 
+    /// Whether it is of a budget, which is asked by calendars.
+    pub fn is_of_calendar(&self) -> bool {
+        matches!(self.usage, Usage::Budget(_))
+    }
+
     /// Whether it is allowed, as [`Self::judge`] says. Of what refills, which most limits are, nothing else is reckoned for
     /// that: times are divisions.
     pub fn allows(&self, cost: Amount) -> bool {

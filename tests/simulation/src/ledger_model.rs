@@ -224,7 +224,13 @@ impl LedgerModel {
             judged(costs, &sights, &deed.word)?;
             // A take by another rule is kept by that from now on, also if that is why it is refused.
             let all = sights.into_iter().zip(costs).filter(|_| deed.act != Action::Peek);
-            let refusing: Vec<_> = all.filter(|(sight, cost)| !sight.allows(cost)).collect();
+            let (refusing, others): (Vec<_>, Vec<_>) = all.partition(|(sight, cost)| !sight.allows(cost));
+            // A budget hears by what calendar it is asked also where another limit refuses.
+            for (sight, cost) in
+                others.into_iter().filter(|(sight, cost)| cost.kind == Kind::Budget && sight.turned)
+            {
+                self.write(wall, std::slice::from_ref(cost), vec![sight]);
+            }
             let flies = |cost: &Cost| cost.kind == Kind::InFlight && cost.cost <= cost.max;
             let waits = refusing.iter().all(|(_, cost)| flies(cost));
             for (mut sight, cost) in refusing {

@@ -28,8 +28,9 @@ local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
 local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
 local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 17, 18, 19, 20, 21, 22
 -- Of a budget only: the longest period that was said in the present one, its offset, and when the present one was told to be
--- over, where it is so sooner.
+-- over, where it is so sooner; and what would be used, and its version, if another limit refuses.
 local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET, FURTHEST, NEXT_FURTHEST = 23, 24, 25, 26, 27, 28
+local ASKED, ASKED_VERSION = 29, 30
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 -- For so long what is in flight is waited for by who then claims room, and the claim holds for as long, and for so much longer

@@ -17,6 +17,7 @@
           if cost ~= '0' then used, version = add(used, cost, -1), version + 1 end
           cost = '0'
         end
+        if kind == 'b' then r[ASKED], r[ASKED_VERSION] = used, math.max(version, 1) end
         local sum = add(used, cost, 1)
         allowed = cost == '0' or not less(max, sum)
         if allowed then

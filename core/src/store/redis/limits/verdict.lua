@@ -1,5 +1,5 @@
 
-      r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and not allowed
+      r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and (not allowed or kind == 'b')
       if not allowed and (kind ~= 'f' or not retry) then barred = true end
       changes = changes + 1
       changed[changes] = r
@@ -40,7 +40,8 @@
     end
   end
 
-  -- All are charged, or none; one that refuses is written if it is kept by another rule from now on.
+  -- All are charged, or none; one that refuses is written if it is kept by another rule from now on, and a budget also if another
+  -- does.
   if what ~= 'peek' then
     local whole = answer or bound_allowed
     for k = 1, changes do
@@ -49,6 +50,7 @@
       -- Nothing is kept for who waits for something else too.
       if barred and kind == 'f' then r[TURNS] = false end
       if r[PLACE] > 0 and (whole or r[TURNS]) then
+        if not whole and kind == 'b' then r[NEXT_SECOND], r[NEXT_THIRD] = r[ASKED], r[ASKED_VERSION] end
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
