@@ -323,6 +323,14 @@ pub fn groups() -> Tally {
     let crowd: Vec<Json> =
         (0..64).map(|at| charge(&format!("limit:{at}"), &rule("refill", 64 + at, SECOND), at)).collect();
     told.send(json!({ "requests": [{ "request": "take", "charges": crowd }] }));
+    // A budget hears by what calendar it is asked also where another limit refuses.
+    let [hourly, none] = [budget(10, HOUR, 0), timeless("each", 0)];
+    told.allow(&hourly, 7);
+    let refused =
+        told.ask(request("take", [charge("a", &budget(100, DAY, 0), 20), charge("none", &none, 1)]));
+    assert_eq!((&refused["reply"], &refused["binding"]), (&json!("refused"), &json!("1")));
+    told.allow(&hourly, 3);
+    told.refuse(&hourly, 1);
     // Many requests in one envelope: each finds what those before it left, and the same once more is as good as any.
     let take = request("take", pair(1));
     told.pass(HOUR).send(json!({
