@@ -11,12 +11,14 @@ use crate::Micros;
 /// It is never cut short, and as long at least as the longest that was said in the one before or in it: whoever asks in each
 /// of its periods finds what all were allowed in its own. Of calendars that do not nest that is so of the longest only. Of those
 /// of one length the one that was there stays, or in turn they would cut each other off; unless nobody says it in a whole period,
-/// which then goes on to the end of one that was said. What another limit of a group refuses is not heard by this one.
+/// which then goes on to the end of one that was said. What another limit of a group refuses is heard too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
     pub standing: Standing,
     /// The longest that was said in it; none where the version before wrote it.
     said: Option<Calendar>,
+    /// When it is over by what was told of it, where it is over sooner by what was said since; 0 if it is not.
+    told: Micros,
     /// Whether there was a record of it, or of the one before.
     known: bool,
 }
@@ -55,15 +57,22 @@ impl Calendar {
 }
 
 impl Budget {
-    /// What is used of the period that it is now, once somebody asks by this calendar.
-    pub fn at(mut self, calendar: Calendar, now: Micros) -> Self {
+    /// What is used of the period that it is now, once somebody asks by this calendar; of a new one, what counts from this birth on.
+    pub fn at(mut self, calendar: Calendar, now: Micros, birth: Birth) -> Self {
         let Asked { ends, said, known, goes_on } = self.asked(calendar, now);
+        let told = self.told.max(self.over());
         if goes_on {
             self.standing.lengthen(ends);
         } else {
-            self.standing = Standing::of_period(ends);
+            // Who was told that the last one goes on is told here that it does not.
+            let began = if told > now { told } else { now };
+            self.standing = Standing::of_period(ends, began, birth);
         }
-        Budget { standing: self.standing, said: Some(said), known }
+        let mut budget = Budget { standing: self.standing, said: Some(said), told: 0, known };
+        if goes_on && told > budget.over() {
+            budget.told = told;
+        }
+        budget
     }
 
     /// Whether who asks by this calendar changes until when it lasts, or what was said.
@@ -90,7 +99,7 @@ impl Budget {
     }
 
     /// When it is over, if nobody says another calendar until it ends.
-    fn over(&self) -> Micros {
+    pub fn over(&self) -> Micros {
         let ends = self.standing.ends();
         self.said.map_or(ends, |said| said.covers(ends))
     }
@@ -114,7 +123,7 @@ impl Budget {
     /// Nothing is used of the period that it is now by this calendar, whatever others have said.
     pub fn reset(&mut self, calendar: Calendar, now: Micros, birth: Birth) {
         self.standing.reset(birth, calendar.ends(now));
-        self.said = Some(calendar);
+        (self.said, self.told) = (Some(calendar), 0);
     }
 
     /// What was said of it is kept, though nothing is used: it begins to count, in this birth.

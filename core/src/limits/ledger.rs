@@ -300,12 +300,12 @@ impl Ledger {
     }
 
     /// Writes the limits that refuse a cost and that are kept otherwise by this rule from now on, or keep room for who waits:
-    /// where nothing else keeps it from what it asks for, and that can be had at all.
+    /// where nothing else keeps it from what it asks for, and that can be had at all. A budget hears also of what another refuses.
     fn turn(&mut self, drafts: &mut [Draft<'_>], charges: &[Charged<'_>]) {
         let waits = drafts.iter().zip(charges).all(|(draft, charge)| draft.is_awaited(charge.cost));
         for (draft, charge) in drafts.iter_mut().zip(charges) {
-            let turns = draft.turns();
-            if (turns || waits) && !draft.allows(charge.cost) && (turns || draft.claim(charge.cost)) {
+            let refuses = draft.is_of_calendar() || !draft.allows(charge.cost);
+            if refuses && (draft.turns() || waits && draft.claim(charge.cost)) {
                 self.write(charge.term.key(), draft);
             }
         }
@@ -409,7 +409,7 @@ impl Ledger {
     fn told(&self, wall: Micros, limit: &Key, view: &View<'_>) -> Option<Standing> {
         let entry = self.records.find(limit).and_then(|place| self.records.get(place));
         let entry = entry.filter(|entry| !entry.record.is_gone(wall))?;
-        entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. })).cloned()
+        entry.record.standing(wall).filter(|_| matches!(view, View::Taken { .. }))
     }
 
     fn write(&mut self, key: &Key, draft: &mut Draft<'_>) {

@@ -95,9 +95,12 @@ impl Record {
         }
     }
 
-    /// How a limit of money stands, if anything was charged of it, and its period is not over.
-    pub fn standing(&self, wall: Micros) -> Option<&Standing> {
-        let standing = self.usage.standing()?;
+    /// How a limit of money stands, if anything was charged of it, and its period is not over: that ends when it will be.
+    pub fn standing(&self, wall: Micros) -> Option<Standing> {
+        let standing = match &self.usage {
+            Usage::Budget(budget) => budget.standing.until(budget.over()),
+            usage => usage.standing()?.clone(),
+        };
         (!standing.is_blank() && !standing.is_over(self.clock.now(wall))).then_some(standing)
     }
 
@@ -147,13 +150,15 @@ impl Record {
 }
 
 impl<'a> Draft<'a> {
-    /// The record as it is now, by this rule, on a server where births are now of this one.
+    /// The record as it is now, by this rule, on a server where births are now of this one. They follow each other, from one period
+    /// to the next too: whoever has heard of a reset is to hear of those that begin once its clock is the server's.
     pub fn new(record: Option<&Record>, rule: &'a Rule, wall: Micros, birth: Birth) -> Self {
         let clock = record.map_or(Clock::new(wall), |record| record.clock);
         let now = clock.now(wall);
         let usage = record.map_or(Usage::None, |record| record.usage.clone());
         let (turns, continues) = usage.turns(*rule, now);
-        let mut usage = usage.at(*rule, now, clock.elapsed(wall));
+        let birth = usage.standing().map_or(birth, |standing| birth.after(standing.birth()));
+        let mut usage = usage.at(*rule, now, clock.elapsed(wall), birth);
         let epoch = record.and_then(|record| record.epoch).filter(|_| continues && !usage.is_empty());
         let epoch = epoch.filter(|_| !matches!(usage, Usage::Refill(refill) if !refill.is_counted()));
         if let (Usage::Refill(refill), None) = (&mut usage, epoch) {
@@ -193,6 +198,11 @@ impl<'a> Draft<'a> {
     /// on, or counted in its window too, and kept for as long as that takes.
     pub fn turns(&self) -> bool {
         self.turns
+    }
+
+    /// Whether it is of a budget, which is asked by calendars.
+    pub fn is_of_calendar(&self) -> bool {
+        matches!(self.usage, Usage::Budget(_))
     }
 
     /// Whether it is allowed, as [`Self::judge`] says. Of what refills, which most limits are, nothing else is reckoned for
@@ -307,7 +317,7 @@ impl<'a> Draft<'a> {
     /// forgotten since.
     pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
         let Some(standing) = self.usage.standing_mut() else { return (false, false) };
-        let seen = seen.filter(|seen| !seen.is_over(self.now));
+        let seen = seen.filter(|seen| !seen.is_over(self.now) && !standing.follows(seen));
         let changed = standing.recall(seen, self.birth);
         if standing.used() == Amount::ZERO {
             self.epoch = None;
@@ -386,7 +396,7 @@ impl Usage {
     }
 
     /// The usage at a time that is so long after it was written. One of another kind is none.
-    fn at(self, rule: Rule, now: Micros, elapsed: Micros) -> Usage {
+    fn at(self, rule: Rule, now: Micros, elapsed: Micros, birth: Birth) -> Usage {
         match rule {
             Rule::Each { .. } => Usage::None,
             Rule::Refill { max, period } | Rule::Gcra { max, period, .. } => {
@@ -404,7 +414,7 @@ impl Usage {
             }),
             Rule::Budget { period, offset, .. } => {
                 let budget = if let Usage::Budget(budget) = self { budget } else { Budget::default() };
-                Usage::Budget(budget.at(Calendar { period, offset }, now))
+                Usage::Budget(budget.at(Calendar { period, offset }, now, birth))
             }
             Rule::InFlight { .. } => {
                 let flights = if let Usage::InFlight(flights) = self { flights } else { InFlight::default() };

@@ -20,7 +20,7 @@ const TREMOR: Micros = 60 * SECOND;
 ///
 /// As text, which a store and its clients pass to and fro: `birth version ends used`, and where there is more than one birth
 /// ` since` (or `-`) with ` birth version used` for each of the others, oldest first; in a birth more may be given back than
-/// charged.
+/// charged. Behind that `-` stands when the period began, where its birth does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Of the present; none where nothing was ever charged.
@@ -38,6 +38,9 @@ pub struct Standing {
 struct Past {
     /// What is older does not count, or is in the sum already.
     since: Birth,
+    /// When the budget's period began by the limit's own time, which a birth does not tell while the wall clock is set back, or until when
+    /// the one before was told to go on; 0 where the birth tells it, or where `since` tells enough.
+    began: Micros,
     /// Oldest first.
     others: Vec<Part>,
 }
@@ -85,7 +88,7 @@ impl Birth {
     }
 
     /// The same, younger than another.
-    fn after(self, other: Birth) -> Self {
+    pub(super) fn after(self, other: Birth) -> Self {
         Birth { at: self.at.max(other.at + 1), ..self }
     }
 
@@ -159,20 +162,30 @@ impl Standing {
         let used = Amount::parse(words.next()?).ok()?;
         let mut past = None;
         if let Some(since) = words.next() {
-            let since = if since == "-" { Birth::NONE } else { Birth::parse(since)? };
+            let (since, began) = match since.strip_prefix('-') {
+                Some("") => (Birth::NONE, 0),
+                Some(began) => (Birth::NONE, began.parse().ok().filter(|_| began.len() == 16)?),
+                None => (Birth::parse(since)?, 0),
+            };
             let mut others = Vec::new();
             while let Some(birth) = words.next() {
                 let (birth, version) = (Birth::parse(birth)?, words.next()?.parse().ok()?);
                 others.push(Part { birth, version, net: Net::parse(words.next()?)? });
             }
-            past = Some(Box::new(Past { since, others }));
+            past = Some(Box::new(Past { since, began, others }));
         }
         Some(Standing { birth, version, ends, used, past })
     }
 
-    /// Nothing is used of the period that ends then.
-    pub(super) fn of_period(ends: Micros) -> Self {
-        Standing { ends, ..Self::default() }
+    /// Nothing is used of the period that ends then and begins now, with this birth.
+    pub(super) fn of_period(ends: Micros, now: Micros, birth: Birth) -> Self {
+        let past = Past { began: now, ..Past::default() };
+        Standing { ends, past: (birth.at != now).then(|| Box::new(past)), ..Self::default() }
+    }
+
+    /// The present birth.
+    pub(super) fn birth(&self) -> Birth {
+        self.birth
     }
 
     /// Nothing is used, which counts from now on.
@@ -180,6 +193,11 @@ impl Standing {
         if self.is_blank() {
             (self.birth, self.version) = (now, 1);
         }
+    }
+
+    /// The same as it is told of a period that goes on until then.
+    pub(super) fn until(&self, ends: Micros) -> Self {
+        Standing { ends, ..self.clone() }
     }
 
     /// Its period ends no sooner than then.
@@ -197,6 +215,12 @@ impl Standing {
 
     pub(super) fn is_over(&self, now: Micros) -> bool {
         self.ends > 0 && self.ends <= now
+    }
+
+    /// Whether another is of a period that was over as this one's began.
+    pub(super) fn follows(&self, other: &Standing) -> bool {
+        let elder = self.is_blank() || other.birth < self.birth;
+        elder && other.is_over(self.began())
     }
 
     /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
@@ -228,7 +252,7 @@ impl Standing {
     /// Nothing is used any more of what ends then, whatever anybody has seen of what was.
     pub(super) fn reset(&mut self, now: Birth, ends: Micros) {
         let birth = now.after(self.birth);
-        let past = Some(Box::new(Past { since: birth, others: Vec::new() }));
+        let past = Some(Box::new(Past { since: birth, ..Past::default() }));
         *self = Standing { birth, version: 1, ends, used: Amount::ZERO, past };
     }
 
@@ -292,10 +316,14 @@ impl Standing {
     }
 
     /// Whether one of the two began in the period of the other and knows nothing of it: the store had forgotten that. Within the last
-    /// minute of a period it was perhaps the next, by the clock of another server.
+    /// minute of a period it was perhaps the next, by the clock of another server, where none tells when it began.
     fn overlaps(&self, other: &Standing) -> bool {
         let (elder, younger) = if self.birth < other.birth { (self, other) } else { (other, self) };
-        younger.birth.at + TREMOR < elder.ends
+        let began = match younger.began() {
+            0 => younger.birth.at + TREMOR,
+            began => began,
+        };
+        began < elder.ends
     }
 
     /// Whether it counts something that another of the same period does not: not only what came later in the same birth.
@@ -315,6 +343,10 @@ impl Standing {
         self.past.as_ref().map_or(Birth::NONE, |past| past.since)
     }
 
+    fn began(&self) -> Micros {
+        self.past.as_ref().map_or(0, |past| past.began)
+    }
+
     /// Whether it is known what was charged in this birth.
     fn has(&self, birth: Birth) -> bool {
         let others = self.past.iter().flat_map(|past| &past.others);
@@ -329,15 +361,12 @@ impl Standing {
 
     /// All births, the present one last.
     fn known(&self) -> Known {
-        let (since, mut parts) = match &self.past {
-            Some(past) => (past.since, past.others.clone()),
-            None => (Birth::NONE, Vec::new()),
-        };
+        let mut parts = self.past.as_ref().map_or_else(Vec::new, |past| past.others.clone());
         if !self.is_blank() {
             let net = parts.iter().fold(Net::from(self.used), |net, part| net.minus(part.net));
             parts.push(Part { birth: self.birth, version: self.version, net });
         }
-        Known { since, parts }
+        Known { since: self.since(), began: self.began(), parts }
     }
 
     /// Sums up what is known; what `stays` is of the present birth.
@@ -358,7 +387,7 @@ impl Standing {
             others.drain(..over);
             since = others.first().map_or(since, |oldest| oldest.birth);
         }
-        let past = Past { since, others };
+        let past = Past { since, began: if since.is_none() { known.began } else { 0 }, others };
         self.past = (past != Past::default()).then(|| Box::new(past));
     }
 }
@@ -367,6 +396,7 @@ impl Standing {
 struct Known {
     /// What is older does not count.
     since: Birth,
+    began: Micros,
     parts: Vec<Part>,
 }
 
@@ -374,6 +404,7 @@ impl Known {
     /// Of each birth the later version. Returns the youngest birth of which, or since which, something is new.
     fn learn(&mut self, other: Known) -> Option<Birth> {
         let mut news = None;
+        self.began = self.began.max(other.began);
         if other.since > self.since {
             self.since = other.since;
             news = Some(Birth::NONE);
@@ -395,6 +426,7 @@ impl fmt::Display for Standing {
         write!(f, "{} {} {} {}", self.birth, self.version, self.ends, self.used)?;
         let Some(past) = &self.past else { return Ok(()) };
         match past.since {
+            Birth::NONE if past.began > 0 => write!(f, " -{:016}", past.began)?,
             Birth::NONE => f.write_str(" -")?,
             since => write!(f, " {since}")?,
         }

@@ -132,7 +132,11 @@ impl Charging {
         for (at, birth) in births[1..].iter().take(self.random.below(4) as usize).enumerate() {
             if at == 0 {
                 text += " ";
-                text += if self.random.once_in(2) { "-" } else { &births[3] };
+                text += &match self.random.below(4) {
+                    0 => births[3].clone(),
+                    1 => format!("-{:016}", now - self.random.below(3 * self.unit)),
+                    _ => "-".to_owned(),
+                };
             }
             let sign = if self.random.once_in(3) { "-" } else { "" };
             text += &format!(" {birth} {} {sign}{}", 1 + self.random.below(5), self.large());

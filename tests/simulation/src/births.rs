@@ -13,8 +13,12 @@ const UNNAMED: &str = "~";
 /// What is used of a limit of money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Births {
-    /// When the period ends; 0 of a lifetime.
+    /// When the period ends; 0 of a lifetime. Where it is told, when it is over.
     pub ends: u64,
+    /// What ended by then, and is older, was over as it began.
+    began: u64,
+    /// When it was told to be over, where it is so sooner by now.
+    told: u64,
     /// What is older does not count, or is counted in the present one.
     since: String,
     present: String,
@@ -36,6 +40,7 @@ impl Births {
         let longest = self.longest();
         // A day whose own calendar nobody says goes on to the end of one that somebody does.
         let ends = if now < self.ends { self.ends } else { self.over() };
+        let told = self.told.max(self.over());
         if now < ends {
             let mut next = Births { follows: true, ends, ..self.clone() };
             if longest.is_none_or(|(period, _)| period < calendar.0) {
@@ -49,12 +54,14 @@ impl Births {
                 next.said.clear();
             }
             next.said.push(calendar);
+            next.told = if told > next.over() { told } else { 0 };
             return next;
         }
         // The next is as long as the longest that was said in this one, if it is the next.
         let last = longest.filter(|last| ends > 0 && now < ending(*last, ends));
         let whole = last.filter(|(period, _)| *period >= calendar.0).unwrap_or(calendar);
-        Births { said: vec![calendar], follows: last.is_some(), ..Self::of_period(ending(whole, now)) }
+        let began = told.max(now);
+        Births { said: vec![calendar], follows: last.is_some(), began, ..Self::of_period(ending(whole, now)) }
     }
 
     /// Whether something else is known of it once somebody asks by this calendar.
@@ -100,7 +107,11 @@ impl Births {
             Births { ends: number(words[2]) as u64, present: words[0].to_owned(), ..Births::default() };
         let mut own = number(words[3]);
         if let Some((since, others)) = words[4..].split_first() {
-            births.since = since.trim_start_matches('-').to_owned();
+            match since.strip_prefix('-') {
+                Some("") => {}
+                Some(began) => births.began = number(began) as u64,
+                None => births.since = (*since).to_owned(),
+            }
             for other in others.chunks(3) {
                 own -= number(other[2]);
                 births.known.insert(other[0].to_owned(), (number(other[1]) as u64, number(other[2])));
@@ -127,6 +138,23 @@ impl Births {
         self.present != seen.present && !by_reset
     }
 
+    /// Whether what was seen so tells nothing new: it is of this birth, no later, and knows of no others than this.
+    fn holds(&self, seen: &Births) -> bool {
+        let past = |births: &Births| {
+            let mut known = births.known.clone();
+            let present = known.remove(&births.present);
+            ((births.since.clone(), births.began, known), present.map(|(version, _)| version))
+        };
+        let ((mine, version), (theirs, seen_version)) = (past(self), past(seen));
+        let nothing = (String::new(), 0, BTreeMap::new());
+        self.present == seen.present && version >= seen_version && (theirs == nothing || theirs == mine)
+    }
+
+    /// Whether it was known, as it began, that what was seen so was over.
+    pub fn follows(&self, seen: &Births) -> bool {
+        seen.ends > 0 && seen.ends <= self.began && (self.is_blank() || seen.present < self.present)
+    }
+
     /// Charges something.
     pub fn charge(&mut self, cost: u128) {
         if cost > 0 {
@@ -149,6 +177,7 @@ impl Births {
     pub fn reset(&mut self, calendar: Option<(u64, u64)>, now: u64) {
         self.ends = calendar.map_or(0, |calendar| ending(calendar, now));
         self.said = calendar.into_iter().collect();
+        (self.began, self.told) = (0, 0);
         (self.since, self.present) = (UNNAMED.to_owned(), UNNAMED.to_owned());
         self.known = [(UNNAMED.to_owned(), (1, 0))].into();
     }
@@ -160,6 +189,7 @@ impl Births {
         let (mut begins, mut news) = (moved || self.is_blank(), moved);
         if let Some(seen) = seen {
             news |= seen.since > next.since;
+            next.began = next.began.max(seen.began);
             next.since = next.since.max(seen.since.clone());
             for (birth, part) in seen.known.iter().filter(|(birth, _)| **birth >= next.since) {
                 if next.known.get(birth).is_none_or(|(version, _)| *version < part.0) {
@@ -168,7 +198,7 @@ impl Births {
                     begins |= *birth >= self.present;
                 }
             }
-            if seen.present >= next.since {
+            if seen.present >= next.since && !self.holds(seen) {
                 next.ends = next.ends.max(seen.ends);
             }
         }
@@ -208,8 +238,12 @@ impl Births {
                 self.since.clone_from(&told.present);
             }
         }
-        let told = Births { said: self.said.clone(), follows: self.follows, ..told.clone() };
-        (*self != told).then(|| format!("{told:?} is told, it is {self:?}"))
+        // Where its birth tells when it began, that is not told.
+        if told.began == 0 {
+            self.began = 0;
+        }
+        let kept = Births { ends: self.over(), said: Vec::new(), follows: false, told: 0, ..self.clone() };
+        (kept != *told).then(|| format!("{told:?} is told, it is {self:?}"))
     }
 
     fn change(&mut self, by: i128) {

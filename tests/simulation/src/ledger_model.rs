@@ -224,7 +224,13 @@ impl LedgerModel {
             judged(costs, &sights, &deed.word)?;
             // A take by another rule is kept by that from now on, also if that is why it is refused.
             let all = sights.into_iter().zip(costs).filter(|_| deed.act != Action::Peek);
-            let refusing: Vec<_> = all.filter(|(sight, cost)| !sight.allows(cost)).collect();
+            let (refusing, others): (Vec<_>, Vec<_>) = all.partition(|(sight, cost)| !sight.allows(cost));
+            // A budget hears by what calendar it is asked also where another limit refuses.
+            for (sight, cost) in
+                others.into_iter().filter(|(sight, cost)| cost.kind == Kind::Budget && sight.turned)
+            {
+                self.write(wall, std::slice::from_ref(cost), vec![sight]);
+            }
             let flies = |cost: &Cost| cost.kind == Kind::InFlight && cost.cost <= cost.max;
             let waits = refusing.iter().all(|(_, cost)| flies(cost));
             for (mut sight, cost) in refusing {
@@ -340,7 +346,7 @@ impl LedgerModel {
             self.forget(&limit);
         }
         if let Some(seen) = self.unseen.remove(&limit) {
-            let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now);
+            let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now && !births.follows(seen));
             let changed = births.look(seen.as_ref(), moved);
             if seen.is_some_and(|seen| births.forgot_since(&seen)) {
                 self.elsewhere.insert(limit.clone());
@@ -403,7 +409,7 @@ impl Record {
     /// Whether it is of a period that has ended.
     fn is_over(&self, wall: u64) -> bool {
         let now = self.now(wall);
-        matches!(&self.used, Used::Money(births) if births.ends > 0 && births.ends <= now)
+        matches!(&self.used, Used::Money(births) if births.ends > 0 && births.over() <= now)
     }
 
     /// Its time: half of what has passed since it was written at least, and no more than that until it is the wall clock's.

@@ -1,8 +1,9 @@
 //! Limits whose server's clock jumps.
 
-use super::scene::{DAY, HOUR, Scene, all, charge, rates};
+use super::losses::{Client, Server, daily};
+use super::scene::{DAY, HOUR, START, Scene, all, charge, rates};
 use crate::limits::clock::Clock;
-use crate::limits::{Act, Rule};
+use crate::limits::{Act, Amount, Rule, Standing};
 use crate::{Micros, SECOND};
 use proptest::prelude::*;
 
@@ -66,6 +67,104 @@ fn a_budget_that_is_reset_is_of_the_servers_time_again() {
     scene.judge(Act::Reset, &[charge("a", rule, 0)]);
     assert!(scene.take(rule, 100).allowed);
     assert_eq!(scene.take(rule, 1).retry_after, Some(15 * HOUR));
+}
+
+// As if the store had forgotten the day before: what had been used of that counted for another whole day, and for everybody.
+#[test]
+fn a_day_that_begins_while_the_clock_is_set_back_begins_with_nothing() {
+    let rule = daily(100);
+    for (back, reset) in [(SECOND, true), (300 * SECOND, false), (10 * HOUR, false), (14 * HOUR, true)] {
+        let (mut server, mut client, mut idle) = (Server::new(), Client::default(), Client::default());
+        server.wall = START + DAY - SECOND / 2;
+        if reset {
+            client.judge(&mut server, Act::Reset, rule, 0);
+        }
+        assert!(idle.takes(&mut server, rule, 10) && client.takes(&mut server, rule, 80));
+        let before = client.seen.clone().unwrap();
+        server.wall -= back;
+        server.wall += client.judge(&mut server, Act::Take, rule, 90).retry_after.unwrap();
+        assert!(server.wall < START + DAY, "by its own time the day is over");
+        for round in 1..=2u64 {
+            assert!(client.takes(&mut server, rule, 10), "{back} {round}");
+            assert_eq!(client.seen.as_ref().unwrap().used(), (10 * round).into(), "{back}");
+            client.seen.as_mut().unwrap().update(&before);
+        }
+        assert!(idle.takes(&mut server, rule, 80), "{back}");
+        assert_eq!(client.judge(&mut server, Act::Take, rule, 1).remaining, Amount::ZERO);
+        // What it has seen of that day outlasts a loss.
+        server.wipe();
+        assert_eq!(client.used(&mut server, rule), 100u64.into(), "{back}");
+    }
+}
+
+/// What one knows that has heard of both, in either order.
+fn heard(first: &Standing, second: &Standing) -> Amount {
+    let (mut seen, mut late) = (first.clone(), second.clone());
+    seen.update(second);
+    late.update(first);
+    assert_eq!(seen, late);
+    seen.used()
+}
+
+// Answers of before and after it, of which none knew of the other, are told from those of two days.
+#[test]
+fn a_loss_is_noticed_whatever_the_clock_says_after_it() {
+    let forgets = |mut server: Server, mut first: Client, wall: Micros, period: Micros, told: bool| {
+        let of = |max: u64| Rule::Budget { max: max.into(), period, offset: 0 };
+        server.wipe();
+        server.wall = START + wall;
+        let mut second = Client::default();
+        assert!(second.takes(&mut server, of(100), 60));
+        let both = heard(first.seen.as_ref().unwrap(), second.seen.as_ref().unwrap());
+        assert_eq!(both, if told { 120u64 } else { 60 }.into(), "{wall} {period}");
+        assert_eq!(first.used(&mut server, of(1_000)), 120u64.into(), "{wall} {period}");
+    };
+    let noon = 12 * HOUR;
+    for period in [HOUR, DAY, 2 * DAY] {
+        for wall in [HOUR / 2, 11 * HOUR, noon - 1, noon + 1, noon + HOUR / 2, 23 * HOUR] {
+            for reset in [false, true] {
+                let (mut server, mut first) = (Server::new(), Client::default());
+                server.wall = START + noon;
+                if reset {
+                    first.judge(&mut server, Act::Reset, daily(100), 0);
+                }
+                assert!(first.takes(&mut server, daily(100), 60));
+                // What seems older than a reset, or of an hour before, is left to the store, which counts it.
+                let told = wall > noon || !reset && period > HOUR;
+                forgets(server, first, wall, period, told);
+            }
+        }
+    }
+    // In a day that has begun while the clock was set back.
+    for period in [HOUR, DAY, 2 * DAY] {
+        for wall in [19 * HOUR + 2, 20 * HOUR, DAY - 1, DAY, 30 * HOUR] {
+            let (mut server, mut first) = (Server::new(), Client::default());
+            server.wall = START + 19 * HOUR;
+            assert!(first.takes(&mut server, daily(100), 60));
+            server.wall -= 10 * HOUR;
+            assert_eq!(first.used(&mut server, daily(100)), 60u64.into());
+            server.wall += 10 * HOUR;
+            assert!(first.takes(&mut server, daily(100), 60));
+            forgets(server, first, wall, period, true);
+        }
+    }
+}
+
+#[test]
+fn who_has_reset_a_budget_hears_of_the_days_that_follow() {
+    let (mut server, mut admin) = (Server::new(), Client::default());
+    server.wall = START + 10 * DAY;
+    assert!(admin.takes(&mut server, daily(100), 60));
+    // It was wrong by ten days.
+    server.wall = START + HOUR;
+    admin.judge(&mut server, Act::Reset, daily(100), 0);
+    for _ in 0..3 {
+        assert!(admin.takes(&mut server, daily(100), 60));
+        assert_eq!(admin.seen.as_ref().unwrap().used(), 60u64.into());
+        server.wipe();
+        assert!(!admin.takes(&mut server, daily(100), 41));
+        server.wall += DAY;
+    }
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Several limits charged as one.
 
-use super::scene::{HOUR, Scene, all, charge};
+use super::scene::{DAY, HOUR, Scene, all, charge};
 use crate::SECOND;
 use crate::limits::{Act, Rule};
 
@@ -38,6 +38,31 @@ fn of_those_that_refuse_the_one_that_does_so_longest_binds() {
     assert_eq!((verdict.binding, verdict.retry_after), (3, None));
     let verdict = scene.pass(SECOND).judge(Act::Peek, &group[..1]);
     assert!(verdict.allowed);
+}
+
+// Whoever asked by the shorter one began each period meanwhile, and in its day the longer one found all that was left of an hour.
+#[test]
+fn a_budget_hears_of_what_another_limit_of_its_group_refuses() {
+    let budget = |max: u64, period| Rule::Budget { max: max.into(), period, offset: 0 };
+    let [hourly, daily, none] = [budget(10, HOUR), budget(100, DAY), Rule::Each { max: 0u64.into() }];
+    let group = [charge("a", daily, 20), charge("b", none, 1)];
+    let mut scene = Scene::new();
+    assert!(scene.take(hourly, 10).allowed);
+    assert_eq!(scene.judge(Act::Peek, &group).binding, 1);
+    assert_eq!(scene.take(hourly, 1).retry_after, Some(HOUR), "to look says nothing");
+    // Nothing is charged, of what is used and of what is not.
+    for left in [90, 100, 100] {
+        let verdict = scene.judge(Act::Take, &group);
+        assert_eq!((verdict.allowed, verdict.binding), (false, 1));
+        assert_eq!(scene.remaining(daily), left);
+        scene.take(hourly, 10);
+        assert_eq!(scene.take(hourly, 1).retry_after, Some(DAY));
+        scene.pass(DAY);
+    }
+    // One that was never used is not kept for that.
+    let mut scene = Scene::new();
+    scene.judge(Act::Take, &group);
+    assert_eq!(scene.ledger.size(), (0, 0));
 }
 
 #[test]

@@ -373,13 +373,14 @@ fn texts_that_are_no_standing_are_refused() {
         format!("{birth} 3 0 5 -"),
         format!("{birth} 3 0 5 {birth}"),
         format!("{birth} 3 0 5 - {birth} 4 -7"),
+        format!("{birth} 3 1700006400000000 5 -1700006300000000"),
     ] {
         assert_eq!(Standing::parse(&good).map(|standing| standing.to_string()), Some(good));
     }
     for bad in ["", "-", "1 1 0 5", &format!("{birth} 1 0"), &format!("{birth} 1 0 -5")] {
         assert_eq!(Standing::parse(bad), None, "{bad}");
     }
-    for tail in [" ", " x", " - 1", &format!(" - {birth} 1"), &format!(" - {birth} 1 -0")] {
+    for tail in [" ", " x", " - 1", " -17", &format!(" - {birth} 1"), &format!(" - {birth} 1 -0")] {
         assert_eq!(Standing::parse(&format!("{birth} 1 0 5{tail}")), None, "{tail}");
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the machine: tables by topic, the defects of other limiters by name, properties against an exact model.
 
+mod calendars;
 mod clocks;
 mod defects;
 mod groups;

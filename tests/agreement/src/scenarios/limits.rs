@@ -323,6 +323,14 @@ pub fn groups() -> Tally {
     let crowd: Vec<Json> =
         (0..64).map(|at| charge(&format!("limit:{at}"), &rule("refill", 64 + at, SECOND), at)).collect();
     told.send(json!({ "requests": [{ "request": "take", "charges": crowd }] }));
+    // A budget hears by what calendar it is asked also where another limit refuses.
+    let [hourly, none] = [budget(10, HOUR, 0), timeless("each", 0)];
+    told.allow(&hourly, 7);
+    let refused =
+        told.ask(request("take", [charge("a", &budget(100, DAY, 0), 20), charge("none", &none, 1)]));
+    assert_eq!((&refused["reply"], &refused["binding"]), (&json!("refused"), &json!("1")));
+    told.allow(&hourly, 3);
+    told.refuse(&hourly, 1);
     // Many requests in one envelope: each finds what those before it left, and the same once more is as good as any.
     let take = request("take", pair(1));
     told.pass(HOUR).send(json!({
@@ -559,6 +567,23 @@ pub fn clocks() -> Tally {
     told.ask(reserve(2, 10 * SECOND, [charge("a", &open, 1)]));
     told.pass(9 * SECOND).ask(settle("commit", 1, [charge("a", &open, 1)]));
     told.ask(reserve(2, 10 * SECOND, [charge("a", &open, 1)]));
+    // A day that begins meanwhile tells when, as its birth does not; what is seen of the day before counts no more.
+    let day = budget(100, DAY, 0);
+    told.pass(2 * DAY);
+    let take = |cost: u64| request("take", [charge("a", &day, cost)]);
+    let (_, before) = told.ask_having_seen("budget", &Json::Null, take(90));
+    told.wall -= 12 * HOUR;
+    let left = told.refuse(&day, 20);
+    told.pass(left.as_str().and_then(|left| left.parse().ok()).expect("a time"));
+    let (reply, seen) = told.ask_having_seen("budget", &before, take(30));
+    assert_eq!(reply["remaining"], "70");
+    assert!(seen.as_str().is_some_and(|seen| seen.contains(" -1")), "{seen}");
+    told.incarnation = Some("fe");
+    for seen in [&seen, &before] {
+        told.ask_having_seen("budget", seen, take(1));
+    }
+    told.ask(request("reset", [charge("a", &day, 0)]));
+    told.pass(DAY).ask_having_seen("budget", &seen, take(50));
     told
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::tally::{Tally, budget, charge, request, reserve, settle, timeless};
 
+const HOUR: Micros = 3_600 * SECOND;
 const DAY: Micros = 24 * 3_600 * SECOND;
 /// Three servers.
 const SERVERS: [&str; 3] = [
@@ -85,6 +86,17 @@ pub fn standings() -> Tally {
     let (reply, _) =
         told.ask_having_seen("budget", &standing(told.wall - DAY, 3, ends, 70), take(&daily, 100));
     assert_eq!(reply["remaining"], "0");
+    // A day of two calendars is told to end when it is over; who was told so before it was to end sooner is not heard of it after that.
+    let noon = budget(100, DAY, 12 * HOUR);
+    told.pass(10 * DAY - told.wall % DAY + HOUR).allow(&daily, 1);
+    let (_, on) = told.pass(DAY).ask_having_seen("budget", &Json::Null, take(&noon, 80));
+    told.pass(HOUR).allow(&daily, 10);
+    told.pass(DAY).allow(&daily, 9);
+    let (reply, _) = told.ask_having_seen("budget", &on, take(&noon, 1));
+    assert_eq!(reply["remaining"], "90");
+    let (_, on) = told.pass(DAY).ask_having_seen("budget", &Json::Null, take(&noon, 70));
+    let (reply, _) = told.pass(DAY).ask_having_seen("budget", &on, take(&noon, 1));
+    assert_eq!(reply["remaining"], "29");
     // Nothing more than 2^256 - 1, and in a birth more may be given back than charged.
     let wide = timeless("lifetime", Amount::MAX);
     let least = |at: Micros, sum: &str| {

@@ -27,8 +27,10 @@ local LANE_GRACE, ENDED, EXACT, MAX_BACKLOG = 60000000, 120000000, 9007199254740
 local LAST, SHIFT, FIRST, SECOND, THIRD, FOURTH, FIFTH = 1, 2, 3, 4, 5, 6, 7
 local NOW, NEXT_FIRST, NEXT_SECOND, NEXT_THIRD, NEXT_FOURTH, NEXT_FIFTH, NEXT_LASTS = 8, 9, 10, 11, 12, 13, 14
 local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 17, 18, 19, 20, 21, 22
--- Of a budget only: the longest period that was said in the present one, and its offset.
-local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET = 23, 24, 25, 26
+-- Of a budget only: the longest period that was said in the present one, its offset, and when the present one was told to be
+-- over, where it is so sooner; and what would be used, and its version, if another limit refuses.
+local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET, FURTHEST, NEXT_FURTHEST = 23, 24, 25, 26, 27, 28
+local ASKED, ASKED_VERSION = 29, 30
 -- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
 local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 -- For so long what is in flight is waited for by who then claims room, and the claim holds for as long, and for so much longer
@@ -148,7 +150,7 @@ while cursor <= words do
       local r = records[args[at]]
       local money = kind == 'b' or kind == 'l'
       if not r or what == 'reset' and not money then
-        local a, b, c, d, e, f, g, epoch, place, h, i = wall, 0, 0, 0, 0, 0, 0, false, tonumber(args[at]), nil, nil
+        local a, b, c, d, e, f, g, epoch, place, h, i, l = wall, 0, 0, 0, 0, 0, 0, false, tonumber(args[at]), 0, 0, 0
         local value = (money or what ~= 'reset') and values[place]
         -- The epoch stands behind the rest, after a blank.
         if kind == 'c' or kind == 'g' then
@@ -167,8 +169,8 @@ while cursor <= words do
             if #value >= behind then
               epoch, g = string.match(value, '^ (%S+)(.*)$', behind)
               -- Behind the epoch, as a part of the word: the version before finds an epoch of nobody there.
-              local id, said, said_offset = string.match(epoch, '^([^|]+)|(%d+)|(%d+)$')
-              if id then epoch, h, i = id, tonumber(said), tonumber(said_offset) end
+              local id, said, said_offset, furthest = string.match(epoch, '^([^|]+)|(%d+)|(%d+)|?(%d*)$')
+              if id then epoch, h, i, l = id, tonumber(said), tonumber(said_offset), tonumber(furthest) or 0 end
               if epoch == '-' then epoch = false end
             end
           end
@@ -197,7 +199,7 @@ while cursor <= words do
         else
           r = { a, b, c, d, e, f, g, 0, 0, 0, 0, 0, 0, 0, 0, kind, false, place, epoch, false, false, false }
           records[args[at]] = r
-          if kind == 'b' then r[SAID], r[SAID_OFFSET] = h or 0, i or 0 end
+          if kind == 'b' then r[SAID], r[SAID_OFFSET], r[FURTHEST] = h, i, l end
         end
       end
       -- Its time runs forward only; a clock that was set back goes on from where it was, at half its pace until that has caught up.

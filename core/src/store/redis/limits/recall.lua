@@ -8,7 +8,10 @@
             their_birth, their_version, their_ends, their_used, their_past =
               string.match(told, '^(%S+) (%S+) (%S+) (%S+)(.*)$')
             their_version, their_ends = tonumber(their_version), tonumber(their_ends)
-            if their_ends > 0 and their_ends <= now then their_birth = nil end
+            -- Over, also where it was told to go on.
+            local follows = birth == 0 or their_birth < birth
+            local ended = math.max(now, follows and tonumber(string.match(past, '^ %-(%d+)')) or 0)
+            if their_ends > 0 and their_ends <= ended then their_birth = nil end
           end
           local moved = birth ~= 0 and string.sub(birth, 17) ~= server
           local held = not their_birth or birth == their_birth and version >= their_version
@@ -40,13 +43,15 @@
                 used = plus(used, net, true)
               end
               parts[#parts + 1] = { birth, version, used }
-              return since and since ~= '-' and since or ''
+              return since and string.sub(since, 1, 1) ~= '-' and since or ''
             end
-            local parts, since, news = {}, '', nil
+            local parts, since, news, began = {}, '', nil, string.match(past, '^ %-(%d*)') or ''
             if birth ~= 0 then since = read(parts, birth, version, used, past) end
             if not held then
               local theirs = {}
               local their_since = read(theirs, their_birth, their_version, their_used, their_past)
+              local their_began = string.match(their_past, '^ %-(%d*)')
+              if their_began and their_began > began then began = their_began end
               if their_since > since then since, news = their_since, '' end
               for k = 1, #theirs do
                 local part, known = theirs[k], nil
@@ -82,14 +87,14 @@
                 table.remove(others, 1)
                 since = others[1][1]
               end
-              past = since ~= '' and ' ' .. since or #others > 0 and ' -' or ''
+              past = since ~= '' and ' ' .. since or (#others > 0 or began ~= '') and ' -' .. began or ''
               for k = 1, #others do past = past .. format(' %s %d %s', others[k][1], others[k][2], others[k][3]) end
               version = fresh and 1 or version + 1
               if fresh then birth = born_after(newest ~= '' and newest or 0) end
               if used == '0' then epoch = false end
               r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD] = now, now - wall, ends, used, version
               r[FOURTH], r[FIFTH], r[EPOCH], r[LASTS] = birth, past, epoch, lasting(ends, used, birth)
-              if kind == 'b' then r[SAID], r[SAID_OFFSET] = said, said_offset end
+              if kind == 'b' then r[SAID], r[SAID_OFFSET], r[FURTHEST] = said, said_offset, furthest end
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end

@@ -3,7 +3,7 @@
           birth, now = born_after(birth), wall
           used, version, past, epoch = '0', 1, ' ' .. birth, false
           if kind == 'b' then
-            said, said_offset = period, tonumber(args[at + 4])
+            said, said_offset, furthest = period, tonumber(args[at + 4]), 0
             ends = ending(said, said_offset, now)
           end
         end
@@ -17,6 +17,7 @@
           if cost ~= '0' then used, version = add(used, cost, -1), version + 1 end
           cost = '0'
         end
+        if kind == 'b' then r[ASKED], r[ASKED_VERSION] = used, math.max(version, 1) end
         local sum = add(used, cost, 1)
         allowed = cost == '0' or not less(max, sum)
         if allowed then
@@ -34,7 +35,7 @@
         if known and birth == 0 then birth, version = born_after(0), 1 end
         lasts, mark = lasting(ends, used, birth), 0
         r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD], r[NEXT_FOURTH], r[NEXT_FIFTH] = ends, used, version, birth, past
-        if kind == 'b' then r[NEXT_SAID], r[NEXT_SAID_OFFSET] = said, said_offset end
+        if kind == 'b' then r[NEXT_SAID], r[NEXT_SAID_OFFSET], r[NEXT_FURTHEST] = said, said_offset, furthest end
 
       else
         -- Nothing is remembered of it.

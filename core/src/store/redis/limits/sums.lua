@@ -17,23 +17,26 @@
           sum = string.match(sum, '^0*(%d*)$')
           return sum == '' and '0' or sum
         end
-        -- A birth is its time and its server: as old as its text says.
+        -- A birth is its time and its server: as old as its text says. They follow each other, from one period to the next too.
+        local dawn = r[FOURTH] == 0 and wall or math.max(wall, string.sub(r[FOURTH], 1, 16) + 1)
         local function born_after(birth)
-          return format('%016d', birth == 0 and wall or math.max(wall, string.sub(birth, 1, 16) + 1)) .. server
+          return format('%016d', birth == 0 and dawn or math.max(dawn, string.sub(birth, 1, 16) + 1)) .. server
         end
         -- When the period of a calendar ends that it is then.
         local function ending(period, offset, at)
           return (floor((at - offset) / period) + 1) * period + offset
         end
         local ends, used, version, birth, past = r[FIRST], r[SECOND], r[THIRD], r[FOURTH], r[FIFTH]
+        if birth == 0 then past = '' end
         -- By what calendars a budget is asked: see core/src/limits/budget.rs.
-        local said, said_offset, known = r[SAID], r[SAID_OFFSET], false
+        local said, said_offset, furthest, known = r[SAID], r[SAID_OFFSET], r[FURTHEST], false
         local function over(ends)
           return said > 0 and ending(said, said_offset, ends - 1) or ends
         end
         if kind == 'b' then
-          local offset = tonumber(args[at + 4])
-          if now >= ends then ends = over(ends) end
+          local offset, last = tonumber(args[at + 4]), over(ends)
+          if now >= ends then ends = last end
+          furthest = math.max(furthest, last)
           if now < ends then
             known = true
             if period > said or period == said and ending(period, offset, ends - 1) == ends then
@@ -41,10 +44,14 @@
               ends = math.max(ends, ending(period, offset, now))
             end
             if ends > r[FIRST] and birth ~= 0 then version = version + 1 end
+            if furthest <= over(ends) then furthest = 0 end
           else
             known = said > 0 and now < ending(said, said_offset, ends)
             if not known or said < period then said, said_offset = period, offset end
-            ends, used, version, birth, past = ending(said, said_offset, now), '0', 0, 0, ''
+            ends, used, version, birth = ending(said, said_offset, now), '0', 0, 0
+            -- When it began, or the last one was told to be over, where its birth does not tell.
+            furthest = math.max(furthest, now)
+            past, furthest = dawn ~= furthest and format(' -%016d', furthest) or '', 0
             said, said_offset = period, offset
           end
           turns = known and (ends ~= r[FIRST] or said ~= r[SAID] or said_offset ~= r[SAID_OFFSET])
@@ -55,5 +62,4 @@
           if kind == 'l' then return birth == 0 and 0 or used == '0' and REMEMBERED end
           return birth == 0 and 0 or ending(said, said_offset, over(ends)) - now
         end
-        if birth == 0 then past = '' end
         if used == '0' then epoch = false end

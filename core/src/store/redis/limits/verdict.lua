@@ -1,5 +1,5 @@
 
-      r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and not allowed
+      r[NOW], r[NEXT_LASTS], r[NEXT_EPOCH], r[TURNS] = now, lasts, epoch, turns and (not allowed or kind == 'b')
       if not allowed and (kind ~= 'f' or not retry) then barred = true end
       changes = changes + 1
       changed[changes] = r
@@ -40,7 +40,8 @@
     end
   end
 
-  -- All are charged, or none; one that refuses is written if it is kept by another rule from now on.
+  -- All are charged, or none; one that refuses is written if it is kept by another rule from now on, and a budget also if another
+  -- does.
   if what ~= 'peek' then
     local whole = answer or bound_allowed
     for k = 1, changes do
@@ -49,18 +50,21 @@
       -- Nothing is kept for who waits for something else too.
       if barred and kind == 'f' then r[TURNS] = false end
       if r[PLACE] > 0 and (whole or r[TURNS]) then
+        if not whole and kind == 'b' then r[NEXT_SECOND], r[NEXT_THIRD] = r[ASKED], r[ASKED_VERSION] end
         r[LASTS] = r[NEXT_LASTS]
         if r[LASTS] ~= 0 then
           r[LAST], r[SHIFT] = r[NOW], r[NOW] - wall
           r[FIRST], r[SECOND], r[THIRD] = r[NEXT_FIRST], r[NEXT_SECOND], r[NEXT_THIRD]
           r[FOURTH], r[FIFTH], r[EPOCH] = r[NEXT_FOURTH], r[NEXT_FIFTH], r[NEXT_EPOCH]
-          if kind == 'b' then r[SAID], r[SAID_OFFSET] = r[NEXT_SAID], r[NEXT_SAID_OFFSET] end
+          if kind == 'b' then
+            r[SAID], r[SAID_OFFSET], r[FURTHEST] = r[NEXT_SAID], r[NEXT_SAID_OFFSET], r[NEXT_FURTHEST]
+          end
           if whole and charges and parts and not r[EPOCH] then r[EPOCH] = string.sub(KEYS[held], -32) end
         else
           -- As if never used, for what comes next in this envelope too.
           r[LAST], r[SHIFT], r[THIRD], r[FOURTH], r[FIFTH], r[EPOCH] = wall, 0, 0, 0, 0, false
           r[FIRST], r[SECOND] = (kind == 'w' or kind == 'f') and {} or 0, (kind == 'b' or kind == 'l') and '0' or 0
-          if kind == 'b' then r[SAID], r[SAID_OFFSET] = 0, 0 end
+          if kind == 'b' then r[SAID], r[SAID_OFFSET], r[FURTHEST] = 0, 0, 0 end
         end
         if not r[DIRTY] then
           r[DIRTY] = true
@@ -99,8 +103,11 @@ end
 for k = 5, 3 + 2 * of_money, 2 do
   local r = records[args[k]]
   line = line + 1
-  if r and r[FOURTH] ~= 0 and (r[KIND] == 'l' or r[FIRST] > r[NOW]) then
-    lines[line] = format('%s %d %d %s%s', r[FOURTH], r[THIRD], r[FIRST], r[SECOND], r[FIFTH])
+  -- A budget's period is told to end when it is over.
+  local ends, said = r and r[FIRST], r and r[SAID]
+  if said and said > 0 then ends = (floor((ends - 1 - r[SAID_OFFSET]) / said) + 1) * said + r[SAID_OFFSET] end
+  if r and r[FOURTH] ~= 0 and (r[KIND] == 'l' or ends > r[NOW]) then
+    lines[line] = format('%s %d %d %s%s', r[FOURTH], r[THIRD], ends, r[SECOND], r[FIFTH])
   else
     lines[line] = '-'
   end
@@ -121,7 +128,8 @@ for k = 1, #written do
     elseif kind == 'b' or kind == 'l' then
       packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
       if kind == 'b' then
-        packed = packed .. format(' %s|%d|%d%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], r[FIFTH])
+        local furthest = r[FURTHEST] > 0 and format('|%d', r[FURTHEST]) or ''
+        packed = packed .. format(' %s|%d|%d%s%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], furthest, r[FIFTH])
       elseif r[EPOCH] or r[FIFTH] ~= '' then
         packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH]
       end
