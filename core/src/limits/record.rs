@@ -109,18 +109,21 @@ impl Record {
     /// are, and to draft them takes three times as long. Nothing, and nothing changes, where a draft is needed.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn take(&mut self, rule: &Rule, wall: Micros, cost: Amount) -> Option<Judged> {
-        let (Rule::Refill { max, period } | Rule::Gcra { max, period, .. }) = *rule else { return None };
+        let (max, period, burst) = match *rule {
+            Rule::Refill { max, period } => (max, period, max),
+            Rule::Gcra { max, period, burst } => (max, period, burst),
+            _ => return None,
+        };
         let rate = Rate { max, period };
         if self.is_gone(wall) || !self.clock.is_true(wall) {
             return None;
         }
         let Usage::Refill(kept) = &mut self.usage else { return None };
-        let refill = *kept;
-        if !refill.is_of(rate) {
+        if !kept.is_of(rate) {
             return None;
         }
-        let (burst, small) = (most(*rule), cost.saturating_u64());
-        let mut refill = refill.after(rate, self.clock.elapsed(wall));
+        let small = cost.saturating_u64();
+        let mut refill = kept.after(rate, self.clock.elapsed(wall));
         if !refill.allows(burst, small) {
             return None;
         }
@@ -131,7 +134,7 @@ impl Record {
             refill.count_anew();
             self.epoch = None;
         }
-        self.clock = self.clock.written(wall);
+        self.clock = Clock::new(wall);
         *kept = refill;
         self.gone = Some(wall / 1_000 + milliseconds(time));
         Some(refill.judge(burst, 0))
@@ -431,6 +434,7 @@ fn most(rule: Rule) -> u64 {
 
 /// Quotient, below 2^64, and remainder. To divide what is larger than that costs as much as all the rest of a check, and
 /// most is not.
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn divided(parts: u128, by: u64) -> (u64, u64) {
     match u64::try_from(parts) {
         // What was used is mostly refilled, or as good as.

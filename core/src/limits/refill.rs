@@ -32,6 +32,7 @@ pub(super) struct Rate {
 impl Refill {
     /// What is used once so much time has passed, which counts by the rule by which it was written; from then on this one
     /// refills it.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn after(self, rate: Rate, elapsed: Micros) -> Self {
         let Rate { max, period } = rate;
         let used = self.parts();
@@ -116,6 +117,7 @@ impl Refill {
     }
 
     /// How long the record is needed. A period where that suffices, which costs no division.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub fn lasts(self, burst: u64) -> Lasts {
         let Refill { max, period, whole, part, .. } = self;
         let within = whole < max || whole == max && part == 0;
@@ -131,6 +133,7 @@ impl Refill {
     }
 
     /// In how much time so many parts are refilled, rounded up; the longest that is told if it is longer.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn time(self, parts: u128) -> Micros {
         if parts > refilled(MAX_BACKLOG, self.max) {
             return MAX_BACKLOG;
