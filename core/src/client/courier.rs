@@ -262,7 +262,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// The runtime has ended, and with it who drove this lane: whoever waits is told so, as are those to come.
+    /// Who drove this lane has ended, with its runtime or by a panic: whoever waits is told so, as are those to come.
     #[cfg(not(target_family = "wasm"))]
     fn leave(&self, lane: u16) {
         let mut state = self.lock();
@@ -557,7 +557,9 @@ impl Parcel {
 
 /// What comes back for a request.
 async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
-    reply.await.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
+    reply.await.unwrap_or_else(|_| {
+        Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
+    })
 }
 
 /// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be

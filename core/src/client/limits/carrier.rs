@@ -177,9 +177,9 @@ impl<R: Runtime> Carrier<R> {
         let mut awaited = Awaited { carrier: self, reserving, reply: None };
         let reply = awaited.reply.insert(self.enqueue(request, patience, stands)?);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
-            Some(reply) => {
-                reply.unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the runtime ended; open anew")))
-            }
+            Some(reply) => reply.unwrap_or_else(|_| {
+                Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
+            }),
             None => Err(failure(self.lock().lanes.trouble().unwrap_or("no answer in time"))),
         }
     }
