@@ -51,6 +51,8 @@ export const { cells, underWay } = native.attend({
   bell: turn,
   cells: new BigUint64Array(7),
   underWay: new Map<number, (answer: Answer<never>) => void>(),
+  // Others have functions of its names that end the process.
+  libuv: !("bun" in process.versions || "deno" in process.versions),
 });
 
 function ended(number: number): Promise<unknown> {

@@ -102,6 +102,8 @@ export interface Face {
   cells: BigUint64Array;
   /** Who waits for the calls, by their numbers. */
   underWay: Map<number, (answer: Answer<never>) => void>;
+  /** Whether the event loop is libuv's. */
+  libuv: boolean;
 }
 
 export interface Failure extends Error {

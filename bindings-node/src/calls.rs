@@ -92,7 +92,9 @@ pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> 
         ringer.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });
     #[cfg(unix)]
-    if let Some(watcher) = sockets::watcher(env, hear)? {
+    if face.get_named_property("libuv")?
+        && let Some(watcher) = sockets::watcher(env, hear)?
+    {
         calls = calls.watching(watcher);
     }
     let (aside, kept) = (Arc::default(), Cell::new(false));

@@ -87,7 +87,7 @@ const calls: Record<string, () => unknown> = {
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   // The face comes to it as it is loaded.
-  attend: () => guarded(() => trial.attend({ bell: () => {}, cells, underWay })),
+  attend: () => guarded(() => trial.attend({ bell: () => {}, cells, underWay, libuv: true })),
 };
 
 /** Those that are called where nobody could catch an error, each in a test of its own. */
