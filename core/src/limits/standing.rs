@@ -219,8 +219,13 @@ impl Standing {
 
     /// Whether another is of a period that was over as this one's began.
     pub(super) fn follows(&self, other: &Standing) -> bool {
-        let elder = self.is_blank() || other.birth < self.birth;
-        elder && other.is_over(self.began())
+        self.comes_after(other) && other.is_over(self.began())
+    }
+
+    /// Whether all that is known of its period was born after another: what was born in between is of that period.
+    fn comes_after(&self, other: &Standing) -> bool {
+        let oldest = self.past.iter().flat_map(|past| &past.others).next();
+        self.is_blank() || other.birth < oldest.map_or(self.birth, |oldest| oldest.birth)
     }
 
     /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
@@ -320,8 +325,8 @@ impl Standing {
     fn overlaps(&self, other: &Standing) -> bool {
         let (elder, younger) = if self.birth < other.birth { (self, other) } else { (other, self) };
         let began = match younger.began() {
-            0 => younger.birth.at + TREMOR,
-            began => began,
+            began @ 1.. if younger.comes_after(elder) => began,
+            _ => younger.birth.at + TREMOR,
         };
         began < elder.ends
     }

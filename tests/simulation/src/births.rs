@@ -152,7 +152,8 @@ impl Births {
 
     /// Whether it was known, as it began, that what was seen so was over.
     pub fn follows(&self, seen: &Births) -> bool {
-        seen.ends > 0 && seen.ends <= self.began && (self.is_blank() || seen.present < self.present)
+        let elder = self.known.keys().next().is_none_or(|oldest| seen.present < *oldest);
+        seen.ends > 0 && seen.ends <= self.began && elder
     }
 
     /// Charges something.

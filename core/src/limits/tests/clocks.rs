@@ -150,6 +150,35 @@ fn a_loss_is_noticed_whatever_the_clock_says_after_it() {
     }
 }
 
+// A day that has begun while the clock was set back goes on through two failovers: what the server between them counted is of that
+// day, not of the one before, and was admitted again.
+#[test]
+fn what_is_counted_between_two_failovers_is_of_the_day_that_began_before_them() {
+    let (mut server, mut client, mut idle) = (Server::new(), Client::default(), Client::default());
+    let hourly = |max: u64| Rule::Budget { max: max.into(), period: HOUR, offset: 0 };
+    for wall in [HOUR / 12, HOUR - HOUR / 6] {
+        server.wall = START + wall;
+        assert!(idle.takes(&mut server, hourly(100), 25));
+    }
+    server.wall = START + HOUR / 6;
+    assert_eq!(idle.used(&mut server, hourly(100)), 50u64.into());
+    // By its own time, which runs on at half pace, the hour is over.
+    server.wall += HOUR / 2;
+    assert!(idle.takes(&mut server, hourly(100), 60));
+    let before = server.ledger.clone();
+    server.wipe();
+    server.wall += 1;
+    assert!(client.takes(&mut server, hourly(100), 30));
+    server.promote(before);
+    server.wall += 1;
+    assert!(idle.takes(&mut server, hourly(100), 5));
+    let both = heard(client.seen.as_ref().unwrap(), idle.seen.as_ref().unwrap());
+    assert_eq!(both, 95u64.into());
+    // By the server's time what it brings first is of an hour that is over; the answer says that this one had begun before.
+    client.used(&mut server, hourly(100));
+    assert_eq!(client.used(&mut server, hourly(100)), 95u64.into());
+}
+
 #[test]
 fn who_has_reset_a_budget_hears_of_the_days_that_follow() {
     let (mut server, mut admin) = (Server::new(), Client::default());

@@ -94,6 +94,15 @@ pub fn standings() -> Tally {
     told.pass(DAY).allow(&daily, 9);
     let (reply, _) = told.ask_having_seen("budget", &on, take(&noon, 1));
     assert_eq!(reply["remaining"], "90");
+    // What another server counted, between two failovers, of the day that had begun by then is of that day, whatever its end.
+    let until =
+        on.as_str().and_then(|on| on.split(' ').nth(2)).and_then(|ends| ends.parse().ok()).expect("a time");
+    let between = told.wall + 1;
+    let here = told.incarnation.replace(SERVERS[2]);
+    told.pass(SECOND).allow(&noon, 1);
+    let (reply, _) = told.ask_having_seen("budget", &standing(between, 1, until, 30), take(&noon, 1));
+    assert_eq!(reply["remaining"], "58");
+    told.incarnation = here;
     let (_, on) = told.pass(DAY).ask_having_seen("budget", &Json::Null, take(&noon, 70));
     let (reply, _) = told.pass(DAY).ask_having_seen("budget", &on, take(&noon, 1));
     assert_eq!(reply["remaining"], "29");

@@ -9,7 +9,7 @@
               string.match(told, '^(%S+) (%S+) (%S+) (%S+)(.*)$')
             their_version, their_ends = tonumber(their_version), tonumber(their_ends)
             -- Over, also where it was told to go on.
-            local follows = birth == 0 or their_birth < birth
+            local follows = birth == 0 or their_birth < (string.match(past, '^ %S+ (%S+)') or birth)
             local ended = math.max(now, follows and tonumber(string.match(past, '^ %-(%d+)')) or 0)
             if their_ends > 0 and their_ends <= ended then their_birth = nil end
           end

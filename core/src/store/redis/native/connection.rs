@@ -33,7 +33,7 @@ pub(super) struct Connection {
 struct Driven {
     sender: MultiplexedConnection,
     /// Where the driver itself runs what reads and writes, that is not known.
-    _task: Option<Arc<async_task::Task<()>>>,
+    task: Option<Arc<async_task::Task<()>>>,
     /// Where a host's loop is to read, which may be busy: has it looked elsewhere what has come.
     nudge: Option<Nudge>,
 }
@@ -51,6 +51,11 @@ impl Connection {
         let made = tokio::time::timeout(patience, connect(client.clone(), host)).await.ok()?;
         let (patience, alarms) = (patience.as_micros() as Micros, Alarms::new(Handle::current()));
         Some(made.map(|driven| Connection { driven, patience, alarms }))
+    }
+
+    /// Whether it is known that it has ended.
+    pub fn is_closed(&self) -> bool {
+        self.driven.task.as_ref().is_some_and(|task| task.is_finished())
     }
 
     /// What is answered, if it is in time.
@@ -100,7 +105,7 @@ async fn connect(client: Client, host: Option<&Host>) -> RedisResult<Driven> {
             making.spawn(async move { client.get_multiplexed_async_connection_with_config(&config).await });
             let made = making.join_next().await.and_then(Result::ok);
             made.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::Interrupted).into()))
-                .map(|sender| Driven { sender, _task: None, nudge: None })
+                .map(|sender| Driven { sender, task: None, nudge: None })
         }
     }
 }
@@ -113,7 +118,7 @@ where
 {
     let (sender, driver) =
         MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
-    Ok(Driven { sender, _task: Some(Arc::new(tasks::begin(&Handle::current(), driver))), nudge: None })
+    Ok(Driven { sender, task: Some(Arc::new(tasks::begin(&Handle::current(), driver))), nudge: None })
 }
 
 /// And has what it is answered read there too.

@@ -166,6 +166,7 @@ impl Server {
         if let Some(kept) = &*kept
             && kept.era == self.era.load(SeqCst)
             && kept.is_for(host)
+            && !kept.connection.is_closed()
         {
             if !self.moved().await.map_err(Err)? {
                 return Ok(kept.connection.clone());
@@ -209,7 +210,7 @@ impl Server {
     /// The connection for what no turn of a host asks, if there is none and nobody makes it.
     async fn make_ahead(&self) {
         if let Ok(mut kept) = self.connection.try_lock()
-            && kept.is_none()
+            && kept.as_ref().is_none_or(|kept| kept.connection.is_closed())
         {
             *kept = self.make(None).await.ok();
         }

@@ -245,7 +245,7 @@ mod tests {
             let (server, handle) = (server.clone(), Handle::current());
             let begun = self.calls.begin(async move {
                 tasks::spawn(&handle, async move {
-                    let _ = server.send(&packed(&["PING"])).await;
+                    assert!(server.send(&packed(&["PING"])).await.is_ok());
                     let _ = tell.send(thread::current().id());
                 });
             });
@@ -338,5 +338,9 @@ mod tests {
             }
         })
         .await;
+        // The first command that found it closed failed, and waited for its turn to be repeated.
+        let before = fake.connections();
+        turns.answered(turns.ask(&server)).await;
+        assert!(fake.connections() > before);
     }
 }
