@@ -203,8 +203,8 @@ impl Cluster {
         }
         let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 4;
         let word = tokio::time::timeout(patience, itself).await.ok()?.ok()??;
-        let known = self.lock().left_for_another(slot).map_or(0, |(_, epoch)| epoch);
-        (word.of_itself && word.epoch >= known).then(|| self.follows(slot, &node.client, word.epoch, began))
+        let may_be_back = self.lock().may_be_back(slot, word.epoch, boot_time());
+        (word.of_itself && may_be_back).then(|| self.follows(slot, &node.client, word.epoch, began))
     }
 
     /// The node that serves the slot, as was said in this epoch in answer to what was asked then.

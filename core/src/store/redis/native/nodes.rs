@@ -9,7 +9,12 @@ use ::redis::{Client, ConnectionAddr};
 
 use super::server::{Place, Server};
 use super::{addressed, at};
-use crate::Micros;
+use crate::client::runtime::boot_time;
+use crate::{Micros, SECOND};
+
+/// How long a node that was left is not gone back to at its own word alone while nobody has said since when another has its slot: one
+/// that was cut off serves for half a `cluster-node-timeout` after it was replaced, which is 7.5 seconds unless it is set.
+const UNKNOWN: Micros = 10 * SECOND;
 
 pub(super) struct Nodes {
     /// Who is asked for what is not known begins the list; who failed stands at its end.
@@ -23,8 +28,11 @@ pub(super) struct Nodes {
 
 struct Left {
     place: ConnectionAddr,
-    /// The latest in which another is known to have the slot; 0 if none is known.
+    /// The latest in which anybody is known to have the slot; 0 if none is known.
     epoch: u64,
+    /// Whether it is one in which another than this has it.
+    is_known: bool,
+    since: Micros,
 }
 
 pub(super) struct Node {
@@ -64,12 +72,27 @@ impl Nodes {
 
     /// Who had this slot and was left for another, and the latest epoch in which another is known to have it; 0 if none is.
     pub fn left_for_another(&self, slot: u16) -> Option<(&ConnectionAddr, u64)> {
-        self.left.get(&slot).map(|left| (&left.place, left.epoch))
+        self.left.get(&slot).map(|left| (&left.place, if left.is_known { left.epoch } else { 0 }))
+    }
+
+    /// Whether who was left for another may have this slot again, as it says itself in this epoch.
+    pub fn may_be_back(&self, slot: u16, epoch: u64, now: Micros) -> bool {
+        self.left.get(&slot).is_none_or(|left| {
+            epoch >= left.epoch && (left.is_known || now.saturating_sub(left.since) > UNKNOWN)
+        })
+    }
+
+    /// As if long had passed since somebody was left.
+    #[cfg(test)]
+    pub fn left_long_ago(&mut self, slot: u16) {
+        self.left.get_mut(&slot).unwrap().since = 0;
     }
 
     /// In this epoch the slot is said to be at this place.
     pub fn said(&mut self, slot: u16, place: &ConnectionAddr, epoch: u64) {
         if let Some(left) = self.left.get_mut(&slot).filter(|left| left.place != *place) {
+            // Who is behind names one of before.
+            left.is_known |= epoch > 0 && epoch >= left.epoch;
             left.epoch = left.epoch.max(epoch);
         }
     }
@@ -112,7 +135,9 @@ impl Nodes {
         if let Some(before) = before
             && !Arc::ptr_eq(&before, &node)
         {
-            self.left.insert(slot, Left { place: at(&before.client).clone(), epoch: 0 });
+            let epoch = self.left.get(&slot).map_or(0, |left| left.epoch);
+            let place = at(&before.client).clone();
+            self.left.insert(slot, Left { place, epoch, is_known: false, since: boot_time() });
             let slots = &self.slots;
             self.list
                 .retain(|known| known.is_kept() || slots.values().any(|serves| Arc::ptr_eq(serves, known)));
@@ -322,6 +347,25 @@ mod tests {
         nodes.pass_over(&nodes.of(7).unwrap());
         nodes.heard(7, &old);
         assert_ne!(place(&nodes.of(7).unwrap()), "c:3");
+    }
+
+    // It was forgotten with each node that was left.
+    #[test]
+    fn the_latest_epoch_of_a_slot_is_remembered_when_it_moves_on() {
+        let mut nodes = nodes();
+        let now = boot_time() + 2 * UNKNOWN;
+        nodes.moved(7, client("a:1"));
+        nodes.moved(7, client("b:2"));
+        nodes.said(7, at(&client("b:2")), 6);
+        assert!(nodes.may_be_back(7, 6, boot_time()) && !nodes.may_be_back(7, 5, now));
+        nodes.moved(7, client("c:3"));
+        assert!(!nodes.may_be_back(7, 5, now) && nodes.may_be_back(7, 6, now));
+        assert!(!nodes.may_be_back(7, 6, boot_time()), "it was in that epoch that it had the slot");
+        // Who is behind says nothing of the next.
+        nodes.said(7, at(&client("a:1")), 5);
+        assert!(!nodes.may_be_back(7, 6, boot_time()));
+        nodes.said(7, at(&client("c:3")), 7);
+        assert!(!nodes.may_be_back(7, 6, now) && nodes.may_be_back(7, 7, boot_time()));
     }
 
     #[test]

@@ -234,7 +234,8 @@ impl Sentinel {
     async fn ask(self: &Arc<Self>, questions: &[Cmd; 2], since: Micros) -> Answers {
         loop {
             let (began, answers) = self.asking(questions, since);
-            let answers = answers.await.unwrap_or_else(|_| Err(not_sent("it is asked no more")));
+            // Its task may not be over yet, and would be found under way again at once.
+            let Ok(answers) = answers.await else { return Err(not_sent("it is asked no more")) };
             // Else they were under way, and are to be asked anew: what was said may be old.
             if began >= since {
                 return answers;

@@ -326,10 +326,33 @@ async fn nor_when_the_node_that_was_left_named_the_next_itself() {
     assert_eq!(scene.written(), [1, 0, 0, 1]);
 }
 
+/// The first named the last itself, which goes before it says its epoch, and was followed.
+async fn replaced_in_an_unknown_epoch() -> Scene {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.nodes[0].names(&scene.nodes[3]);
+    scene.nodes[3].serves();
+    scene.write().await.unwrap();
+    scene
+}
+
+// What nobody had said counted as less than all that it says.
+#[tokio::test]
+async fn nor_at_its_own_word_while_nobody_has_said_since_when_it_has_another() {
+    let scene = replaced_in_an_unknown_epoch().await;
+    only_one_names_who_was_left(&scene, 5).await;
+    assert_eq!(scene.written(), [1, 0, 0, 1]);
+    // Not for ever: it may serve again indeed.
+    scene.cluster.lock().left_long_ago(slot_of("foo"));
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [2, 0, 0, 1]);
+}
+
 // A small cluster would be of no use for as long as a third node is away.
 #[tokio::test]
 async fn who_was_left_is_gone_back_to_where_epochs_may_not_be_said() {
     let scene = Scene::replaced().await;
+    scene.cluster.lock().left_long_ago(slot_of("foo"));
     only_one_names_who_was_left(&scene, 0).await;
     let [before, .., next] = scene.written();
     assert!(before > 1 && next == 1);

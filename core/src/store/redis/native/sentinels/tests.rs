@@ -205,6 +205,19 @@ async fn who_cannot_be_connected_to_keeps_nobody_from_sending() {
     assert_eq!(scene.written(), [5, 0]);
 }
 
+// Whoever waited for it asked again and again, as fast as it could, until it was seen to be over.
+#[tokio::test]
+async fn who_waits_for_a_question_that_was_dropped_asks_no_more() {
+    let scene = Scene::new().await;
+    let sentinel = &scene.known().sentinels[0];
+    let (_, answers) = oneshot::channel();
+    let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
+    *unpoisoned(&sentinel.asking) = Some(Asking { began: 0, answers: answers.shared(), task });
+    let began = boot_time();
+    let answers = sentinel.ask(&scene.known().questions, began).await;
+    assert!(matches!(answers, Err(TransportError::NotSent(_))));
+}
+
 // What it said was read by nobody, and it was taken to hang.
 #[tokio::test]
 async fn a_sentinel_that_answers_when_the_others_have_agreed_is_kept() {
