@@ -12,8 +12,8 @@ const SCRIPTS: [(&str, &[&str]); 2] = [
     (
         "slots",
         &[
-            "pool", "slot", "places", "draw", "grant", "stealing", "line", "due", "envelope", "claim",
-            "lease", "seldom", "reply",
+            "pool", "slot", "places", "grant", "alone", "draw", "stealing", "line", "due", "envelope",
+            "claim", "lease", "seldom", "reply",
         ],
     ),
     ("limits", &["ledger", "refill", "cells", "sums", "recall", "spend", "verdict"]),

@@ -68,6 +68,8 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
     assert_eq!(meta.word(), "4");
     let [_, _, _, _, _, _, top, _, arrived, certain, doubtful, heaviest, tickets, namers] =
         [(); 14].map(|()| meta.number());
+    meta.word();
+    let [_, due, room] = [(); 3].map(|()| meta.number());
     let mut places: BTreeMap<String, u64> = BTreeMap::new();
     let all = redis.command(&[b"ZRANGE", key("places").as_bytes(), b"0", b"-1", b"WITHSCORES"]);
     for (id, score) in pairs(&all) {
@@ -78,8 +80,16 @@ pub fn audit(redis: &mut EmbeddedRedis, prefix: &str) {
     let guard = places.iter().find(|(_, score)| **score == u64::MAX).expect("a guard").0.clone();
     assert!(guard.len() > 64, "{guard}");
     places.remove(&guard);
+    for (id, place) in &places {
+        assert!(
+            !(WHEN_DUE + 1..WHEN_LAPSED).contains(place) || due <= place - WHEN_DUE,
+            "{id}: due before {due}"
+        );
+    }
     let (mut counts, mut arrivals) = ([0, 0], BTreeMap::new());
     let slots = redis.command(&[b"HGETALL", key("slots").as_bytes()]);
+    let slots_in_all = slots.as_array().map_or(0, <[Resp]>::len) as u64 / 2;
+    assert!(room <= 1_000_000 - slots_in_all, "room for {room} beside {slots_in_all}");
     for (id, record) in pairs(&slots) {
         let mut record = Packed(record);
         let [mode, state, kind] = [(); 3].map(|()| record.letter());

@@ -4,10 +4,11 @@ use leasehold::SECOND;
 use leasehold::id::SlotId;
 use leasehold::nonce::Outcome;
 use leasehold::slots::{
-    Answer, Choice, Claim, Envelope, Grant, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
+    Answer, Choice, Claim, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, SlotSpec, Strategy,
     TO_THE_END,
 };
 use leasehold_agreement::Script;
+use leasehold_embedded::Resp;
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::LeastRecent, Strategy::Weighted];
 
@@ -114,6 +115,8 @@ fn weighted_work_is_bounded_whatever_the_weights() {
 #[test]
 fn foreign_keys_cost_nothing() {
     let mut script = pool_of(100, |_| 1);
+    // The first looks for what is due, and those of the next second need not.
+    claim(&mut script, Strategy::Random);
     let alone: Vec<_> = STRATEGIES.map(|strategy| calls(&mut script, strategy)).to_vec();
     for number in 0..1_000 {
         let key = format!("foreign:{number}");
@@ -121,6 +124,35 @@ fn foreign_keys_cost_nothing() {
     }
     let among: Vec<_> = STRATEGIES.map(|strategy| calls(&mut script, strategy)).to_vec();
     assert_eq!(alone, among);
+}
+
+/// The server takes long to be told how long a key lives, so that is told seldom, and yet no answer goes before its time.
+#[test]
+fn a_lane_lives_long_enough_for_each_answer() {
+    let mut script = pool_of(1, |_| 1);
+    let mut told = 0;
+    let mut lives = 0;
+    for sequence in 1..=200 {
+        let pass = [1, 20, SECOND, 5 * SECOND][sequence as usize % 4];
+        script.set_wall(script.wall() + pass);
+        let lane = Some(Lane { client: 1, number: 0, sequence });
+        // Who has just come knows no time yet.
+        let not_after = (sequence > 2).then_some(script.wall() + 10 * SECOND);
+        let envelope = Envelope { lane, not_after, requests: vec![Request::List], ..Envelope::default() };
+        let (theirs, ours) = script.answers(0, &envelope);
+        assert_eq!(theirs, ours);
+        let key = format!("eth%3A1:{{pool%3A0}}:lane:{:032x}:0", 1);
+        let left = script.transport().redis().command(&[b"PTTL", key.as_bytes()]);
+        let Resp::Int(left) = left else { panic!("{left:?}") };
+        let ends = script.wall() + 1_000 * left as u64;
+        assert!(ends >= not_after.unwrap_or(script.wall()) + 60 * SECOND, "{left}");
+        assert!(left <= 131_000, "{left}");
+        if ends.abs_diff(lives) > SECOND {
+            (told, lives) = (told + 1, ends);
+        }
+    }
+    println!("told {told} times");
+    assert!(told <= 200 * 6 / 4 / 60 + 3, "told {told} times");
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub const KEYS: std::ops::Range<usize> = 4..8;
 /// Where the lane's key stands in a command, and where the script's arguments begin.
 pub const LANE: usize = 8;
 const ARGUMENTS: usize = 9;
-/// Schema, channel, sequence, last moment, highest fence seen, jumped, seed.
-const HEAD: usize = 7;
+/// Schema, sequence, last moment, highest fence seen, jumped, seed.
+const HEAD: usize = 6;
 
 impl<'a> Sent<'a> {
     /// Reads a command; `None` if it does not call the script of slots.
@@ -39,12 +39,20 @@ impl<'a> Sent<'a> {
         let (head, mut rest) = words.split_at(HEAD);
         let mut requests: Vec<Vec<&str>> = Vec::new();
         while !rest.is_empty() {
+            // What a claim asks for besides.
+            let (priority, ageing, steal) = match rest[0] {
+                "with" => (rest[1], rest[2], rest[3]),
+                _ => ("0", "0", "-"),
+            };
+            if rest[0] == "with" {
+                rest = &rest[4..];
+            }
             let count = |at: usize| rest[at].parse::<usize>().unwrap_or(0);
             let length = match rest[0] {
-                "claim" if rest[9] == "any" => 13,
-                "claim" if rest[9] == "named" => 11 + count(10),
-                "claim" if rest[9] == "free" => 14 + count(13),
-                "claim" => 13 + count(12),
+                "claim" if rest[6] == "any" => 10,
+                "claim" if rest[6] == "named" => 8 + count(7),
+                "claim" if rest[6] == "free" => 11 + count(10),
+                "claim" => 10 + count(9),
                 "more" => 3,
                 "withdraw" => 2,
                 "renew" => 4,
@@ -58,6 +66,10 @@ impl<'a> Sent<'a> {
             };
             let (request, others) = rest.split_at(length);
             let mut request = request.to_vec();
+            if request[0] == "claim" {
+                request.splice(5..5, [priority, ageing]);
+                request.insert(8, steal);
+            }
             if request[0] == "more" {
                 let mut claims = requests.iter().filter(|request| request[0] == "claim");
                 let mut claim = claims.next_back().expect("a claim before").clone();
@@ -67,7 +79,7 @@ impl<'a> Sent<'a> {
             requests.push(request);
             rest = others;
         }
-        Some(Sent { lane: &command[LANE], sequence: head[2], head: head.to_vec(), requests })
+        Some(Sent { lane: &command[LANE], sequence: head[1], head: head.to_vec(), requests })
     }
 
     /// Whether it is one claim and nothing else; the slots that it names, if it names any.
@@ -110,10 +122,10 @@ impl<'a> Sent<'a> {
         Some(Performance {
             now,
             top,
-            seen: self.head[4].parse().unwrap_or(0),
-            jumped: self.head[5] == "1",
+            seen: self.head[3].parse().unwrap_or(0),
+            jumped: self.head[4] == "1",
             envelope: self.sequence.parse().ok().map(|number| (self.lane.to_owned(), number)),
-            not_after: self.head[3].parse().ok(),
+            not_after: self.head[2].parse().ok(),
             facts,
         })
     }
@@ -311,8 +323,8 @@ mod tests {
     #[test]
     fn an_envelope_and_its_answer_are_read() {
         let command = sent(
-            "EVALSHA sha 6 m s p l t lane 1 wake 7 99 31 1 5 \
-             claim 0a 50 70 1 -2 6 8 - any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct",
+            "EVALSHA sha 6 m s p l t lane 1 7 99 31 1 5 \
+             with -2 6 - claim 0a 50 70 1 8 any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct",
         );
         let sent = Sent::read(&command).expect("a script");
         assert_eq!((sent.lane, sent.sequence), ("lane", "7"));
@@ -347,8 +359,8 @@ mod tests {
     #[test]
     fn claims_of_names_and_definitions_are_read() {
         let command = sent(
-            "EVALSHA sha 6 m s p l t lane 1 wake 7 - 0 0 5 \
-             define 9 0 2 x 1 y 1 claim 0a 50 0 0 0 0 0 - named 2 a b withdraw 0a",
+            "EVALSHA sha 6 m s p l t lane 1 7 - 0 0 5 \
+             define 9 0 2 x 1 y 1 claim 0a 50 0 0 0 named 2 a b withdraw 0a",
         );
         let sent = Sent::read(&command).expect("a script");
         let done =

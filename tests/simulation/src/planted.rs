@@ -78,7 +78,7 @@ pub const OF_POOLS: [Planted; 28] = [
     },
     Planted {
         name: "repeated envelope performed twice",
-        fault: Script(&[("if ahead == 0 then", "if false then")]),
+        fault: Script(&[("if last == sequence then", "if false then")]),
     },
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
@@ -300,8 +300,8 @@ pub const OF_LIMITS: [Planted; 41] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[
-            ("if ahead == 0 then return", "if false then return"),
-            ("if ahead >= 0 and", "if ahead > 0 and"),
+            ("if last == sequence then return", "if false then return"),
+            ("if not less(last, sequence) and", "if less(sequence, last) and"),
         ]),
     },
     Planted {
@@ -520,7 +520,7 @@ pub const OF_TOKENS: [Planted; 11] = [
     },
     Planted {
         name: "delayed claim takes the place of a later one",
-        fault: Script(&[("can = s[9] <= tonumber(args[at + 13])", "can = true")]),
+        fault: Script(&[("can = s[9] <= tonumber(args[at + 10])", "can = true")]),
     },
     Planted {
         name: "one token of all that are free",

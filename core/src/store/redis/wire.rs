@@ -15,10 +15,9 @@ use crate::slots::{
 pub(crate) const SCHEMA: &str = "4";
 
 /// The words of an envelope, as the script's ARGV.
-pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
-    let mut words = Words(Vec::with_capacity(7 + 10 * envelope.requests.len()));
-    words.text(SCHEMA).text(channel);
-    words.optional(envelope.lane.map(|lane| lane.sequence)).optional(envelope.not_after);
+pub(crate) fn encode(envelope: &Envelope) -> Vec<String> {
+    let mut words = Words(Vec::with_capacity(6 + 10 * envelope.requests.len()));
+    words.text(SCHEMA).optional(envelope.lane.map(|lane| lane.sequence)).optional(envelope.not_after);
     words.number(envelope.seen).flag(envelope.jumped).number(u64::from(envelope.seed));
     let mut last = None;
     for request in &envelope.requests {
@@ -172,9 +171,12 @@ impl Words {
     }
 
     fn claim(&mut self, claim: &Claim) {
-        self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold).flag(claim.wait);
-        self.text(&i32::from(claim.priority).to_string()).number(claim.ageing).number(claim.waited);
-        self.optional(claim.steal);
+        // Most say nothing of these: each word costs the server more than it takes to leave it out.
+        if (claim.priority, claim.ageing, claim.steal) != (0, 0, None) {
+            self.text("with").text(&claim.priority.to_string()).number(claim.ageing).optional(claim.steal);
+        }
+        self.text("claim").holder(claim.holder).number(claim.ttl).number(claim.max_hold);
+        self.flag(claim.wait).number(claim.waited);
         self.choice(&claim.choice);
     }
 

@@ -51,13 +51,20 @@ local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
 local wall_told = format('%d', wall)
 
--- An envelope that came before is answered again; one that comes too late changes nothing.
-local sequence, not_after = args[2], tonumber(args[3])
+-- Decimal texts (amounts, sequences, times that nobody reckons with): by length, then by text.
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+
+-- An envelope that came before is answered again; one that comes too late changes nothing. A lane is kept as the pool's script
+-- keeps it.
+local sequence, not_after, lives_for = args[2], args[3] ~= '-' and args[3] + 0, nil
 if sequence ~= '-' and values[1] then
-  local kept = values[1]
-  local ahead = string.match(kept, '^%d+') - sequence
-  if ahead >= 0 and tonumber(string.match(kept, ' (%d+)\n')) > wall then
-    if ahead == 0 then return string.match(kept, '\n(.*)$') end
+  local last, until_when
+  last, until_when, lives_for = string.match(values[1], '^(%d+) (%d+) (%d+)\n')
+  if not less(last, sequence) and until_when + LANE_GRACE > wall then
+    if last == sequence then return string.match(values[1], '\n(.*)$') end
     return 'stale ' .. wall_told
   end
 end

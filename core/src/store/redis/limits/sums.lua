@@ -1,10 +1,6 @@
 
       elseif money then
-        -- Decimal texts: compared by length, then by text; reckoned fifteen digits at a time.
-        local function less(a, b)
-          if #a ~= #b then return #a < #b end
-          return a < b
-        end
+        -- Decimal texts, reckoned fifteen digits at a time.
         local function add(a, b, sign)
           if #a < 16 and #b < 16 then return format('%d', a + sign * b) end
           local sum, carry, a_end, b_end = '', 0, #a, #b

@@ -164,8 +164,13 @@ if later then
 end
 local answer = table.concat(lines, '\n')
 if sequence ~= '-' then
-  local keep_until = (not_after or wall) + LANE_GRACE
-  local milliseconds = format('%d', ceil((keep_until - wall) / 1000) + 1)
-  call('SET', KEYS[1], sequence .. format(' %d\n', keep_until) .. answer, 'PX', milliseconds)
+  local until_when = not_after and args[3] or wall_told
+  if lives_for and not less(lives_for, until_when) then
+    call('SET', KEYS[1], sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
+  else
+    lives_for = until_when + LANE_GRACE
+    local milliseconds = format('%d', ceil((lives_for + LANE_GRACE - wall) / 1000) + 1)
+    call('SET', KEYS[1], sequence .. ' ' .. until_when .. format(' %d\n', lives_for) .. answer, 'PX', milliseconds)
+  end
 end
 return answer

@@ -1,19 +1,24 @@
-  if name == 'claim' or name == 'more' then
-    local holder, way, why, earliest, names = args[at + 2], 'any', nil, nil, nil
+  if name == 'claim' or name == 'more' or name == 'with' then
+    local holder, way, why, earliest, names = nil, 'any', nil, nil, nil
     if name == 'more' then
       cursor = at + 3
-      ask[WAITED] = args[at + 3]
+      holder, ask[WAITED] = args[at + 2], args[at + 3]
     else
-      way = args[at + 10]
-      local ttl, hold, least, most = tonumber(args[at + 3]), 0, nil, nil
+      local priority, ageing, steal = 0, '0', '-'
+      if name == 'with' then
+        priority, ageing, steal = args[at + 2] + 0, args[at + 3], args[at + 4]
+        at = at + 4
+      end
+      holder, way = args[at + 2], args[at + 7]
+      local ttl, hold, least, most = args[at + 3] + 0, 0, nil, nil
       if way == 'named' then
-        cursor = at + 11 + args[at + 11]
+        cursor = at + 8 + args[at + 8]
       elseif way == 'any' then
-        cursor = at + 13
-        least, most = tonumber(args[at + 12]), tonumber(args[at + 13])
+        cursor = at + 10
+        least, most = args[at + 9] + 0, args[at + 10] + 0
       else
-        cursor = way == 'free' and at + 14 + args[at + 14] or at + 13 + args[at + 13]
-        least, most = tonumber(args[at + 11]), tonumber(args[at + 12])
+        cursor = way == 'free' and at + 11 + args[at + 11] or at + 10 + args[at + 10]
+        least, most = args[at + 8] + 0, args[at + 9] + 0
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
       local lasts = now + ttl
@@ -21,8 +26,8 @@
         hold = now + args[at + 4]
         if hold < lasts then lasts = hold end
       end
-      ask = { lasts, hold, args[at + 5] == '1', tonumber(args[at + 6]), args[at + 7], args[at + 8], args[at + 11], least,
-        most, nil, nil, args[at + 9] }
+      ask = { lasts, hold, args[at + 5] == '1', priority, ageing, args[at + 6], args[at + 8], least, most, nil, nil,
+        steal }
     end
 
     if pool[LOST_AT] ~= 0 and pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST] > now then
@@ -51,7 +56,7 @@
       until answer or why
     elseif way == 'these' then
       local found, doubtful, seen, missing = {}, {}, {}, false
-      for i = at + 14, cursor do
+      for i = at + 11, cursor do
         local s = load(args[i])
         if not s then
           missing = true
@@ -71,13 +76,13 @@
         answer = grant(holder, #found, found)
       end
     elseif way == 'free' then
-      local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 15, cursor)), {}, {}, 0, nil
-      for i = at + 15, cursor do
+      local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 12, cursor)), {}, {}, 0, nil
+      for i = at + 12, cursor do
         local id = args[i]
         if #found == ask[MOST] then break end
         if not seen[id] then
           seen[id], distinct = true, distinct + 1
-          local s = load(id, packed[i - at - 14])
+          local s = load(id, packed[i - at - 11])
           local can = not s or s[STATE] == 'r'
           if can then
             if not s then
@@ -88,7 +93,7 @@
             if can and not s then room = room - 1 end
           elseif s[STATE] == 'l' and s[HOLDER] == holder and (s[MODE] == 'e' or s[MODE] == 'p') then
             -- What it was granted since it asked was granted to a later claim of its.
-            can = s[SINCE] <= tonumber(args[at + 13]) and (s[CLAIMANT] == '' or not stealing('heed')(s))
+            can = s[SINCE] <= tonumber(args[at + 10]) and (s[CLAIMANT] == '' or not stealing('heed')(s))
           end
           if can then
             found[#found + 1] = s or id
@@ -119,8 +124,8 @@
       end
     else
       local found, free, new = {}, true, 0
-      names = { args[at + 12] }
-      for i = at + 13, cursor do
+      names = { args[at + 9] }
+      for i = at + 10, cursor do
         local id = args[i]
         found[names[1]] = true
         if not found[id] then names[#names + 1], found[id] = id, true end
@@ -132,7 +137,7 @@
         if not free then break end
         found[i] = s
       end
-      if free and (new == 0 or total() + new <= MAX_SLOTS) then
+      if free and (new <= pool[ROOM] or total() + new <= MAX_SLOTS) then
         for i = 1, #names do found[i] = found[i] or load(names[i], false, 'p') end
         answer = grant(holder, #names, found)
       else
@@ -143,7 +148,8 @@
 
     if why then
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
-      if ask[WAIT] and names and why == 'exhausted' then
+      -- There is no line for one alone that was to be granted slots that are elsewhere than the counts say.
+      if ask[WAIT] and names and why == 'exhausted' and line then
         if line('enter')(holder, names) then
           why = 'beyond'
         else

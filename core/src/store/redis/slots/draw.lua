@@ -1,11 +1,11 @@
 -- Which slot is next. The functions are made when one is asked for.
 local drawing
-local function draw(name)
+function draw(name)
 if drawing then return drawing[name] end
 drawing = {}
 
 -- Randomness that the machine repeats: products below 2^53.
-local seed, from, row_of = args[7], nil, nil
+local seed, from, row_of = args[6], nil, nil
 local function random()
   local value = seed
   seed = (seed * 1664525 + 1013904223) % 4294967296
@@ -98,6 +98,7 @@ function drawing.pick(strategy, count)
   arrange()
   if s and (s[STATE] == 'l' or s[STATE] == 'h' or s[STATE] == 'c') then
     call('ZADD', PLACES, format('%d', WHEN_DUE + s[ENDS]), id)
+    pool[DUE] = 0
   elseif id then
     call('ZREM', PLACES, id)
   end
@@ -108,3 +109,6 @@ end
 
 return drawing[name]
 end
+end
+
+if not alone then

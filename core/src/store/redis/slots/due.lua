@@ -7,7 +7,7 @@ local at = string.find(replication, 'master_replid:', 1, true)
 local current = at and string.sub(replication, at + 14, at + 53) or '-'
 if meta then
   local epoch, since = pool[EPOCH], nil
-  if pool[INCARNATION] ~= current or args[6] == '1' then
+  if pool[INCARNATION] ~= current or args[5] == '1' then
     since = now
   elseif seen > 0 and seen < epoch and pool[LOST_AT] < epoch then
     since = epoch
@@ -21,18 +21,26 @@ if meta then
     if pool[WAITING] > 0 then line('clear')() end
   end
   if pool[WAITING] > 0 then line('sweep')() end
-  local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
-  for i = 1, #overdue do
-    local s = load(overdue[i])
-    if not s then
-      call('ZREM', PLACES, overdue[i])
-    elseif s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
-    elseif s[STATE] == 'l' then
-      if s[KIND] ~= 'u' then s[KIND] = 'd' end
-      settle(s, s[ENDS])
-    else
-      if s[STATE] == 'h' and pool[WAITING] > 0 then line('end_offer')(s[HOLDER], s[ID]) end
-      settle(s)
+  if now >= pool[DUE] then
+    local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
+    for i = 1, #overdue do
+      local s = load(overdue[i])
+      if not s then
+        call('ZREM', PLACES, overdue[i])
+      elseif s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
+      elseif s[STATE] == 'l' then
+        if s[KIND] ~= 'u' then s[KIND] = 'd' end
+        settle(s, s[ENDS])
+      else
+        if s[STATE] == 'h' and pool[WAITING] > 0 then line('end_offer')(s[HOLDER], s[ID]) end
+        settle(s)
+      end
+    end
+    -- While some come due the next may be near. Who dies before it has written when its slots do is found out a little
+    -- later.
+    if not overdue[1] then
+      local next = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES', 'LIMIT', '0', '1')[2]
+      pool[DUE] = math.min(next and next - WHEN_DUE or now + LOOK, now + LOOK)
     end
   end
 end

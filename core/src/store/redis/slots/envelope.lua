@@ -9,12 +9,6 @@ if args[cursor + 1] == 'release' and args[cursor + 7] == 'release' then
   for i = 1, #ids do load(ids[i], packed[i]) end
 end
 
--- Nonces, as decimal text: by length, then by text.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
-
-local lines, said = { '' }, 1
+local lines, said = { '', nil }, 1
 while cursor < words do
   local at, name, answer = cursor, args[cursor + 1], nil

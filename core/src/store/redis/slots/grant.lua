@@ -3,6 +3,7 @@
 local LASTS, HOLDS, WAIT, PRIORITY, AGEING, WAITED, STRATEGY, LEAST, MOST = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local PLACE, TOLD, STEAL = 10, 11, 12
 local ask
+local draw, stealing, line -- which slot is next, what others have, who waits: parts that follow
 
 -- Grants these slots, and picks as many more as are missing: nothing, if what should be ready is not.
 local function grant(holder, count, slots)
@@ -16,6 +17,7 @@ local function grant(holder, count, slots)
       return nil
     end
     slots[i] = s
+    s[ENDS] = ends
     put(s, 'l', ask[PLACE])
     if s[MARK] ~= pool[EPOCH] then
       if s[KIND] ~= 'u' then s[KIND] = 'd' end
@@ -24,7 +26,7 @@ local function grant(holder, count, slots)
     local top = pool[TOP] + 1
     if top < now then top = now end
     pool[TOP] = top
-    s[FENCE], s[HOLDER], s[SINCE], s[ENDS], s[HOLD] = top, holder, now, ends, ask[HOLDS]
+    s[FENCE], s[HOLDER], s[SINCE], s[HOLD] = top, holder, now, ask[HOLDS]
     s[RANK], s[CLAIMANT] = ask[PRIORITY], ''
     local fence = top == now and now_told or format('%d', top)
     lines[i] = ' ' .. s[ID] .. ' ' .. fence .. ask[TOLD] .. s[KIND] .. ' ' .. s[FLOOR]

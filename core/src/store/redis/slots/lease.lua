@@ -1,5 +1,5 @@
   elseif name == 'release' or name == 'renew' or name == 'resync' then
-    local s, fence = load(args[at + 2]), tonumber(args[at + 3])
+    local s, fence = load(args[at + 2]), args[at + 3] + 0
     -- The slot of a live lease, or why it is not held.
     if not s then answer = 'lost gone'
     elseif s[FENCE] > fence then answer = 'lost taken'

@@ -292,3 +292,5 @@ end
 
 return queue[name]
 end
+end
+

@@ -1,7 +1,7 @@
 -- The order of places: the queues by arrival, then what comes due. The server is told of moves when something asks
 -- for the order, and of records, or at the end. The row that claims take from, of which so many are picked, is nil once
 -- anything else has changed the order: so a row of claims is one read and one write.
-local moves, changed, row, picked = {}, {}, nil, nil
+local moves, changed, row, picked = { nil, nil }, { nil }, nil, nil
 -- Stands behind all. A member so long (of more than 64 bytes) keeps the server from packing a small set into one list,
 -- which it would search from one end.
 local GUARD = '%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%% no slot and no ticket %%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%'
@@ -12,7 +12,7 @@ local function arrange(records_too)
     moves, row = {}, nil
   end
   if not records_too or not changed[1] then return end
-  local written, at = {}, 0
+  local written, at = { nil, nil }, 0
   for i = 1, #changed do
     local s = changed[i]
     s[CHANGED] = false
@@ -28,10 +28,12 @@ local function total()
   if not all then
     arrange(true)
     all = call('HLEN', SLOTS)
+    pool[ROOM] = MAX_SLOTS - all
   end
   return all
 end
--- The record of a slot is to be written, which leaves its queue if it is in one, and goes to a place if it has one.
+-- The record of a slot is to be written, which leaves its queue if it is in one, and goes to a place if it has one: that
+-- of who comes due is told by when it ends.
 local function put(s, state, place)
   if s[STATE] == 'r' then
     if row and s[ID] ~= row[picked] then row = nil end
@@ -46,6 +48,7 @@ local function put(s, state, place)
   if place then
     local at = #moves
     moves[at + 1], moves[at + 2] = place, s[ID]
+    if state ~= 'r' and s[ENDS] < pool[DUE] then pool[DUE] = s[ENDS] end
   end
 end
 

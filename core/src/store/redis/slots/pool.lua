@@ -2,7 +2,7 @@
 -- equal answers from both: change neither alone.
 --
 -- KEYS  1 meta, 2 slots, 3 places, 4 line, 5 tickets, 6 lane
--- ARGV  schema, channel, sequence | '-', not_after | '-', seen, jumped, seed, then the requests word by word
+-- ARGV  schema, sequence | '-', not_after | '-', seen, jumped, seed, then the requests word by word
 --
 -- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
 -- 2^53, where doubles are exact. An error is raised before the first write only.
@@ -11,11 +11,13 @@
 -- and written once an envelope, packed. Every call makes all functions anew, and each of them searches for the
 -- variables that it takes from around it, one by one: there are few of either. What is asked for in one place stands
 -- there, in the loop that begins in `envelope` and ends in `reply`; what is seldom needed is made when it is; names in
--- capitals are no variables (see build.rs). To print a number, or to read one, costs as much as some commands.
+-- capitals are no variables (see build.rs). To print a number, or to read one, costs as much as some commands: a text
+-- that is there is told again, and `+ 0` reads it once, which `tonumber` does twice. A table that is made with places
+-- (`{ nil }`) need not grow.
 
 local SCHEMA = '4'
 local SWEEP, INTEREST, TICKET_LIFE, OFFER = '128', 10000000, 10000000, 1000000
-local VALIDITY, LANE_GRACE = 10000000, 60000000
+local VALIDITY, LANE_GRACE, LOOK = 10000000, 60000000, 1000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
@@ -27,17 +29,19 @@ local MAX_SLOTS, MAX_TICKETS, DRAWS, CHUNK = 1000000, 100000, 32, 1000 -- Lua un
 local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 -- The pool's own record, as a list. WAITING are all tickets, NAMERS those in the lines of names; LEAVING are the leased
--- slots that will not be ready when they are given back.
-local POOL, POOL_END = '<sddddddddddddddsd', 17 -- see struct.pack
+-- slots that will not be ready when they are given back. Nothing comes due before DUE, and before so many new slots
+-- as ROOM says the pool is not full: nobody has to look.
+local POOL, POOL_END, POOL_LENGTH = '<sddddddddddddddsddd', 19, 179 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
 local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION, LEAVING = 10, 11, 12, 13, 14, 15, 16, 17
+local DUE, ROOM = 18, 19
 
 local args, call, format = ARGV, redis.call, string.format
 if args[1] ~= SCHEMA then
   return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold')
 end
-local sequence, not_after, seen = args[3], tonumber(args[4]), tonumber(args[5])
-local cursor, words = 7, #args
+local sequence, not_after, seen = args[2], args[3] ~= '-' and args[3] + 0, args[4] + 0
+local cursor, words = 6, #args
 
 local pool
 local meta = call('GET', META)
@@ -46,10 +50,11 @@ if meta then
   if schema ~= SCHEMA then
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
-  -- A record from before anybody counted what leaves ends before it.
-  pool = { struct.unpack(POOL, meta .. string.rep('\0', 8)) }
+  -- A record from before anybody kept the last of these ends before them.
+  if #meta < POOL_LENGTH then meta = meta .. string.rep('\0', 24) end
+  pool = { struct.unpack(POOL, meta) }
 else
-  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0 }
+  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0, 0, 0 }
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
@@ -58,12 +63,21 @@ local wall = clock[1] * 1000000 + clock[2]
 local now = wall + pool[SHIFT]
 if now < pool[LAST] then now = pool[LAST] end
 
--- An envelope that came before is answered again; one that comes too late changes nothing.
+-- Sequences and nonces, as decimal text: by length, then by text. So are times that nobody reckons with.
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+
+-- An envelope that came before is answered again; one that comes too late changes nothing. A lane is kept as text: its
+-- last envelope, until when that might be performed, and which times of that kind its key lives long enough for. Clients
+-- have lanes of their own, and each knows one wording.
+local lives_for
 if sequence ~= '-' then
-  local kept = call('GETRANGE', LANE, '0', '40')
-  local ahead = (string.match(kept, '^%d+') or -1) - sequence
-  if ahead >= 0 and tonumber(string.match(kept, ' (%d+)\n')) > now then
-    if ahead == 0 then return string.match(call('GET', LANE), '\n(.*)$') end
+  local last, until_when
+  last, until_when, lives_for = string.match(call('GETRANGE', LANE, '0', '63'), '^(%d+) (%d+) (%d+)\n')
+  if last and not less(last, sequence) and until_when + LANE_GRACE > now then
+    if last == sequence then return string.match(call('GET', LANE), '\n(.*)$') end
     return format('stale %d', now)
   end
 end

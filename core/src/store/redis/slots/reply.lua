@@ -8,14 +8,21 @@ freed = math.min(freed, pool[CERTAIN] + pool[DOUBTFUL])
 if freed <= 0 or pool[WAITERS_UNTIL] <= now then freed = '0' end
 called = freed .. called
 local top = pool[TOP]
-lines[1] = 'done ' .. now_told .. ' ' .. (top == now and now_told or format('%d', top)) .. ' ' .. called
-local answer = table.concat(lines, '\n')
+local top_told = top == now and now_told or top == seen and args[4] or format('%d', top)
+lines[1] = 'done ' .. now_told .. ' ' .. top_told .. ' ' .. called
+local answer = said == 2 and lines[1] .. '\n' .. lines[2] or table.concat(lines, '\n')
 call('SET', META, struct.pack(POOL, unpack(pool, 1, POOL_END)))
 if sequence ~= '-' then
-  local keep_until = (not_after or now) + LANE_GRACE
-  local milliseconds = format('%d', math.ceil((keep_until - now) / 1000))
-  call('SET', LANE, sequence .. format(' %d\n', keep_until) .. answer, 'PX', milliseconds)
+  -- How long its key lives is told seldom: the server takes longer for that than for the rest.
+  local until_when = not_after and args[3] or now_told
+  if lives_for and not less(lives_for, until_when) then
+    call('SET', LANE, sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
+  else
+    lives_for = until_when + LANE_GRACE
+    local milliseconds = format('%d', math.ceil((lives_for + LANE_GRACE - now) / 1000))
+    call('SET', LANE, sequence .. ' ' .. until_when .. format(' %d\n', lives_for) .. answer, 'PX', milliseconds)
+  end
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if called ~= '0' then redis.pcall('PUBLISH', args[2], called) end
+if called ~= '0' then redis.pcall('PUBLISH', string.sub(META, 1, -5) .. 'wake', called) end
 return answer

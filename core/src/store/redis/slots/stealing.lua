@@ -1,7 +1,6 @@
 -- Claims on what holders of lower priority have. The functions are made when somebody steals.
-local line -- who waits: the next part
 local claims
-local function stealing(name)
+function stealing(name)
 if claims then return claims[name] end
 claims = {}
 
