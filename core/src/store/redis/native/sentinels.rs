@@ -92,11 +92,6 @@ impl Sentinels {
         Sentinels { sentinels, questions, servers, state: Mutex::default(), changes }
     }
 
-    /// How the servers are spoken to.
-    pub fn servers(&self) -> &Client {
-        &self.servers
-    }
-
     /// The primary. The sentinels have half of `patience`, a connection to it the other.
     pub async fn primary(&self, patience: Duration) -> Result<Client, TransportError> {
         Ok(self.word(patience / 2, true).await?.primary)
