@@ -160,7 +160,7 @@ async fn a_sentinel_that_hangs_is_connected_to_anew_after_a_while() {
     assert_eq!(scene.sentinels[0].connections(), 1);
 }
 
-/// What it takes to connect over TLS to one that is far: longer than a look.
+/// What it takes to connect over TLS to one that is far, or to hear of it: longer than a look has.
 const FAR: Duration = Duration::from_millis(700);
 
 /// Writes until that is done, as a courier does.
@@ -253,9 +253,10 @@ async fn is_left_for_far_sentinels(answering: Duration) -> bool {
     write().await.unwrap();
     scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, answering));
     // So long that no answer counts that was there at once.
-    for _ in 0..35 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        write().await.unwrap();
+    let began = boot_time();
+    while boot_time() - began < OVERDUE * 3 / 2 {
+        let _ = write().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     scene.say([Some((5, 1)); 3]);
     let began = boot_time();
@@ -295,9 +296,9 @@ async fn what_was_said_last_counts_while_it_is_news() {
 
 #[tokio::test]
 async fn what_was_asked_before_the_process_stood_still_is_no_news() {
-    let scene = Scene::of(Duration::from_secs(9)).await;
+    let scene = Scene::new().await;
     scene.write().await.unwrap();
-    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, Duration::from_millis(900)));
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, FAR));
     let Sentinels { sentinels, questions, .. } = scene.known();
     let asked: Vec<_> = sentinels.iter().map(|sentinel| sentinel.asking(questions, boot_time()).1).collect();
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -306,6 +307,12 @@ async fn what_was_asked_before_the_process_stood_still_is_no_news() {
         assert!(answers.await.unwrap().is_ok());
     }
     scene.say([Some((5, 1)); 3]);
+    let began = boot_time();
+    while boot_time() - began < OVERDUE {
+        assert!(matches!(scene.write().await, Err(TransportError::NotSent(_))));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, Duration::ZERO));
     written(&scene).await;
     assert_eq!(scene.written(), [1, 1]);
 }
