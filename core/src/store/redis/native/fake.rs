@@ -98,7 +98,7 @@ impl Fake {
         self.shared.hangs_up.notify_waiters();
     }
 
-    /// From now on it takes so long to connect to it, and to have an answer of it.
+    /// From now on it takes so long to connect to it, and to have an answer of it as a sentinel.
     pub fn takes(&self, connecting: Duration, answering: Duration) {
         *unpoisoned(&self.shared.takes) = [connecting, answering];
     }
@@ -127,8 +127,11 @@ impl Fake {
     async fn serve(&self, mut stream: BufReader<TcpStream>) -> Option<()> {
         loop {
             let words = command(&mut stream).await?;
-            let [_, answering] = *unpoisoned(&self.shared.takes);
-            tokio::time::sleep(answering).await;
+            // The second of two questions that were sent together is answered with the first.
+            if words.join(" ").starts_with("SENTINEL MASTER") {
+                let [_, answering] = *unpoisoned(&self.shared.takes);
+                tokio::time::sleep(answering).await;
+            }
             let said = *unpoisoned(&self.shared.says);
             let answer = match (words.join(" ").as_str(), said) {
                 (text, None) if text.starts_with("SENTINEL") => continue,
