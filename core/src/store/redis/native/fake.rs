@@ -98,7 +98,7 @@ impl Fake {
         self.shared.hangs_up.notify_waiters();
     }
 
-    /// From now on it takes so long to connect to it, and to have an answer of it as a sentinel.
+    /// From now on it takes so long to connect to it, and to have an answer of it.
     pub fn takes(&self, connecting: Duration, answering: Duration) {
         *unpoisoned(&self.shared.takes) = [connecting, answering];
     }
@@ -127,8 +127,8 @@ impl Fake {
     async fn serve(&self, mut stream: BufReader<TcpStream>) -> Option<()> {
         loop {
             let words = command(&mut stream).await?;
-            // The second of two questions that were sent together is answered with the first.
-            if words.join(" ").starts_with("SENTINEL MASTER") {
+            // What a connection begins with is answered at once, and with the first question the second that was sent together with it.
+            if ["SENTINEL MASTER", "PING"].iter().any(|word| words.join(" ").starts_with(word)) {
                 let [_, answering] = *unpoisoned(&self.shared.takes);
                 tokio::time::sleep(answering).await;
             }
