@@ -4,6 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+#[cfg(unix)]
+use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -202,22 +204,18 @@ fn desk() -> Result<Rc<Kept<Desk>>> {
 }
 
 impl Desk {
-    /// Has the face call [`turn`] now, outside of any call of JavaScript's.
+    /// Has the face call [`turn`] now, outside of any call of JavaScript's. An error if it was not called.
     #[cfg(unix)]
     #[allow(unsafe_code, reason = "napi has no safe way into JavaScript from where it was not left")]
     fn have_turn(&self) -> Result<()> {
         let env = self.env.raw();
-        let (mut scope, mut result) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut scope = ptr::null_mut();
         // SAFETY: on the thread of the environment, which is there as it calls this; the scope is closed in each case.
         unsafe {
             check_status!(sys::napi_open_handle_scope(env, &mut scope))?;
             let called = self.face.get_value(&self.env).and_then(|face| {
                 let bell: Function<(), ()> = face.get_named_property("bell")?;
-                // The face catches what is thrown in it; what waits for the promises that it settles runs before this ends.
-                let (none, nothing) = (std::ptr::null_mut(), std::ptr::null());
-                let status =
-                    sys::napi_make_callback(env, none, face.raw(), bell.raw(), 0, nothing, &mut result);
-                check_status!(status)
+                called(env, &face, &bell)
             });
             check_status!(sys::napi_close_handle_scope(env, scope))?;
             called
@@ -241,5 +239,25 @@ impl Desk {
             Status::Ok => Ok(()),
             status => Err(napi::Error::new(status, "the bell cannot be kept")),
         }
+    }
+}
+
+/// Calls a method as an event loop does: what waits for the promises that it settles runs before this ends, and what is thrown
+/// there is nobody's here, but is to reach whoever listens to `uncaughtException`.
+///
+/// SAFETY: on the thread of the environment, within a scope.
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "as above")]
+unsafe fn called(env: sys::napi_env, face: &Object, method: &Function<(), ()>) -> Result<()> {
+    let (none, nothing, mut result, mut thrown) =
+        (ptr::null_mut(), ptr::null(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: as this function's.
+    unsafe {
+        let status = sys::napi_make_callback(env, none, face.raw(), method.raw(), 0, nothing, &mut result);
+        if status != sys::Status::napi_pending_exception {
+            return check_status!(status);
+        }
+        check_status!(sys::napi_get_and_clear_last_exception(env, &mut thrown))?;
+        check_status!(sys::napi_fatal_exception(env, thrown))
     }
 }

@@ -50,7 +50,6 @@ type Handle = *mut c_void;
 struct Watch {
     memory: Box<[u128]>,
     socket: Arc<dyn Watched>,
-    uv: &'static Uv,
     hear: Hear,
 }
 
@@ -75,7 +74,7 @@ impl Watcher for Eye {
         // SAFETY: as libuv documents it.
         let size = unsafe { (uv.handle_size)(POLL) };
         let mut watch =
-            Box::new(Watch { memory: vec![0; size.div_ceil(size_of::<u128>())].into(), socket, uv, hear });
+            Box::new(Watch { memory: vec![0; size.div_ceil(size_of::<u128>())].into(), socket, hear });
         let (handle, fd) = (watch.memory.as_mut_ptr().cast(), watch.socket.fd());
         OPEN.with_borrow_mut(|open| {
             let Some(open) = open.as_mut().filter(|open| open.end.is_none()) else { return false };
@@ -111,19 +110,25 @@ impl Open {
 
 /// A socket can be read, or has an error, which reading tells.
 #[allow(unsafe_code, reason = "called by libuv")]
-unsafe extern "C" fn readable(handle: Handle, _status: c_int, _events: c_int) {
+unsafe extern "C" fn readable(handle: Handle, status: c_int, _events: c_int) {
     let Some(uv) = Uv::here() else { return };
     // SAFETY: `watch` set it, and `closed` takes it.
-    let watch = unsafe { &*(uv.data)(handle).cast::<Watch>() };
-    let goes_on = catch_unwind(AssertUnwindSafe(|| (watch.hear)(&*watch.socket)));
-    if !goes_on.unwrap_or(false) {
-        OPEN.with_borrow_mut(|open| {
-            if let Some(open) = open {
-                // SAFETY: it is watched, or this would not be called.
-                unsafe { open.close(handle, watch.uv) };
+    let (hear, socket) = unsafe {
+        let watch = &*(uv.data)(handle).cast::<Watch>();
+        (watch.hear, watch.socket.clone())
+    };
+    let goes_on = catch_unwind(AssertUnwindSafe(|| hear(&*socket))).unwrap_or(false);
+    OPEN.with_borrow_mut(|open| {
+        // What was called may have ended the environment.
+        let Some(open) = open.as_mut().filter(|open| open.watched.contains(&handle)) else { return };
+        // SAFETY: it is watched.
+        unsafe {
+            // After an error libuv watches no more by itself.
+            if !goes_on || (status < 0 && (uv.poll_start)(handle, READABLE, readable) != 0) {
+                open.close(handle, uv);
             }
-        });
-    }
+        }
+    });
 }
 
 /// libuv uses the memory no more.

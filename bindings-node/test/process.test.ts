@@ -61,6 +61,26 @@ test("a pool with a readNonce does not keep the process, also while it is asked"
   assert.equal(await run(code), "nonce_unavailable\n");
 });
 
+// It stayed where the addon had called from, and was thrown by whatever called into the addon next.
+test("what a tick throws after an answer reaches whoever listens to uncaughtException, and no call", async () => {
+  const redis = await startRedis();
+  try {
+    const code = `let heard = 0;
+      process.on("uncaughtException", (error) => (heard += error.message === "tick" ? 1 : NaN));
+      const remote = await open(${JSON.stringify(redis.url)});
+      const limit = remote.limit("ticks", { max: 9, period: 60_000 });
+      for (let round = 0; round < 50; round++) {
+        await limit.used();
+        process.nextTick(() => { throw new Error("tick"); });
+      }
+      console.log(await limit.used(), heard, await new Promise((resolve) => setTimeout(resolve, 1, "goes on")));
+      remote.close();`;
+    assert.equal(await run(code), "0n 50 goes on\n");
+  } finally {
+    await redis.stop();
+  }
+});
+
 test("threads share a store in memory", async () => {
   const pool = await (await open("memory:shared")).pool("threads", { slots: ["a"] });
   const lease = await pool.acquire();

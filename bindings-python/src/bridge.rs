@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use leasehold::Code;
 use leasehold::client::{Calls, Engine, Watched, Watcher};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
@@ -184,7 +185,9 @@ impl Bridge {
             let socket = lock(&self.sockets).get(&fd).cloned();
             if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
                 // First the loop forgets its number, which the system gives away as it is closed.
-                self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,))?;
+                let forgotten = self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
+                // The turn that was to follow comes by the bell then.
+                forgotten.inspect_err(|_| self.bell.ring())?;
                 lock(&self.sockets).remove(&fd);
             }
             Ok(self.ended(py, calls))
@@ -209,12 +212,23 @@ impl Watcher for Eye {
         let fd = socket.fd();
         let watch = |py: Python<'_>| -> PyResult<bool> {
             static HEAR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            static RAISE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             let Some(bridge) = self.bridge.get().and_then(|bridge| bridge.bind(py).upgrade()) else {
                 return Ok(false);
             };
             let hear = HEAR.import(py, "leasehold._settle", "hear")?;
             let event_loop = &bridge.cast::<Bridge>()?.get().event_loop;
-            event_loop.call_method1(py, intern!(py, "add_reader"), (fd, hear, &bridge, fd))?;
+            let added = event_loop.call_method1(py, intern!(py, "add_reader"), (fd, hear, &bridge, fd));
+            if let Err(raised) = &added
+                && !raised.is_instance_of::<PyException>(py)
+            {
+                // Ctrl-C, it may be: nobody could raise it here.
+                let raise = RAISE.import(py, "leasehold._settle", "throw")?;
+                event_loop.call_method1(py, intern!(py, "call_soon"), (raise, raised.value(py)))?;
+                // It may have come after the loop had heard of the socket.
+                event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,))?;
+            }
+            added?;
             lock(&self.sockets).insert(fd, socket);
             Ok(true)
         };

@@ -54,6 +54,11 @@ def hear(bridge: Bridge, fd: int) -> None:
     deliver(iter(bridge.hear(fd)))
 
 
+def throw(raised: BaseException) -> None:
+    """Raises, in the loop, what was raised where nobody could hear it."""
+    raise raised
+
+
 def deliver(settled: Iterator[tuple[Future[Any], Any, BaseException | None]]) -> None:
     try:
         for future, result, error in settled:

@@ -138,9 +138,12 @@ impl<T: 'static> Calls<T> {
     /// A socket that is watched can be read.
     pub fn hear(&self, socket: &dyn Watched) -> Heard {
         unpoisoned(&self.inbox.noted).turning = true;
+        let turning = Turning(&self.inbox);
         let open = socket.readable();
         let mut noted = unpoisoned(&self.inbox.noted);
         noted.turning = !noted.numbers.is_empty();
+        // The turn that follows ends it.
+        std::mem::forget(turning);
         Heard { open, turn: noted.turning }
     }
 
@@ -292,5 +295,32 @@ mod tests {
         std::panic::catch_unwind(turn).expect_err("a call panics");
         assert_eq!(rung.load(SeqCst), 3, "another turn is to see to the rest");
         assert_eq!(calls.turn(), [(4, true)]);
+    }
+    // Nothing rang ever after.
+    #[tokio::test]
+    async fn a_socket_that_panics_as_it_is_read_ends_no_turn_to_come() {
+        struct Panics(Mutex<Option<futures_channel::oneshot::Sender<()>>>);
+        impl Watched for Panics {
+            fn fd(&self) -> std::ffi::c_int {
+                0
+            }
+
+            fn readable(&self) -> bool {
+                unpoisoned(&self.0).take();
+                panic!("on purpose");
+            }
+        }
+        let rung = Arc::new(AtomicU64::new(0));
+        let rings = rung.clone();
+        let calls = Calls::new(Handle::current(), move || {
+            rings.fetch_add(1, SeqCst);
+        });
+        let (tell, waits) = futures_channel::oneshot::channel::<()>();
+        let _ = calls.begin(async move { waits.await.is_err() });
+        let panics = Panics(Mutex::new(Some(tell)));
+        let hear = std::panic::AssertUnwindSafe(|| calls.hear(&panics));
+        std::panic::catch_unwind(hear).expect_err("it panics");
+        assert_eq!(rung.load(SeqCst), 1);
+        assert_eq!(calls.turn(), [(0, true)]);
     }
 }

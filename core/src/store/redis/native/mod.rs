@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use ::redis::{Client, ConnectionAddr, IntoConnectionInfo};
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use self::cluster::Cluster;
 use self::sentinels::Sentinels;
@@ -260,8 +261,10 @@ impl Drop for UnderWay<'_> {
 
 /// Has a primary left that is none any more, for as long as there is somebody to leave it.
 async fn look(servers: Weak<Servers>) {
+    let mut looks = tokio::time::interval(sentinels::LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::time::sleep(sentinels::LOOK).await;
+        looks.tick().await;
         let Some(servers) = servers.upgrade() else { return };
         if let Way::One(server) = &servers.way {
             server.look().await;

@@ -39,10 +39,11 @@ pub(super) struct Sentinels {
     changes: watch::Sender<()>,
 }
 
-/// One of them, and who asks it.
+/// One of them, who asks it, and what it said last.
 struct Sentinel {
     server: Server,
     asking: Mutex<Option<Asking>>,
+    last: Mutex<Option<Last>>,
     /// When it was found that it cannot be asked; 0 if it could since.
     failed: AtomicU64,
 }
@@ -53,6 +54,13 @@ struct Asking {
     began: Micros,
     answers: Shared<oneshot::Receiver<Answers>>,
     task: AbortHandle,
+}
+
+/// What was answered last, when that was asked, and how long it took.
+struct Last {
+    began: Micros,
+    took: Micros,
+    answers: (Resp, Resp),
 }
 
 /// What is answered to both.
@@ -66,13 +74,16 @@ struct State {
     epoch: u64,
     /// Where commands were sent last.
     reached: Option<ConnectionAddr>,
+    /// When they were asked where that is.
+    asked: Micros,
     /// When they were asked last whether that is still the primary.
     looked: Micros,
 }
 
-/// What a sentinel says: the epoch of what it knows, which grows with every failover, and the primary.
+/// What a sentinel says that was asked then: the epoch of what it knows, which grows with every failover, and the primary.
 struct Word {
     from: usize,
+    began: Micros,
     epoch: u64,
     primary: Client,
 }
@@ -92,11 +103,6 @@ impl Sentinels {
         Sentinels { sentinels, questions, servers, state: Mutex::default(), changes }
     }
 
-    /// How the servers are spoken to.
-    pub fn servers(&self) -> &Client {
-        &self.servers
-    }
-
     /// The primary. The sentinels have half of `patience`, a connection to it the other.
     pub async fn primary(&self, patience: Duration) -> Result<Client, TransportError> {
         Ok(self.word(patience / 2, true).await?.primary)
@@ -110,7 +116,7 @@ impl Sentinels {
     /// Commands are sent there from now on, as was asked for at that time: to connect may have taken long.
     pub fn reached(&self, primary: &Client, asked: Micros) {
         let mut state = self.state();
-        (state.reached, state.looked) = (Some(at(primary).clone()), asked);
+        (state.reached, state.asked, state.looked) = (Some(at(primary).clone()), asked, asked);
         drop(state);
         self.changes.send_replace(());
     }
@@ -131,55 +137,77 @@ impl Sentinels {
     }
 
     /// Whether the primary is another than where commands were sent last. It is not if no sentinel answers: then none of them may be
-    /// there to have made it one. Nobody knows while one that was there is being connected to.
+    /// there to have made it one. Nobody knows while one that was there is being connected to, or one that takes longer is asked.
     pub async fn moved(&self, patience: Duration) -> Result<bool, TransportError> {
-        // Two of them and the pause between take less than what is overdue, or commands would ask, and wait, too.
-        let patience = patience.min(LOOK * 4 / 5) / 2;
-        let (word, began) = loop {
+        // The next look is over before it is overdue since this one began, or commands would ask, and wait, too.
+        let patience = (patience / 2).min(LOOK * 4 / 5);
+        let word = loop {
             let began = boot_time();
             let word = self.word(patience, false).await;
             // Else the process stood still meanwhile: what was said is old, and who did not answer may be there.
             if boot_time().saturating_sub(began) <= OVERDUE / 2 {
-                break (word, began);
+                break word;
             }
         };
-        if word.is_err() && self.sentinels.iter().any(|sentinel| sentinel.may_be_there()) {
-            return Err(said("it is still being connected to"));
+        if word.is_err() && self.sentinels.iter().any(|sentinel| sentinel.may_be_there(patience)) {
+            return Err(said("it is still being connected to, or takes long to answer"));
         }
         let mut state = self.state();
         let Ok(word) = word else {
             state.looked = boot_time();
             return Ok(false);
         };
-        state.looked = began;
+        state.looked = word.began;
         let is_other = state.reached.as_ref().is_some_and(|reached| reached != at(&word.primary));
         Ok(word.epoch >= state.epoch && is_other)
     }
 
     /// The word of most of those that know the latest. All are asked at once; more than half of one opinion are not behind for
     /// long, and the others are not waited for. Those that know less than is known already are believed only if they are more than
-    /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs.
+    /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs, and
+    /// nothing count that was asked before.
     async fn word(&self, patience: Duration, falls: bool) -> Result<Word, TransportError> {
         let (known, began) = (self.state().epoch, boot_time());
         let mut asked: FuturesUnordered<_> =
             (0..).zip(&self.sentinels).map(|(from, sentinel)| self.ask(from, sentinel, began)).collect();
         let (mut words, mut failure) = (Vec::new(), None);
+        let are_enough = |words: &[Word]| {
+            words.iter().any(|word| word.epoch >= known) && 2 * agreed(words) > self.sentinels.len()
+        };
         let hear = async {
             while let Some(answer) = asked.next().await {
                 match answer {
                     Ok(word) => words.push(word),
                     Err(error) => failure = Some(error),
                 }
-                let is_known = words.iter().any(|word| word.epoch >= known);
-                if is_known && 2 * agreed(&words) > self.sentinels.len() {
+                if are_enough(&words) {
                     break;
                 }
             }
         };
         // What was said in time counts.
         let _ = tokio::time::timeout(patience, hear).await;
+        if !falls && !are_enough(&words) {
+            words.extend(self.kept(known, &words));
+        }
+        let oldest = words.iter().map(|word| word.began).min().unwrap_or(began);
         let failure = failure.unwrap_or_else(|| said("it did not answer in time"));
-        self.heard(words, known, falls).unwrap_or(Err(failure))
+        let word = self.heard(words, known, falls).unwrap_or(Err(failure))?;
+        Ok(Word { began: oldest, ..word })
+    }
+
+    /// What others than these said last, when nobody waited for it any more. It counts unless it is old, was asked before commands were
+    /// sent where they are, or knows less.
+    fn kept(&self, known: u64, words: &[Word]) -> Vec<Word> {
+        let since = self.state().asked.max(boot_time().saturating_sub(OVERDUE));
+        let kept = |(from, sentinel): (usize, &Arc<Sentinel>)| {
+            let last = unpoisoned(&sentinel.last);
+            let Last { began, answers, .. } = last.as_ref().filter(|last| last.began >= since)?;
+            self.understood(from, *began, answers.clone()).ok().filter(|word| word.epoch >= known)
+        };
+        let others =
+            (0..).zip(&self.sentinels).filter(|(from, _)| words.iter().all(|word| word.from != *from));
+        others.filter_map(kept).collect()
     }
 
     /// What is believed of these words, which were asked for when `known` was the latest epoch; nothing if there are none.
@@ -203,7 +231,16 @@ impl Sentinels {
         sentinel: &Arc<Sentinel>,
         began: Micros,
     ) -> Result<Word, TransportError> {
-        let (known, address) = sentinel.ask(&self.questions, began).await.map_err(of_sentinel)?;
+        let answers = sentinel.ask(&self.questions, began).await.map_err(of_sentinel)?;
+        self.understood(from, began, answers)
+    }
+
+    fn understood(
+        &self,
+        from: usize,
+        began: Micros,
+        (known, address): (Resp, Resp),
+    ) -> Result<Word, TransportError> {
         let primary = match address {
             Resp::List(address) => match address.as_slice() {
                 [Resp::Text(host), Resp::Text(port)] => {
@@ -216,7 +253,7 @@ impl Sentinels {
             other => return Err(said(&format!("it answers with {}", other.kind()))),
         };
         let primary = primary.ok_or_else(|| said("its answer makes no sense"))?;
-        Ok(Word { from, epoch: epoch(&known), primary })
+        Ok(Word { from, began, epoch: epoch(&known), primary })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -227,7 +264,7 @@ impl Sentinels {
 impl Sentinel {
     fn new(client: Client, patience: Duration) -> Self {
         let server = Server::new(Place::Sentinel(client), patience);
-        Sentinel { server, asking: Mutex::default(), failed: AtomicU64::new(0) }
+        Sentinel { server, asking: Mutex::default(), last: Mutex::default(), failed: AtomicU64::new(0) }
     }
 
     /// What it answers to these questions, if they were begun then or later.
@@ -260,18 +297,27 @@ impl Sentinel {
         let (began, answers) = (boot_time(), answers.shared());
         let task = tokio::spawn(async move {
             let answers = sentinel.server.ask(&first, &second).await;
-            sentinel.failed.store(if answers.is_ok() { 0 } else { boot_time() }, Relaxed);
+            let now = boot_time();
+            sentinel.failed.store(if answers.is_ok() { 0 } else { now }, Relaxed);
+            if let Ok(answers) = answers.clone() {
+                let took = now.saturating_sub(began);
+                *unpoisoned(&sentinel.last) = Some(Last { began, took, answers });
+            }
             let _ = tell.send(answers);
         });
         *kept = Some(Asking { began, answers: answers.clone(), task: task.abort_handle() });
         (began, answers)
     }
 
-    /// Whether it is being connected to, and was not found to be away a moment ago.
-    fn may_be_there(&self) -> bool {
-        let failed = self.failed.load(Relaxed);
-        let is_away = failed != 0 && boot_time().saturating_sub(failed) <= 2 * OVERDUE;
-        !is_away && self.server.is_unconnected()
+    /// Whether it is being connected to, or has not answered for long and took longer than this when it did, and was not found to be
+    /// away a moment ago.
+    fn may_be_there(&self, patience: Duration) -> bool {
+        let (now, failed) = (boot_time(), self.failed.load(Relaxed));
+        let is_away = failed != 0 && now.saturating_sub(failed) <= 2 * OVERDUE;
+        let is_slow = |last: &Last| {
+            now.saturating_sub(last.began) > OVERDUE && u128::from(last.took) > patience.as_micros()
+        };
+        !is_away && (self.server.is_unconnected() || unpoisoned(&self.last).as_ref().is_some_and(is_slow))
     }
 
     fn close(&self) {

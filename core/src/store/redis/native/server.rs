@@ -82,7 +82,8 @@ impl Server {
         };
         let reply = asked(&mut connection, command).await;
         match &reply {
-            Err(_) => *self.kept(host.is_some()).lock().await = None,
+            // The other one too: a name may lead to another server by now, and both would grant.
+            Err(_) => self.leave(),
             Ok(Resp::Error(text)) if LEAVES.iter().any(|word| text.starts_with(word)) => self.leave(),
             Ok(_) => return reply,
         }
@@ -108,7 +109,7 @@ impl Server {
     /// Drops the connections if the sentinels, where there are any, say that the primary is another.
     pub async fn look(&self) {
         let Place::Primary(sentinels) = &self.place else { return };
-        let is_kept = self.connection.lock().await.is_some() || self.hosted.lock().await.is_some();
+        let is_kept = self.connection.lock().await.is_some();
         if is_kept && sentinels.moved(self.patience).await == Ok(true) {
             self.leave();
         }
@@ -163,15 +164,16 @@ impl Server {
     /// The connection, or what is to be said of the command that cannot be sent.
     async fn connection(&self, host: Option<&Host>) -> Result<Connection, Reply> {
         let mut kept = self.kept(host.is_some()).lock().await;
+        let is_current = |kept: &Kept| kept.era == self.era.load(SeqCst);
         if let Some(kept) = &*kept
-            && kept.era == self.era.load(SeqCst)
+            && is_current(kept)
             && kept.is_for(host)
-            && !kept.connection.is_closed()
         {
-            if !self.moved().await.map_err(Err)? {
+            if kept.connection.is_closed() || self.moved().await.map_err(Err)? {
+                self.leave();
+            } else if is_current(kept) {
                 return Ok(kept.connection.clone());
             }
-            self.leave();
         }
         *kept = None;
         let made = match host {
@@ -281,14 +283,15 @@ impl Place {
         Place::Node(client, SyncMutex::default())
     }
 
-    /// Whether turns of a host may have a connection of their own: over TLS it is the runtime that reads, and sentinels are seldom asked.
+    /// Whether turns of a host may have a connection of their own: over TLS it is the runtime that reads. To a primary there is one
+    /// only: of two, one could still lead to the primary of before when the other leads to the next, and both would grant.
     fn has_hosts(&self) -> bool {
-        let client = match self {
-            Place::There(client) | Place::Node(client, _) => client,
-            Place::Primary(sentinels) => sentinels.servers(),
-            Place::Sentinel(_) => return false,
-        };
-        !matches!(at(client), ConnectionAddr::TcpTls { .. })
+        match self {
+            Place::There(client) | Place::Node(client, _) => {
+                !matches!(at(client), ConnectionAddr::TcpTls { .. })
+            }
+            Place::Primary(_) | Place::Sentinel(_) => false,
+        }
     }
 
     /// The client of the server that is there now.

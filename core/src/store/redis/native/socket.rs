@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Poll, ready};
@@ -32,6 +33,8 @@ pub(super) struct Ear {
     drained: AtomicBool,
     closed: AtomicBool,
     reader: AtomicWaker,
+    /// Whose it is: a fork of that process has the same socket.
+    process: u32,
 }
 
 impl Socket {
@@ -44,6 +47,7 @@ impl Socket {
             drained: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             reader: AtomicWaker::new(),
+            process: process::id(),
         });
         Ok(Socket { waits: Some(waits(&ear, Interest::READABLE | Interest::WRITABLE)?), ear })
     }
@@ -102,11 +106,15 @@ impl Ear {
             return Poll::Pending;
         }
         let room = buffer.remaining();
+        // Before it is read: what comes after that is told by the loop, in another thread perhaps.
+        self.drained.store(true, SeqCst);
         match read(&self.socket, buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
-            // To ask the system once more would be in vain. The end is no exception: it stays readable.
             Ok(count) => {
-                self.drained.store(count < room, SeqCst);
+                // Else to ask the system once more would be in vain. The end is no exception: it stays readable.
+                if count == room {
+                    self.drained.store(false, SeqCst);
+                }
                 Poll::Ready(Ok(()))
             }
             Err(error) => Poll::Ready(Err(error)),
@@ -154,7 +162,7 @@ impl Drop for Socket {
     fn drop(&mut self) {
         self.ear.closed.store(true, SeqCst);
         // Of the host's loop, which has it too, only its own thread can take it.
-        if self.ear.watched.load(SeqCst) {
+        if self.ear.watched.load(SeqCst) && self.ear.process == process::id() {
             let _ = self.ear.socket.shutdown(Shutdown::Both);
         }
     }
@@ -215,6 +223,7 @@ mod tests {
     use crate::client::{Begun, Calls, Watcher};
     use crate::poison::unpoisoned;
     use crate::store::redis::native::fake::Fake;
+    use crate::store::redis::native::sentinels::Sentinels;
     use crate::store::redis::native::server::{Place, Server, packed};
 
     /// A host whose turns come when a test says so.
@@ -285,10 +294,14 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
     }
 
+    fn client(fake: &Fake) -> ::redis::Client {
+        ::redis::Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap()
+    }
+
     async fn server() -> (Fake, Arc<Server>) {
         let fake = Fake::start().await;
-        let client = ::redis::Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
-        (fake, Arc::new(Server::new(Place::There(client), Duration::from_secs(10))))
+        let place = Place::There(client(&fake));
+        (fake, Arc::new(Server::new(place, Duration::from_secs(10))))
     }
 
     /// Each answer was read by the runtime's thread, which then had to wake the host's.
@@ -342,5 +355,36 @@ mod tests {
         let before = fake.connections();
         turns.answered(turns.ask(&server)).await;
         assert!(fake.connections() > before);
+    }
+    // Of two connections one was made anew, by a name that led elsewhere by then, and two servers granted.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_connection_that_fails_takes_that_of_all_else_with_it() {
+        let fake = Fake::start().await;
+        let server = Arc::new(Server::new(Place::There(client(&fake)), Duration::from_millis(500)));
+        let turns = Turns::new();
+        while turns.sockets().is_empty() {
+            turns.answered(turns.ask(&server)).await;
+        }
+        fake.takes(Duration::ZERO, Duration::from_secs(60));
+        assert!(server.send(&packed(&["PING"])).await.is_err());
+        fake.takes(Duration::ZERO, Duration::ZERO);
+        let before = fake.connections();
+        turns.answered(turns.ask(&server)).await;
+        assert!(fake.connections() > before);
+    }
+
+    // One of them could go on to the primary of before, which nobody asked about.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn to_a_primary_that_sentinels_name_there_is_one_connection() {
+        let (fake, sentinel) = (Fake::start().await, Fake::start().await);
+        sentinel.says(1, &fake);
+        let patience = Duration::from_secs(10);
+        let changes = tokio::sync::watch::Sender::new(());
+        let sentinels = Sentinels::new(vec![client(&sentinel)], "relayers", client(&fake), patience, changes);
+        let server = Arc::new(Server::new(Place::Primary(Box::new(sentinels)), patience));
+        let turns = Turns::new();
+        turns.answered(turns.ask(&server)).await;
+        assert!(server.send(&packed(&["PING"])).await.is_ok());
+        assert_eq!((turns.sockets().len(), fake.connections()), (0, 1));
     }
 }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::*;
 use crate::store::redis::native::fake::Fake;
 use crate::store::redis::native::server::{Place, Server};
+use crate::store::redis::native::{NativeTransport, RedisUrl};
+use crate::store::redis::transport::Transport;
 
 /// Who follows three sentinels, and two servers that may be the primary. The first is, in the fourth epoch.
 struct Scene {
@@ -62,8 +66,11 @@ impl Scene {
 
     /// As if so much time had passed in which nobody asked.
     fn stand_still(&self) {
-        let mut state = self.known().state();
-        state.looked = state.looked.saturating_sub(10 * OVERDUE);
+        let earlier = |time: &mut Micros| *time = time.saturating_sub(10 * OVERDUE);
+        earlier(&mut self.known().state().looked);
+        for sentinel in &self.known().sentinels {
+            unpoisoned(&sentinel.last).iter_mut().for_each(|last| earlier(&mut last.began));
+        }
     }
 
     async fn write(&self) -> Result<Resp, TransportError> {
@@ -127,10 +134,14 @@ async fn sentinels_that_are_silent_are_asked_within_the_time_after_which_it_is_o
     let scene = Scene::of(Duration::from_secs(9)).await;
     scene.write().await.unwrap();
     scene.say([None; 3]);
-    let began = boot_time();
-    scene.follower.look().await;
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        let began = boot_time();
+        scene.follower.look().await;
+        took.push(boot_time() - began);
+    }
     let pause = LOOK.as_micros() as Micros;
-    assert!(boot_time() - began + pause < OVERDUE);
+    assert!(took.into_iter().min().unwrap() + pause < OVERDUE);
 }
 
 // The others agree before it would have been found to hang.
@@ -149,7 +160,7 @@ async fn a_sentinel_that_hangs_is_connected_to_anew_after_a_while() {
     assert_eq!(scene.sentinels[0].connections(), 1);
 }
 
-/// What it takes to connect over TLS to one that is far: longer than a look.
+/// What it takes to connect over TLS to one that is far, or to hear of it: longer than a look has.
 const FAR: Duration = Duration::from_millis(700);
 
 /// Writes until that is done, as a courier does.
@@ -232,6 +243,80 @@ async fn a_sentinel_that_answers_when_the_others_have_agreed_is_kept() {
     assert_eq!(scene.sentinels[2].connections(), 1);
 }
 
+/// Whether a primary of before is left, and commands find the next, if to be answered takes so long.
+async fn is_left_for_far_sentinels(answering: Duration) -> bool {
+    let scene = Scene::of(Duration::from_secs(9)).await;
+    let [one, two, three] = [0, 1, 2].map(|sentinel| scene.sentinels[sentinel].port);
+    let url = format!("redis+sentinel://127.0.0.1:{one},127.0.0.1:{two},127.0.0.1:{three}/relayers");
+    let transport = NativeTransport::new(RedisUrl::new(&url).unwrap(), Handle::current(), 10 * SECOND);
+    let write = || transport.send(["SET", "a", "1"].map(str::to_owned).to_vec());
+    write().await.unwrap();
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, answering));
+    // So long that no answer counts that was there at once.
+    let began = boot_time();
+    while boot_time() - began < OVERDUE * 3 / 2 {
+        let _ = write().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    scene.say([Some((5, 1)); 3]);
+    let began = boot_time();
+    // A machine that is busy may take longer than the lag; without an answer that counts it would be for ever.
+    while scene.written()[1] == 0 && boot_time() - began < 2 * LAG {
+        let _ = write().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    scene.written()[1] > 0
+}
+
+// Each look asked anew, and no answer was there before its time was over.
+#[tokio::test]
+async fn sentinels_are_heard_that_take_longer_to_answer_than_a_look_has() {
+    let far = [600, 900].map(Duration::from_millis);
+    let left = tokio::join!(is_left_for_far_sentinels(far[0]), is_left_for_far_sentinels(far[1]));
+    assert_eq!(left, (true, true));
+}
+
+#[tokio::test]
+async fn what_was_said_last_counts_while_it_is_news() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.sentinels[0].says(3, &scene.servers[1]);
+    let Sentinels { sentinels, questions, .. } = scene.known();
+    for sentinel in sentinels {
+        sentinel.ask(questions, boot_time()).await.unwrap();
+    }
+    let kept = |known| scene.known().kept(known, &[]).iter().map(|word| word.from).collect::<Vec<_>>();
+    assert_eq!((kept(3), kept(4)), (vec![0, 1, 2], vec![1, 2]), "who knows less is behind");
+    assert_eq!(scene.known().kept(4, &words(&[(4, 1), (4, 1)])).len(), 1, "two were heard");
+    unpoisoned(&sentinels[1].last).as_mut().unwrap().began -= OVERDUE;
+    assert_eq!(kept(4), vec![2], "it is old");
+    scene.known().reached(&scene.known().servers, boot_time());
+    assert_eq!(kept(4), vec![], "commands are sent elsewhere since");
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_process_stood_still_is_no_news() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, FAR));
+    let Sentinels { sentinels, questions, .. } = scene.known();
+    let asked: Vec<_> = sentinels.iter().map(|sentinel| sentinel.asking(questions, boot_time()).1).collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    std::thread::sleep(Duration::from_micros(OVERDUE + OVERDUE / 4));
+    for answers in asked {
+        assert!(answers.await.unwrap().is_ok());
+    }
+    scene.say([Some((5, 1)); 3]);
+    let began = boot_time();
+    while boot_time() - began < OVERDUE {
+        assert!(matches!(scene.write().await, Err(TransportError::NotSent(_))));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.sentinels.iter().for_each(|sentinel| sentinel.takes(Duration::ZERO, Duration::ZERO));
+    written(&scene).await;
+    assert_eq!(scene.written(), [1, 1]);
+}
+
 // What had been said before the connection was begun was taken for news when that was made.
 #[tokio::test]
 async fn who_stood_still_while_it_connected_asks_again() {
@@ -260,7 +345,7 @@ async fn a_later_epoch_of_the_same_primary_is_remembered() {
     scene.say([None, None, Some((5, 1))]);
     assert!(!scene.moved().await);
     scene.stand_still();
-    scene.write().await.unwrap();
+    written(&scene).await;
     assert_eq!(scene.written(), [2, 0]);
 }
 
@@ -300,7 +385,7 @@ async fn most_sentinels_are_believed_that_know_less_than_was_known() {
 fn words(said: &[(u64, u16)]) -> Vec<Word> {
     let word = |(from, &(epoch, port)): (usize, &(u64, u16))| {
         let primary = Client::open(format!("redis://127.0.0.1:{port}")).expect("an address");
-        Word { from, epoch, primary }
+        Word { from, began: 0, epoch, primary }
     };
     said.iter().enumerate().map(word).collect()
 }
