@@ -32,8 +32,10 @@ const clients: Record<string, (port: number) => Promise<Made>> = {
     client.on("error", () => {});
     return { transport: ioredisTransport(client), end: () => client.disconnect() };
   },
-  async "ioredis as advised"(port) {
-    const client = new Redis(port, { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false });
+  async "ioredis as advised, with a keyPrefix"(port) {
+    const advised = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false };
+    // It puts that before keys, not before channels.
+    const client = new Redis(port, { ...advised, keyPrefix: "app:" });
     client.on("error", () => {});
     await new Promise((resolve) => client.once("ready", resolve));
     return { transport: ioredisTransport(client), end: () => client.disconnect() };

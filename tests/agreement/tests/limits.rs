@@ -459,6 +459,37 @@ fn a_lone_take_is_four_commands() {
     }
 }
 
+/// How long a lane lives is told seldom. Where a server took over whose clock is behind, it was thought to live for longer than its key
+/// does, and what was repeated after that was charged twice.
+#[test]
+fn an_answer_is_kept_where_the_clock_before_was_ahead() {
+    let wall = 1_700_000_000 * SECOND;
+    let transport = Embedded::new(EmbeddedRedis::new(wall));
+    let take = |now: Micros, sequence| {
+        transport.redis().set_time(now);
+        let (limit, rule) =
+            (Name::new("a").expect("a name"), Rule::Rolling { max: 10, period: 3_600 * SECOND });
+        let charges = vec![Charge { limit, rule, cost: 1u64.into(), open: false }];
+        let lane = Some(Lane { client: 1, number: 0, sequence });
+        let not_after = Some(now + 10 * SECOND);
+        let requests = vec![Request { act: Act::Take, charges }];
+        perform(&transport, "limits", &Envelope { lane, not_after, requests, ..Envelope::default() });
+        let lane = format!("eth%3A1:{{limits}}:lane:{:032x}:0", 1);
+        let left = transport.redis().command(&[b"PTTL", lane.as_bytes()]);
+        let leasehold_embedded::Resp::Int(left) = left else { panic!("{left:?}") };
+        left as u64 * MILLISECOND
+    };
+    let kept = take(wall, 1);
+    assert!(kept >= 70 * SECOND, "{kept}");
+    // Some minutes behind: the key's end came along as a time that was left.
+    let behind = wall - 300 * SECOND;
+    transport.redis().set_time(behind);
+    let lane = format!("eth%3A1:{{limits}}:lane:{:032x}:0", 1);
+    transport.redis().command(&[b"PEXPIRE", lane.as_bytes(), b"5000"]);
+    let kept = take(behind + SECOND, 2);
+    assert!(kept >= 70 * SECOND, "{kept}");
+}
+
 /// One round trip, whatever the number of limits.
 #[test]
 fn a_take_is_one_call_and_leaves_nothing_behind() {

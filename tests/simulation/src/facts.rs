@@ -22,8 +22,8 @@ pub const KEYS: std::ops::Range<usize> = 4..8;
 /// Where the lane's key stands in a command, and where the script's arguments begin.
 pub const LANE: usize = 8;
 const ARGUMENTS: usize = 9;
-/// Schema, sequence, last moment, highest fence seen, jumped, seed.
-const HEAD: usize = 6;
+/// Schema, sequence, last moment, highest fence seen, jumped, seed, channel.
+const HEAD: usize = 7;
 
 impl<'a> Sent<'a> {
     /// Reads a command; `None` if it does not call the script of slots.
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn an_envelope_and_its_answer_are_read() {
         let command = sent(
-            "EVALSHA sha 6 m s p l t lane 1 7 99 31 1 5 \
+            "EVALSHA sha 6 m s p l t lane 1 7 99 31 1 5 wake \
              with -2 6 - claim 0a 50 70 1 8 any random 1 2 release acct 12 3 unknown - more 0b 9 inspect 1 acct",
         );
         let sent = Sent::read(&command).expect("a script");
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn claims_of_names_and_definitions_are_read() {
         let command = sent(
-            "EVALSHA sha 6 m s p l t lane 1 7 - 0 0 5 \
+            "EVALSHA sha 6 m s p l t lane 1 7 - 0 0 5 wake \
              define 9 0 2 x 1 y 1 claim 0a 50 0 0 0 named 2 a b withdraw 0a",
         );
         let sent = Sent::read(&command).expect("a script");

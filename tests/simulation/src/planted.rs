@@ -301,7 +301,7 @@ pub const OF_LIMITS: [Planted; 41] = [
         name: "doubled envelope charged twice",
         fault: Limits(&[
             ("if last == sequence then return", "if false then return"),
-            ("if not less(last, sequence) and", "if less(sequence, last) and"),
+            ("if last and not less(last, sequence) and", "if last and less(sequence, last) and"),
         ]),
     },
     Planted {

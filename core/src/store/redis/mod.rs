@@ -95,7 +95,7 @@ impl<T: Transport> RedisStore<T> {
             Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, u32::from(lane.number))),
             None => keys.of("lane"),
         });
-        words.extend(wire::encode(envelope));
+        words.extend(wire::encode(envelope, &keys.of("wake")));
         words
     }
 }

@@ -15,10 +15,11 @@ use crate::slots::{
 pub(crate) const SCHEMA: &str = "4";
 
 /// The words of an envelope, as the script's ARGV.
-pub(crate) fn encode(envelope: &Envelope) -> Vec<String> {
-    let mut words = Words(Vec::with_capacity(6 + 10 * envelope.requests.len()));
+pub(crate) fn encode(envelope: &Envelope, channel: &str) -> Vec<String> {
+    let mut words = Words(Vec::with_capacity(7 + 10 * envelope.requests.len()));
     words.text(SCHEMA).optional(envelope.lane.map(|lane| lane.sequence)).optional(envelope.not_after);
     words.number(envelope.seen).flag(envelope.jumped).number(u64::from(envelope.seed));
+    words.text(channel);
     let mut last = None;
     for request in &envelope.requests {
         if let Request::Claim(claim) = request {

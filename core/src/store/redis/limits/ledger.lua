@@ -63,7 +63,7 @@ local sequence, not_after, lives_for = args[2], args[3] ~= '-' and args[3] + 0, 
 if sequence ~= '-' and values[1] then
   local last, until_when
   last, until_when, lives_for = string.match(values[1], '^(%d+) (%d+) (%d+)\n')
-  if not less(last, sequence) and until_when + LANE_GRACE > wall then
+  if last and not less(last, sequence) and until_when + LANE_GRACE > wall then
     if last == sequence then return string.match(values[1], '\n(.*)$') end
     return 'stale ' .. wall_told
   end

@@ -165,7 +165,7 @@ end
 local answer = table.concat(lines, '\n')
 if sequence ~= '-' then
   local until_when = not_after and args[3] or wall_told
-  if lives_for and not less(lives_for, until_when) then
+  if lives_for and not less(lives_for, until_when) and lives_for - until_when <= LANE_GRACE then
     call('SET', KEYS[1], sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
   else
     lives_for = until_when + LANE_GRACE

@@ -2,7 +2,7 @@
 -- equal answers from both: change neither alone.
 --
 -- KEYS  1 meta, 2 slots, 3 places, 4 line, 5 tickets, 6 lane
--- ARGV  schema, sequence | '-', not_after | '-', seen, jumped, seed, then the requests word by word
+-- ARGV  schema, sequence | '-', not_after | '-', seen, jumped, seed, channel, then the requests word by word
 --
 -- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
 -- 2^53, where doubles are exact. An error is raised before the first write only.
@@ -41,7 +41,7 @@ if args[1] ~= SCHEMA then
   return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold')
 end
 local sequence, not_after, seen = args[2], args[3] ~= '-' and args[3] + 0, args[4] + 0
-local cursor, words = 6, #args
+local cursor, words = 7, #args
 
 local pool
 local meta = call('GET', META)

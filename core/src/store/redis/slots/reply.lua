@@ -13,9 +13,10 @@ lines[1] = 'done ' .. now_told .. ' ' .. top_told .. ' ' .. called
 local answer = said == 2 and lines[1] .. '\n' .. lines[2] or table.concat(lines, '\n')
 call('SET', META, struct.pack(POOL, unpack(pool, 1, POOL_END)))
 if sequence ~= '-' then
-  -- How long its key lives is told seldom: the server takes longer for that than for the rest.
+  -- How long its key lives is told seldom: the server takes longer for that than for the rest. What was told by a clock
+  -- that was ahead counts for nothing.
   local until_when = not_after and args[3] or now_told
-  if lives_for and not less(lives_for, until_when) then
+  if lives_for and not less(lives_for, until_when) and lives_for - until_when <= LANE_GRACE then
     call('SET', LANE, sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
   else
     lives_for = until_when + LANE_GRACE
@@ -24,5 +25,5 @@ if sequence ~= '-' then
   end
 end
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
-if called ~= '0' then redis.pcall('PUBLISH', string.sub(META, 1, -5) .. 'wake', called) end
+if called ~= '0' then redis.pcall('PUBLISH', args[7], called) end
 return answer
