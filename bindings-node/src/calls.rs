@@ -204,7 +204,7 @@ fn desk() -> Result<Rc<Kept<Desk>>> {
 }
 
 impl Desk {
-    /// Has the face call [`turn`] now, outside of any call of JavaScript's. An error if it was not called.
+    /// Has the face call [`turn`] now, outside of any call of JavaScript's. An error if it may not have been called.
     #[cfg(unix)]
     #[allow(unsafe_code, reason = "napi has no safe way into JavaScript from where it was not left")]
     fn have_turn(&self) -> Result<()> {
@@ -258,6 +258,8 @@ unsafe fn called(env: sys::napi_env, face: &Object, method: &Function<(), ()>) -
             return check_status!(status);
         }
         check_status!(sys::napi_get_and_clear_last_exception(env, &mut thrown))?;
-        check_status!(sys::napi_fatal_exception(env, thrown))
+        check_status!(sys::napi_fatal_exception(env, thrown))?;
+        // Where it was thrown before, nothing was called.
+        Err(napi::Error::from_status(Status::PendingException))
     }
 }

@@ -222,11 +222,12 @@ impl Watcher for Eye {
             if let Err(raised) = &added
                 && !raised.is_instance_of::<PyException>(py)
             {
-                // Ctrl-C, it may be: nobody could raise it here.
+                // Ctrl-C, it may be, which may have come after the loop had heard of the socket.
+                let forgotten = event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
+                // Nobody could raise it here.
                 let raise = RAISE.import(py, "leasehold._settle", "throw")?;
                 event_loop.call_method1(py, intern!(py, "call_soon"), (raise, raised.value(py)))?;
-                // It may have come after the loop had heard of the socket.
-                event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,))?;
+                forgotten?;
             }
             added?;
             lock(&self.sockets).insert(fd, socket);

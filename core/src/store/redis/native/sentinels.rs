@@ -157,7 +157,7 @@ impl Sentinels {
             state.looked = boot_time();
             return Ok(false);
         };
-        state.looked = word.began;
+        state.looked = state.looked.max(word.began);
         let is_other = state.reached.as_ref().is_some_and(|reached| reached != at(&word.primary));
         Ok(word.epoch >= state.epoch && is_other)
     }
@@ -187,13 +187,16 @@ impl Sentinels {
         };
         // What was said in time counts.
         let _ = tokio::time::timeout(patience, hear).await;
+        // Who answers now is believed alone where those who answered before are not there any more.
+        let oldest = |words: &[Word]| words.iter().map(|word| word.began).min();
+        let mut asked_at = oldest(&words);
         if !falls && !are_enough(&words) {
             words.extend(self.kept(known, &words));
+            asked_at = asked_at.or_else(|| oldest(&words));
         }
-        let oldest = words.iter().map(|word| word.began).min().unwrap_or(began);
         let failure = failure.unwrap_or_else(|| said("it did not answer in time"));
         let word = self.heard(words, known, falls).unwrap_or(Err(failure))?;
-        Ok(Word { began: oldest, ..word })
+        Ok(Word { began: asked_at.unwrap_or(began), ..word })
     }
 
     /// What others than these said last, when nobody waited for it any more. It counts unless it is old, was asked before commands were

@@ -76,15 +76,15 @@ impl Server {
     /// the next command makes a new one.
     pub async fn send(&self, command: &Cmd) -> Reply {
         let host = self.host();
-        let mut connection = match self.connection(host.as_ref()).await {
+        let (mut connection, era) = match self.connection(host.as_ref()).await {
             Ok(connection) => connection,
             Err(reply) => return reply,
         };
         let reply = asked(&mut connection, command).await;
         match &reply {
             // The other one too: a name may lead to another server by now, and both would grant.
-            Err(_) => self.leave(),
-            Ok(Resp::Error(text)) if LEAVES.iter().any(|word| text.starts_with(word)) => self.leave(),
+            Err(_) => self.leave(era),
+            Ok(Resp::Error(text)) if LEAVES.iter().any(|word| text.starts_with(word)) => self.leave(era),
             Ok(_) => return reply,
         }
         self.fail();
@@ -111,7 +111,7 @@ impl Server {
         let Place::Primary(sentinels) = &self.place else { return };
         let is_kept = self.connection.lock().await.is_some();
         if is_kept && sentinels.moved(self.patience).await == Ok(true) {
-            self.leave();
+            self.leave(self.era.load(SeqCst));
         }
     }
 
@@ -146,10 +146,16 @@ impl Server {
         if hosted { &self.hosted } else { &self.connection }
     }
 
-    /// No connection that was made before leads where the next command is to go.
-    fn leave(&self) {
-        self.era.fetch_add(1, SeqCst);
-        self.drop_kept();
+    /// No connection of that era leads where the next command is to go. Those that were made since stay: of many commands that one
+    /// connection failed the last may hear of it late.
+    fn leave(&self, era: u64) {
+        if self.era.compare_exchange(era, era + 1, SeqCst, SeqCst).is_ok() {
+            self.drop_kept();
+        }
+    }
+
+    fn is_current(&self, kept: &Kept) -> bool {
+        kept.era == self.era.load(SeqCst)
     }
 
     /// Drops what nobody has just now. Who has it sees the era.
@@ -161,18 +167,17 @@ impl Server {
         }
     }
 
-    /// The connection, or what is to be said of the command that cannot be sent.
-    async fn connection(&self, host: Option<&Host>) -> Result<Connection, Reply> {
+    /// The connection and its era, or what is to be said of the command that cannot be sent.
+    async fn connection(&self, host: Option<&Host>) -> Result<(Connection, u64), Reply> {
         let mut kept = self.kept(host.is_some()).lock().await;
-        let is_current = |kept: &Kept| kept.era == self.era.load(SeqCst);
         if let Some(kept) = &*kept
-            && is_current(kept)
+            && self.is_current(kept)
             && kept.is_for(host)
         {
             if kept.connection.is_closed() || self.moved().await.map_err(Err)? {
-                self.leave();
-            } else if is_current(kept) {
-                return Ok(kept.connection.clone());
+                self.leave(kept.era);
+            } else if self.is_current(kept) {
+                return Ok((kept.connection.clone(), kept.era));
             }
         }
         *kept = None;
@@ -180,7 +185,10 @@ impl Server {
             Some(_) => self.make_both(host).await,
             None => self.make(None).await,
         }?;
-        let connection = made.connection.clone();
+        if !self.is_current(&made) {
+            return Err(Err(not_sent("the connection was left as it was made")));
+        }
+        let connection = (made.connection.clone(), made.era);
         *kept = Some(made);
         Ok(connection)
     }
@@ -212,7 +220,7 @@ impl Server {
     /// The connection for what no turn of a host asks, if there is none and nobody makes it.
     async fn make_ahead(&self) {
         if let Ok(mut kept) = self.connection.try_lock()
-            && kept.as_ref().is_none_or(|kept| kept.connection.is_closed())
+            && kept.as_ref().is_none_or(|kept| kept.connection.is_closed() || !self.is_current(kept))
         {
             *kept = self.make(None).await.ok();
         }
@@ -435,5 +443,27 @@ mod tests {
         let server = Server::new(Place::There(Client::open(url.as_str()).unwrap()), Duration::from_secs(1));
         let Err(TransportError::NotSent(cause)) = server.send(&packed(&["PING"])).await else { panic!() };
         assert!(cause.contains("unknown command 'HELLO'") && !cause.contains("canary"), "{cause}");
+    }
+    // The last of them dropped what was made after the first had failed.
+    #[tokio::test]
+    async fn commands_that_one_connection_failed_leave_it_once() {
+        let fake = Fake::start().await;
+        let client = Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
+        let server = Server::new(Place::There(client), Duration::from_millis(800));
+        let ping = packed(&["PING"]);
+        assert!(server.send(&ping).await.is_ok());
+        fake.takes(Duration::ZERO, Duration::from_secs(60));
+        let first = async {
+            assert!(server.send(&ping).await.is_err());
+            fake.takes(Duration::ZERO, Duration::ZERO);
+            assert!(server.send(&ping).await.is_ok());
+        };
+        let last = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(server.send(&ping).await.is_err());
+        };
+        tokio::join!(first, last);
+        assert!(server.send(&ping).await.is_ok());
+        assert_eq!(fake.connections(), 2);
     }
 }

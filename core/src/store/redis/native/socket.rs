@@ -360,7 +360,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_connection_that_fails_takes_that_of_all_else_with_it() {
         let fake = Fake::start().await;
-        let server = Arc::new(Server::new(Place::There(client(&fake)), Duration::from_millis(500)));
+        let server = Arc::new(Server::new(Place::There(client(&fake)), Duration::from_secs(2)));
         let turns = Turns::new();
         while turns.sockets().is_empty() {
             turns.answered(turns.ask(&server)).await;

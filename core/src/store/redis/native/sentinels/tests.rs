@@ -335,6 +335,23 @@ async fn who_stood_still_while_it_connected_asks_again() {
     assert_eq!(scene.written(), [0, 1]);
 }
 
+// What the others had said before made it old, and commands waited.
+#[tokio::test]
+async fn who_answers_now_is_no_older_for_others_that_do_not() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    assert!(!scene.moved().await);
+    scene.say([None, None, Some((4, 0))]);
+    let earlier = |time: &mut Micros| *time = time.saturating_sub(OVERDUE * 3 / 4);
+    earlier(&mut scene.known().state().asked);
+    for sentinel in &scene.known().sentinels {
+        unpoisoned(&sentinel.last).iter_mut().for_each(|last| earlier(&mut last.began));
+    }
+    let began = boot_time();
+    assert!(!scene.moved().await);
+    assert!(scene.known().state().looked >= began);
+}
+
 // Two failovers led back to the same server, of which a sentinel that was behind knew the first.
 #[tokio::test]
 async fn a_later_epoch_of_the_same_primary_is_remembered() {
