@@ -31,8 +31,8 @@ pub struct Engine {
     calls: AtomicUsize,
     /// Whether others run while a thread looks again and again.
     parallel: bool,
-    /// Whether the last wait was so short that the next may as well do that as sleep.
-    brief: AtomicBool,
+    /// How many waits there were since one that was so short that the next may as well do that as sleep.
+    long: AtomicUsize,
     /// Whether the keeper wants to hear that no thread waits any more.
     listens: AtomicBool,
     wanted: Mutex<bool>,
@@ -53,7 +53,7 @@ impl Engine {
             waited: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             parallel: thread::available_parallelism().is_ok_and(|processors| processors.get() > 1),
-            brief: AtomicBool::new(false),
+            long: AtomicUsize::new(1),
             listens: AtomicBool::new(false),
             wanted: Mutex::new(false),
             call: Condvar::new(),
@@ -78,12 +78,20 @@ impl Engine {
         let _waiting = Waiting(self);
         let began = boot_time();
         // The keeper, if it drives, has the sockets.
-        let output = match alone && self.brief.load(SeqCst) && !self.keeping.load(SeqCst) {
+        let output = match alone && self.is_watchful() && !self.keeping.load(SeqCst) {
             true => self.tokio.block_on(watchful(began + BRIEF, future)),
             false => self.tokio.block_on(future),
         };
-        self.brief.store(self.parallel && boot_time() < began + BRIEF, SeqCst);
+        match boot_time() < began + BRIEF {
+            true => self.long.store(0, SeqCst),
+            false => drop(self.long.fetch_add(1, SeqCst)),
+        }
         output
+    }
+
+    /// Whether a wait may be short. Where threads are slow to wake up none ever seems to be: one is tried now and then.
+    fn is_watchful(&self) -> bool {
+        self.parallel && self.long.load(SeqCst).is_multiple_of(TRIED)
     }
 
     /// A call begins for which no thread waits: that of an event loop.
@@ -158,8 +166,11 @@ async fn watchful<T>(until: Micros, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// So long a thread that waits looks for an answer before it sleeps, if the one before came in that time.
-const BRIEF: Micros = 100;
+/// So long a thread that waits looks for an answer before it sleeps, if the one before came in that time: what a near store and a thread
+/// that is slow to wake up take together.
+const BRIEF: Micros = 250;
+/// Of so many waits that are longer one looks all the same.
+const TRIED: usize = 32;
 /// How long the tasks may rest after a thread that waited: a program that waits in a loop is back by then.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often the keeper looks while a thread waits long.
@@ -210,13 +221,18 @@ mod tests {
     #[test]
     fn only_a_brief_wait_makes_the_next_one_watchful() {
         let engine = Engine::start().expect("a thread");
-        let watches = || engine.brief.load(SeqCst);
+        let watches = || engine.is_watchful();
         assert!(!watches());
         // On a machine that has much to do the first ones may be long.
         while engine.parallel && !watches() {
             engine.wait(async {});
         }
-        engine.wait(async { thread::sleep(Duration::from_micros(BRIEF)) });
-        assert!(!watches());
+        let long = || engine.wait(async { thread::sleep(Duration::from_micros(BRIEF)) });
+        for _ in 1..TRIED {
+            long();
+            assert!(!watches());
+        }
+        long();
+        assert_eq!(watches(), engine.parallel, "one is tried");
     }
 }
