@@ -27,11 +27,18 @@ impl Workdir {
         SWEPT.call_once(|| sweep(&std::env::temp_dir()));
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
-            match fs::create_dir(&path) {
+            let name = format!("{PREFIX}{}-{number}", std::process::id());
+            let (path, making) =
+                (std::env::temp_dir().join(&name), std::env::temp_dir().join(format!("making-{name}")));
+            if path.exists() {
+                continue;
+            }
+            match fs::create_dir(&making) {
                 Ok(()) => {
-                    let lock = File::create(path.join(LOCK))?;
+                    let lock = File::create(making.join(LOCK))?;
                     lock.lock()?;
+                    // Under its name once it is locked: the sweep of another process would take it for an orphan before.
+                    fs::rename(&making, &path)?;
                     return Ok(Self { path, _lock: lock });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
