@@ -212,7 +212,7 @@ impl Watcher for Eye {
         let fd = socket.fd();
         let watch = |py: Python<'_>| -> PyResult<bool> {
             static HEAR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            static RAISE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            static THROW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             let Some(bridge) = self.bridge.get().and_then(|bridge| bridge.bind(py).upgrade()) else {
                 return Ok(false);
             };
@@ -225,8 +225,8 @@ impl Watcher for Eye {
                 // Ctrl-C, it may be, which may have come after the loop had heard of the socket.
                 let forgotten = event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
                 // Nobody could raise it here.
-                let raise = RAISE.import(py, "leasehold._settle", "throw")?;
-                event_loop.call_method1(py, intern!(py, "call_soon"), (raise, raised.value(py)))?;
+                let throw = THROW.import(py, "leasehold._settle", "throw")?;
+                event_loop.call_method1(py, intern!(py, "call_soon"), (throw, raised.value(py)))?;
                 forgotten?;
             }
             added?;

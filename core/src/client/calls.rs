@@ -296,6 +296,7 @@ mod tests {
         assert_eq!(rung.load(SeqCst), 3, "another turn is to see to the rest");
         assert_eq!(calls.turn(), [(4, true)]);
     }
+
     // Nothing rang ever after.
     #[tokio::test]
     async fn a_socket_that_panics_as_it_is_read_ends_no_turn_to_come() {

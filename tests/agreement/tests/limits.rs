@@ -8,7 +8,7 @@ use leasehold::store::redis::{RedisStore, Transport};
 use leasehold::store::{LimitStore, StoreLedger};
 use leasehold::{MILLISECOND, Micros, SECOND};
 use leasehold_agreement::{Charging, Dated, Embedded, Random, Real, pool_name, seeds};
-use leasehold_embedded::EmbeddedRedis;
+use leasehold_embedded::{EmbeddedRedis, Resp};
 use leasehold_servers::{RedisOptions, RedisServer};
 
 fn perform<T: Transport>(transport: &T, scope: &str, envelope: &Envelope) -> Answer {
@@ -465,6 +465,7 @@ fn a_lone_take_is_four_commands() {
 fn an_answer_is_kept_where_the_clock_before_was_ahead() {
     let wall = 1_700_000_000 * SECOND;
     let transport = Embedded::new(EmbeddedRedis::new(wall));
+    let key = format!("eth%3A1:{{limits}}:lane:{:032x}:0", 1);
     let take = |now: Micros, sequence| {
         transport.redis().set_time(now);
         let (limit, rule) =
@@ -474,9 +475,8 @@ fn an_answer_is_kept_where_the_clock_before_was_ahead() {
         let not_after = Some(now + 10 * SECOND);
         let requests = vec![Request { act: Act::Take, charges }];
         perform(&transport, "limits", &Envelope { lane, not_after, requests, ..Envelope::default() });
-        let lane = format!("eth%3A1:{{limits}}:lane:{:032x}:0", 1);
-        let left = transport.redis().command(&[b"PTTL", lane.as_bytes()]);
-        let leasehold_embedded::Resp::Int(left) = left else { panic!("{left:?}") };
+        let left = transport.redis().command(&[b"PTTL", key.as_bytes()]);
+        let Resp::Int(left) = left else { panic!("{left:?}") };
         left as u64 * MILLISECOND
     };
     let kept = take(wall, 1);
@@ -484,8 +484,7 @@ fn an_answer_is_kept_where_the_clock_before_was_ahead() {
     // Some minutes behind: the key's end came along as a time that was left.
     let behind = wall - 300 * SECOND;
     transport.redis().set_time(behind);
-    let lane = format!("eth%3A1:{{limits}}:lane:{:032x}:0", 1);
-    transport.redis().command(&[b"PEXPIRE", lane.as_bytes(), b"5000"]);
+    transport.redis().command(&[b"PEXPIRE", key.as_bytes(), b"5000"]);
     let kept = take(behind + SECOND, 2);
     assert!(kept >= 70 * SECOND, "{kept}");
 }

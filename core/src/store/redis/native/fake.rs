@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ::redis::Client;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
@@ -70,6 +71,11 @@ impl Fake {
             }
         });
         fake
+    }
+
+    /// How it is spoken to.
+    pub fn client(&self) -> Client {
+        Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap()
     }
 
     pub fn says(&self, epoch: u64, primary: &Fake) {

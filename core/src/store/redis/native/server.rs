@@ -444,12 +444,12 @@ mod tests {
         let Err(TransportError::NotSent(cause)) = server.send(&packed(&["PING"])).await else { panic!() };
         assert!(cause.contains("unknown command 'HELLO'") && !cause.contains("canary"), "{cause}");
     }
+
     // The last of them dropped what was made after the first had failed.
     #[tokio::test]
     async fn commands_that_one_connection_failed_leave_it_once() {
         let fake = Fake::start().await;
-        let client = Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
-        let server = Server::new(Place::There(client), Duration::from_millis(800));
+        let server = Server::new(Place::There(fake.client()), Duration::from_millis(800));
         let ping = packed(&["PING"]);
         assert!(server.send(&ping).await.is_ok());
         fake.takes(Duration::ZERO, Duration::from_secs(60));

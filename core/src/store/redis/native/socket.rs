@@ -294,13 +294,9 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
     }
 
-    fn client(fake: &Fake) -> ::redis::Client {
-        ::redis::Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap()
-    }
-
     async fn server() -> (Fake, Arc<Server>) {
         let fake = Fake::start().await;
-        let place = Place::There(client(&fake));
+        let place = Place::There(fake.client());
         (fake, Arc::new(Server::new(place, Duration::from_secs(10))))
     }
 
@@ -360,7 +356,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_connection_that_fails_takes_that_of_all_else_with_it() {
         let fake = Fake::start().await;
-        let server = Arc::new(Server::new(Place::There(client(&fake)), Duration::from_secs(2)));
+        let server = Arc::new(Server::new(Place::There(fake.client()), Duration::from_secs(2)));
         let turns = Turns::new();
         while turns.sockets().is_empty() {
             turns.answered(turns.ask(&server)).await;
@@ -380,7 +376,7 @@ mod tests {
         sentinel.says(1, &fake);
         let patience = Duration::from_secs(10);
         let changes = tokio::sync::watch::Sender::new(());
-        let sentinels = Sentinels::new(vec![client(&sentinel)], "relayers", client(&fake), patience, changes);
+        let sentinels = Sentinels::new(vec![sentinel.client()], "relayers", fake.client(), patience, changes);
         let server = Arc::new(Server::new(Place::Primary(Box::new(sentinels)), patience));
         let turns = Turns::new();
         turns.answered(turns.ask(&server)).await;

@@ -31,12 +31,11 @@ impl Scene {
             Fake::start().await,
         ];
         let (sentinels, servers) = ([one, two, three], [four, five]);
-        let client = |fake: &Fake| Client::open(format!("redis://127.0.0.1:{}", fake.port)).unwrap();
-        let clients = sentinels.iter().map(client).collect();
+        let clients = sentinels.iter().map(Fake::client).collect();
         let place = Place::Primary(Box::new(Sentinels::new(
             clients,
             "relayers",
-            client(&servers[0]),
+            servers[0].client(),
             patience,
             watch::Sender::new(()),
         )));
@@ -66,10 +65,14 @@ impl Scene {
 
     /// As if so much time had passed in which nobody asked.
     fn stand_still(&self) {
-        let earlier = |time: &mut Micros| *time = time.saturating_sub(10 * OVERDUE);
-        earlier(&mut self.known().state().looked);
+        earlier(&mut self.known().state().looked, 10 * OVERDUE);
+        self.ages(10 * OVERDUE);
+    }
+
+    /// As if what the sentinels said last had been asked so much earlier.
+    fn ages(&self, time: Micros) {
         for sentinel in &self.known().sentinels {
-            unpoisoned(&sentinel.last).iter_mut().for_each(|last| earlier(&mut last.began));
+            unpoisoned(&sentinel.last).iter_mut().for_each(|last| earlier(&mut last.began, time));
         }
     }
 
@@ -81,6 +84,10 @@ impl Scene {
     fn written(&self) -> [usize; 2] {
         [0, 1].map(|server| self.servers[server].writes())
     }
+}
+
+fn earlier(time: &mut Micros, by: Micros) {
+    *time = time.saturating_sub(by);
 }
 
 #[tokio::test]
@@ -342,11 +349,8 @@ async fn who_answers_now_is_no_older_for_others_that_do_not() {
     scene.write().await.unwrap();
     assert!(!scene.moved().await);
     scene.say([None, None, Some((4, 0))]);
-    let earlier = |time: &mut Micros| *time = time.saturating_sub(OVERDUE * 3 / 4);
-    earlier(&mut scene.known().state().asked);
-    for sentinel in &scene.known().sentinels {
-        unpoisoned(&sentinel.last).iter_mut().for_each(|last| earlier(&mut last.began));
-    }
+    earlier(&mut scene.known().state().asked, OVERDUE * 3 / 4);
+    scene.ages(OVERDUE * 3 / 4);
     let began = boot_time();
     assert!(!scene.moved().await);
     assert!(scene.known().state().looked >= began);
