@@ -95,7 +95,7 @@ pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> 
     });
     #[cfg(unix)]
     if face.get_named_property("libuv")?
-        && let Some(watcher) = sockets::watcher(env, hear)?
+        && let Some(watcher) = sockets::watcher(env, hear, looks)?
     {
         calls = calls.watching(watcher);
     }
@@ -112,6 +112,10 @@ pub fn turn(env: &Env) -> Result<Array<'_>> {
     let desk = desk()?;
     let ended = desk.calls.turn();
     desk.keep(env)?;
+    #[cfg(unix)]
+    if desk.calls.looks() {
+        sockets::look();
+    }
     let mut answers = env.create_array(2 * ended.len() as u32)?;
     for ((number, outcome), at) in ended.into_iter().zip(0..) {
         answers.set(2 * at, number as f64)?;
@@ -173,6 +177,13 @@ fn hear(socket: &dyn Watched) -> bool {
         desk.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
     }
     heard.open
+}
+
+/// Whether the loop is to go round without sleep.
+#[cfg(unix)]
+fn looks() -> bool {
+    hit("looks");
+    desk().is_ok_and(|desk| desk.calls.looks())
 }
 
 /// How many calls are under way.

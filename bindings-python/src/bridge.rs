@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use leasehold::Code;
@@ -42,6 +42,11 @@ pub struct Bridge {
     early: Mutex<Vec<(u64, Outcome)>>,
     /// Whether the loop will come to [`Self::turn`] without the bell.
     comes: AtomicBool,
+    /// How many began since it was last told to come, and how many had when it did.
+    begun: AtomicUsize,
+    together: AtomicUsize,
+    /// Whether it goes round without sleep, and asks each time whether it still is to.
+    looks: AtomicBool,
     /// Those that the loop watches for the calls.
     sockets: Sockets,
 }
@@ -86,6 +91,9 @@ impl Bridge {
             futures: Mutex::default(),
             early: Mutex::default(),
             comes: AtomicBool::new(false),
+            begun: AtomicUsize::new(0),
+            together: AtomicUsize::new(0),
+            looks: AtomicBool::new(false),
             sockets,
         };
         let bridge = Bound::new(py, bridge)?;
@@ -103,6 +111,7 @@ impl Bridge {
     /// A call is under way.
     pub fn begun(&self, number: u64) {
         self.engine.begin_call();
+        self.begun.fetch_add(1, Ordering::Relaxed);
         lock(&self.futures).insert(number, None);
     }
 
@@ -155,11 +164,29 @@ type Settled = (Py<PyAny>, Py<PyAny>, Py<PyAny>);
 
 #[pymethods]
 impl Bridge {
-    /// The loop has been told to come.
+    /// The loop has been told to come. What a call has to send that was alone the last time need not wait for that.
     fn comes(&self) -> PyResult<()> {
         guard(|| {
             self.comes.store(true, Ordering::Relaxed);
+            if self.together.load(Ordering::Relaxed) == 1
+                && let Some(calls) = self.calls.here()
+            {
+                calls.let_go();
+            }
             Ok(())
+        })
+    }
+
+    /// Whether the loop is to go round again without sleep, and to ask again then: an answer may be there in a moment. It does so
+    /// once, however often it is asked for the first time.
+    fn looks(&self, again: bool) -> PyResult<bool> {
+        guard(|| {
+            if !again && self.looks.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let looks = self.calls.here().is_some_and(Calls::looks);
+            self.looks.store(looks, Ordering::Relaxed);
+            Ok(looks)
         })
     }
 
@@ -170,8 +197,9 @@ impl Bridge {
             // The bell is the parent's too, and it has to hear it.
             let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
             // Silence before anything is taken: what comes after that rings again.
-            if !self.comes.swap(false, Ordering::Relaxed) {
-                self.bell.silence();
+            match self.comes.swap(false, Ordering::Relaxed) {
+                true => self.together.store(self.begun.swap(0, Ordering::Relaxed), Ordering::Relaxed),
+                false => self.bell.silence(),
             }
             Ok(self.ended(py, calls))
         })

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -203,7 +204,7 @@ def refusal(kind):
 
 
 def test_the_table_is_complete():
-    assert set(CALLS) | {"Bridge.comes", "Bridge.hear", "Bridge.turn", "Pending.abort", "Pending.expect"} == set(exports(native))
+    assert set(CALLS) | {f"Bridge.{name}" for name in BRIDGE} | {"Pending.abort", "Pending.expect"} == set(exports(native))
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -239,10 +240,14 @@ def test_a_panic_in_the_listener_of_a_coroutine():
     assert [type(it) for it in heard] == [errors.Internal]
 
 
+BRIDGE = {"comes": (), "hear": (0,), "looks": (True,), "turn": ()}
+
+
 async def touch_a_pending_call():
     pending, future = trial.sleep_aio(10), asyncio.Future()
     bridge = pending.expect(future)
-    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), bridge.comes, bridge.turn, lambda: bridge.hear(0)):
+    touches = [partial(getattr(bridge, name), *given) for name, given in BRIDGE.items()]
+    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), *touches):
         trial.panic_next()
         with pytest.raises(errors.Internal):
             touch()

@@ -421,7 +421,10 @@ class Bridge:
     """One event loop, as Rust sees it."""
 
     def comes(self) -> None:
-        """The loop has been told to come."""
+        """The loop has been told to come. What a call has to send that was alone the last time need not wait for that."""
+
+    def looks(self, again: bool) -> bool:
+        """Whether the loop is to go round again without sleep, and to ask again then: an answer may be there in a moment."""
 
     def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
         """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""

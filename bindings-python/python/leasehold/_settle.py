@@ -47,6 +47,14 @@ def promise(started: Pending) -> Future[Any]:
 def answer(bridge: Bridge) -> None:
     """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
     deliver(iter(bridge.turn()))
+    if bridge.looks(False):
+        get_running_loop().call_soon(look, bridge)
+
+
+def look(bridge: Bridge) -> None:
+    """Has the loop go round, which sees to all that is ready, instead of sleep: an answer may be there in a moment."""
+    if bridge.looks(True):
+        get_running_loop().call_soon(look, bridge)
 
 
 def hear(bridge: Bridge, fd: int) -> None:

@@ -13,8 +13,11 @@ use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
 use super::BoxedFuture;
+use super::alertness::Alertness;
 use super::host::{Host, Watched, Watcher};
+use super::runtime::boot_time;
 use super::tasks::{holding, let_go};
+use crate::Micros;
 use crate::poison::unpoisoned;
 
 /// The calls of one thread that are under way.
@@ -26,6 +29,9 @@ pub struct Calls<T> {
     /// By number. A call that is being polled, further up on the stack, is not in its place.
     places: Mutex<FxHashMap<u64, Option<Call<T>>>>,
     begun: AtomicU64,
+    alertness: Alertness,
+    /// When what no call has had an answer to since was sent; 0 if there is no such thing.
+    asked: AtomicU64,
 }
 
 /// How a call began.
@@ -76,7 +82,15 @@ impl<T: 'static> Calls<T> {
     /// thread.
     pub fn new(handle: Handle, ring: impl Fn() + Send + Sync + 'static) -> Self {
         let inbox = Arc::new(Inbox { noted: Mutex::default(), ring: Box::new(ring) });
-        Calls { handle, host: None, inbox, places: Mutex::default(), begun: AtomicU64::new(0) }
+        Calls {
+            handle,
+            host: None,
+            inbox,
+            places: Mutex::default(),
+            begun: AtomicU64::new(0),
+            alertness: Alertness::new(),
+            asked: AtomicU64::new(0),
+        }
     }
 
     /// Has what these calls send answered in this thread, whose event loop watches sockets. [`Self::hear`] tells of them.
@@ -117,6 +131,7 @@ impl<T: 'static> Calls<T> {
             if numbers.is_empty() {
                 break;
             }
+            self.answered();
             for number in numbers {
                 let call = self.places().get_mut(&number).map(Option::take);
                 match call {
@@ -135,6 +150,20 @@ impl<T: 'static> Calls<T> {
         ended
     }
 
+    /// Whether the host's loop is to go round again without sleep: an answer may be there in a moment. It is asked after each turn, and
+    /// each time round.
+    pub fn looks(&self) -> bool {
+        let asked = self.asked.load(Relaxed);
+        if asked == 0 || !self.alertness.is_high() {
+            return false;
+        }
+        let looks = self.alertness.looks(asked);
+        if !looks {
+            self.answered();
+        }
+        looks
+    }
+
     /// A socket that is watched can be read.
     pub fn hear(&self, socket: &dyn Watched) -> Heard {
         unpoisoned(&self.inbox.noted).turning = true;
@@ -145,6 +174,13 @@ impl<T: 'static> Calls<T> {
         // The turn that follows ends it.
         std::mem::forget(turning);
         Heard { open, turn: noted.turning }
+    }
+
+    /// Lets go what calls have to send. A turn ends with that; for one that is alone nobody need wait for its end.
+    pub fn let_go(&self) {
+        if Host::turn(self.host.as_ref(), let_go) && !self.is_empty() {
+            let _ = self.asked.compare_exchange(0, boot_time(), Relaxed, Relaxed);
+        }
     }
 
     /// Drops a call; false if it has ended already.
@@ -198,8 +234,12 @@ impl<T: 'static> Calls<T> {
         Host::turn(self.host.as_ref(), poll)
     }
 
-    fn let_go(&self) {
-        Host::turn(self.host.as_ref(), let_go);
+    /// What was sent has been answered, or is not waited for any longer without sleep.
+    fn answered(&self) {
+        let asked: Micros = self.asked.swap(0, Relaxed);
+        if asked != 0 {
+            self.alertness.waited(asked);
+        }
     }
 
     fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {
@@ -261,6 +301,7 @@ impl Drop for Turning<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::tasks;
 
     // It would cost the host a turn in which there is nothing to do.
     #[tokio::test]
@@ -295,6 +336,40 @@ mod tests {
         std::panic::catch_unwind(turn).expect_err("a call panics");
         assert_eq!(rung.load(SeqCst), 3, "another turn is to see to the rest");
         assert_eq!(calls.turn(), [(4, true)]);
+    }
+
+    // The loop slept, and it took longer to wake up than a near store to answer.
+    #[tokio::test]
+    async fn a_loop_whose_calls_have_asked_something_looks_for_the_answer_for_a_moment() {
+        let calls = Calls::new(Handle::current(), || {});
+        let ask = || {
+            let (answer, answered) = futures_channel::oneshot::channel::<()>();
+            let _ = calls.begin(async move {
+                tasks::spawn(&Handle::current(), async {});
+                answered.await.is_ok()
+            });
+            assert!(calls.turn().is_empty());
+            answer
+        };
+        assert!(!calls.looks(), "nothing was asked");
+        let parallel = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
+        // On a machine that has much to do the first waits may be long.
+        let answer = loop {
+            ask().send(()).expect("it waits");
+            assert_eq!(calls.turn().len(), 1);
+            assert!(!calls.looks(), "it was answered");
+            let answer = ask();
+            if calls.looks() || !parallel {
+                break answer;
+            }
+            answer.send(()).expect("it waits");
+            calls.turn();
+        };
+        while calls.looks() {}
+        drop(answer);
+        assert_eq!(calls.turn().len(), 1);
+        let _answer = ask();
+        assert!(!calls.looks(), "the answer before took long");
     }
 
     // Nothing rang ever after.

@@ -14,6 +14,7 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
+use super::alertness::Alertness;
 use super::runtime::{before, boot_time, others_first};
 use crate::Micros;
 use crate::poison::unpoisoned;
@@ -29,10 +30,7 @@ pub struct Engine {
     waited: AtomicUsize,
     /// Calls that are under way and for which no thread waits.
     calls: AtomicUsize,
-    /// Whether others run while a thread looks again and again.
-    parallel: bool,
-    /// How many waits there were since one that was so short that the next may as well do that as sleep.
-    long: AtomicUsize,
+    alertness: Alertness,
     /// Whether the keeper wants to hear that no thread waits any more.
     listens: AtomicBool,
     wanted: Mutex<bool>,
@@ -52,8 +50,7 @@ impl Engine {
             waiting: AtomicUsize::new(0),
             waited: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
-            parallel: thread::available_parallelism().is_ok_and(|processors| processors.get() > 1),
-            long: AtomicUsize::new(1),
+            alertness: Alertness::new(),
             listens: AtomicBool::new(false),
             wanted: Mutex::new(false),
             call: Condvar::new(),
@@ -78,20 +75,26 @@ impl Engine {
         let _waiting = Waiting(self);
         let began = boot_time();
         // The keeper, if it drives, has the sockets.
-        let output = match alone && self.is_watchful() && !self.keeping.load(SeqCst) {
-            true => self.tokio.block_on(watchful(began + BRIEF, future)),
+        let output = match alone && self.alertness.is_high() && !self.keeping.load(SeqCst) {
+            true => self.tokio.block_on(self.looking(began, future)),
             false => self.tokio.block_on(future),
         };
-        match boot_time() < began + BRIEF {
-            true => self.long.store(0, SeqCst),
-            false => drop(self.long.fetch_add(1, SeqCst)),
-        }
+        self.alertness.waited(began);
         output
     }
 
-    /// Whether a wait may be short. Where threads are slow to wake up none ever seems to be: one is tried now and then.
-    fn is_watchful(&self) -> bool {
-        self.parallel && self.long.load(SeqCst).is_multiple_of(TRIED)
+    /// Waits for the future without sleep for a moment.
+    async fn looking<T>(&self, began: Micros, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let looking = async {
+            while self.alertness.looks(began) {
+                others_first().await;
+            }
+        };
+        match before(pin!(looking), future.as_mut()).await {
+            Some(output) => output,
+            None => future.await,
+        }
     }
 
     /// A call begins for which no thread waits: that of an event loop.
@@ -149,28 +152,6 @@ impl Engine {
     }
 }
 
-/// Waits for the future without sleep until then. To fall asleep and be woken takes a thread longer than a near store does to
-/// answer.
-async fn watchful<T>(until: Micros, future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    let watching = async {
-        while boot_time() < until {
-            // Whoever shares the processor, the store perhaps.
-            thread::yield_now();
-            others_first().await;
-        }
-    };
-    match before(pin!(watching), future.as_mut()).await {
-        Some(output) => output,
-        None => future.await,
-    }
-}
-
-/// So long a thread that waits looks for an answer before it sleeps, if the one before came in that time: what a near store and a thread
-/// that is slow to wake up take together.
-const BRIEF: Micros = 250;
-/// Of so many waits that are longer one looks all the same.
-const TRIED: usize = 32;
 /// How long the tasks may rest after a thread that waited: a program that waits in a loop is back by then.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often the keeper looks while a thread waits long.
@@ -201,7 +182,8 @@ mod tests {
 
     /// The thread slept, and was woken, which took longer than a near store to answer.
     #[test]
-    fn after_a_brief_wait_a_thread_looks_for_an_answer_before_it_sleeps() {
+    fn a_thread_looks_for_an_answer_before_it_sleeps() {
+        let engine = Engine::start().expect("a thread");
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         let hour = boot_time() + 3_600 * crate::SECOND;
         // Who answers is a task of the same thread: it has turns while this looks.
@@ -210,29 +192,24 @@ mod tests {
             others_first().await;
             tell.send(7).expect("it waits");
         });
-        assert_eq!(runtime.block_on(watchful(hour, hears)), Ok(7));
+        assert_eq!(runtime.block_on(engine.looking(hour, hears)), Ok(7));
         // And while it sleeps.
         let (tell, hears) = oneshot::channel();
         let answers = thread::spawn(move || tell.send(7));
-        assert_eq!(runtime.block_on(watchful(0, hears)), Ok(7));
+        assert_eq!(runtime.block_on(engine.looking(0, hears)), Ok(7));
         assert_eq!(answers.join().expect("no panic"), Ok(()));
     }
 
     #[test]
-    fn only_a_brief_wait_makes_the_next_one_watchful() {
+    fn what_threads_waited_tells_whether_the_next_one_looks() {
         let engine = Engine::start().expect("a thread");
-        let watches = || engine.is_watchful();
-        assert!(!watches());
+        assert!(!engine.alertness.is_high());
         // On a machine that has much to do the first ones may be long.
-        while engine.parallel && !watches() {
+        let parallel = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
+        while parallel && !engine.alertness.is_high() {
             engine.wait(async {});
         }
-        let long = || engine.wait(async { thread::sleep(Duration::from_micros(BRIEF)) });
-        for _ in 1..TRIED {
-            long();
-            assert!(!watches());
-        }
-        long();
-        assert_eq!(watches(), engine.parallel, "one is tried");
+        engine.wait(async { thread::sleep(Duration::from_millis(1)) });
+        assert!(!engine.alertness.is_high());
     }
 }

@@ -7,6 +7,8 @@ mod acquisition;
 mod admin;
 #[cfg(feature = "tokio")]
 pub(crate) mod alarms;
+#[cfg(feature = "tokio")]
+mod alertness;
 mod builders;
 #[cfg(feature = "tokio")]
 mod calls;

@@ -71,18 +71,20 @@ pub fn holding<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Lets the tasks go that [`holding`] held on this thread: runs them here until they wait for what others do.
-pub fn let_go() {
+/// Lets the tasks go that [`holding`] held on this thread: runs them here until they wait for what others do. Says whether there were
+/// any.
+pub fn let_go() -> bool {
     let mut held = HELD.with_borrow_mut(std::mem::take);
     // Those of another process are forgotten as this is dropped.
     if held.tasks.is_empty() || held.process != std::process::id() {
-        return;
+        return false;
     }
     run(|| {
         for (handle, task) in held.tasks.drain(..) {
             begin(&handle, task).detach();
         }
     });
+    true
 }
 
 /// Does what wakes tasks, and runs these here until they wait for what others do.
