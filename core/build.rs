@@ -7,7 +7,8 @@ use std::{env, fs, io};
 
 use sha1_smol::Sha1;
 
-/// Each script: its folder, and its parts, each of which knows those before it.
+/// Each script: its folder, and its parts, each of which knows those before it. A line `--@ lane/recall` stands for that part, which
+/// both scripts have.
 const SCRIPTS: [(&str, &[&str]); 2] = [
     (
         "slots",
@@ -24,10 +25,11 @@ fn main() -> io::Result<()> {
 }
 
 fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
-    let folder = format!("src/store/redis/{name}");
-    println!("cargo::rerun-if-changed={folder}");
-    let parts = parts.iter().map(|part| fs::read_to_string(format!("{folder}/{part}.lua")));
-    let source = parts.collect::<io::Result<String>>()?;
+    let parts = parts.iter().map(|part| read(&format!("{name}/{part}")));
+    let mut source = parts.collect::<io::Result<String>>()?;
+    for part in ["lane/recall", "lane/keep"] {
+        source = source.replace(&format!("--@ {part}\n"), &read(part)?);
+    }
     let mut constants = BTreeMap::new();
     // Every line stays, if only as an empty one, so that what the server says of a line can be found in the source.
     let lines = source.lines().map(|line| {
@@ -39,6 +41,12 @@ fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
     let folder = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     fs::write(folder.join(format!("{name}.sha1")), Sha1::from(&script).digest().to_string())?;
     fs::write(folder.join(format!("{name}.lua")), script)
+}
+
+fn read(part: &str) -> io::Result<String> {
+    let path = format!("src/store/redis/{part}.lua");
+    println!("cargo::rerun-if-changed={path}");
+    fs::read_to_string(path)
 }
 
 /// A line with the values of the constants in it; one that only declares constants (`local ONE, TWO = 1, 2`) is left

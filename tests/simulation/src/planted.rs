@@ -78,7 +78,7 @@ pub const OF_POOLS: [Planted; 28] = [
     },
     Planted {
         name: "repeated envelope performed twice",
-        fault: Script(&[("if last == sequence then", "if false then")]),
+        fault: Script(&[("return sequence == last and", "return false and")]),
     },
     Planted { name: "retry under another lane", fault: PlantedFault::OtherLane },
     Planted {
@@ -299,10 +299,7 @@ pub const OF_ROBBERIES: [Planted; 4] = [
 pub const OF_LIMITS: [Planted; 41] = [
     Planted {
         name: "doubled envelope charged twice",
-        fault: Limits(&[
-            ("if last == sequence then return", "if false then return"),
-            ("if last and not less(last, sequence) and", "if last and less(sequence, last) and"),
-        ]),
+        fault: Limits(&[("if sequence <= last and", "if sequence < last and")]),
     },
     Planted {
         name: "late envelope charged",

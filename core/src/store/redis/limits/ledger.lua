@@ -19,7 +19,7 @@
 -- branch, and no function is made that is not called. See also the pool's script.
 
 local SCHEMA = '3'
-local LANE_GRACE, ENDED, EXACT, MAX_BACKLOG = 60000000, 120000000, 9007199254740992, 1125899906842624
+local ENDED, EXACT, MAX_BACKLOG = 120000000, 9007199254740992, 1125899906842624
 -- A record, as a list: its clock, what is used (by kind), the same as it would be if its request is allowed, how long it
 -- is then needed, whether it is to be written, where its key stands, and the reservation that began its epoch, if there is
 -- one. What is needed for ever lasts `false`, and what is written for its clock only `kept`: as long as before. TURNS says
@@ -51,23 +51,15 @@ local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
 local wall_told = format('%d', wall)
 
--- Decimal texts (amounts, sequences, times that nobody reckons with): by length, then by text.
+-- Amounts, as decimal text: by length, then by text.
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
 
--- An envelope that came before is answered again; one that comes too late changes nothing. A lane is kept as the pool's script
--- keeps it.
-local sequence, not_after, lives_for = args[2], args[3] ~= '-' and args[3] + 0, nil
-if sequence ~= '-' and values[1] then
-  local last, until_when
-  last, until_when, lives_for = string.match(values[1], '^(%d+) (%d+) (%d+)\n')
-  if last and not less(last, sequence) and until_when + LANE_GRACE > wall then
-    if last == sequence then return string.match(values[1], '\n(.*)$') end
-    return 'stale ' .. wall_told
-  end
-end
+local sequence, not_after, lane = args[2] ~= '-' and args[2] + 0, args[3] ~= '-' and args[3] + 0, values[1]
+local LANE, MOMENT, MOMENT_TOLD = KEYS[1], wall, wall_told
+--@ lane/recall
 if not_after and wall > not_after then return 'stale ' .. wall_told end
 
 -- floor(a * b / c), and what is left.

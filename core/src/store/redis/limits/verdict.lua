@@ -163,14 +163,5 @@ if later then
   for k = 1, #later do call('SET', later[k][1], later[k][2], 'PX', later[k][3]) end
 end
 local answer = table.concat(lines, '\n')
-if sequence ~= '-' then
-  local until_when = not_after and args[3] or wall_told
-  if lives_for and not less(lives_for, until_when) and lives_for - until_when <= LANE_GRACE then
-    call('SET', KEYS[1], sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
-  else
-    lives_for = until_when + LANE_GRACE
-    local milliseconds = format('%d', ceil((lives_for + LANE_GRACE - wall) / 1000) + 1)
-    call('SET', KEYS[1], sequence .. ' ' .. until_when .. format(' %d\n', lives_for) .. answer, 'PX', milliseconds)
-  end
-end
+--@ lane/keep
 return answer

@@ -15,9 +15,9 @@
 -- that is there is told again, and `+ 0` reads it once, which `tonumber` does twice. A table that is made with places
 -- (`{ nil }`) need not grow.
 
-local SCHEMA = '4'
+local SCHEMA, SCHEMA_TOLD = '4', '4\0' -- as it is told at the head of a record
 local SWEEP, INTEREST, TICKET_LIFE, OFFER = '128', 10000000, 10000000, 1000000
-local VALIDITY, LANE_GRACE, LOOK = 10000000, 60000000, 1000000
+local VALIDITY, LOOK = 10000000, 1000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
@@ -40,14 +40,15 @@ local args, call, format = ARGV, redis.call, string.format
 if args[1] ~= SCHEMA then
   return redis.error_reply('SCHEMA this server runs schema ' .. SCHEMA .. ' of leasehold')
 end
-local sequence, not_after, seen = args[2], args[3] ~= '-' and args[3] + 0, args[4] + 0
+local sequence, not_after, seen = args[2] ~= '-' and args[2] + 0, args[3] ~= '-' and args[3] + 0, args[4] + 0
 local cursor, words = 7, #args
 
 local pool
-local meta = call('GET', META)
+local kept = call('MGET', META, LANE)
+local meta, lane = kept[1], kept[2]
 if meta then
-  local schema = string.match(meta, '^%w*')
-  if schema ~= SCHEMA then
+  if string.sub(meta, 1, 2) ~= SCHEMA_TOLD then
+    local schema = string.match(meta, '^%w*')
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
   -- A record from before anybody kept the last of these ends before them.
@@ -63,28 +64,19 @@ local wall = clock[1] * 1000000 + clock[2]
 local now = wall + pool[SHIFT]
 if now < pool[LAST] then now = pool[LAST] end
 
--- Sequences and nonces, as decimal text: by length, then by text. So are times that nobody reckons with.
+local now_told = format('%d', now)
+
+-- Nonces, as decimal text: by length, then by text.
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
 
--- An envelope that came before is answered again; one that comes too late changes nothing. A lane is kept as text: its
--- last envelope, until when that might be performed, and which times of that kind its key lives long enough for. Clients
--- have lanes of their own, and each knows one wording.
-local lives_for
-if sequence ~= '-' then
-  local last, until_when
-  last, until_when, lives_for = string.match(call('GETRANGE', LANE, '0', '63'), '^(%d+) (%d+) (%d+)\n')
-  if last and not less(last, sequence) and until_when + LANE_GRACE > now then
-    if last == sequence then return string.match(call('GET', LANE), '\n(.*)$') end
-    return format('stale %d', now)
-  end
-end
+local MOMENT, MOMENT_TOLD = now, now_told
+--@ lane/recall
 -- One that set out before memory was lost may have been performed then.
-if not_after and (now > not_after or not_after < pool[EPOCH] + VALIDITY) then return format('stale %d', now) end
-if not meta and args[cursor + 1] ~= 'define' then return format('done %d 0 0\nundefined', now) end
+if not_after and (now > not_after or not_after < pool[EPOCH] + VALIDITY) then return 'stale ' .. now_told end
+if not meta and args[cursor + 1] ~= 'define' then return 'done ' .. now_told .. ' 0 0\nundefined' end
 
 pool[SHIFT], pool[LAST] = now - wall, now
 local freed, called, touched = 0, '', {} -- touched: names that came free, or whose line moved up
-local now_told = format('%d', now)

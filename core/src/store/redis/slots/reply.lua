@@ -12,18 +12,7 @@ local top_told = top == now and now_told or top == seen and args[4] or format('%
 lines[1] = 'done ' .. now_told .. ' ' .. top_told .. ' ' .. called
 local answer = said == 2 and lines[1] .. '\n' .. lines[2] or table.concat(lines, '\n')
 call('SET', META, struct.pack(POOL, unpack(pool, 1, POOL_END)))
-if sequence ~= '-' then
-  -- How long its key lives is told seldom: the server takes longer for that than for the rest. What was told by a clock
-  -- that was ahead counts for nothing.
-  local until_when = not_after and args[3] or now_told
-  if lives_for and not less(lives_for, until_when) and lives_for - until_when <= LANE_GRACE then
-    call('SET', LANE, sequence .. ' ' .. until_when .. ' ' .. lives_for .. '\n' .. answer, 'KEEPTTL')
-  else
-    lives_for = until_when + LANE_GRACE
-    local milliseconds = format('%d', math.ceil((lives_for + LANE_GRACE - now) / 1000))
-    call('SET', LANE, sequence .. ' ' .. until_when .. format(' %d\n', lives_for) .. answer, 'PX', milliseconds)
-  end
-end
+--@ lane/keep
 -- A user without rights to the channel must not fail here, after the writes: waiters ask again by themselves.
 if called ~= '0' then redis.pcall('PUBLISH', args[7], called) end
 return answer
