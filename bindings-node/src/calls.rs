@@ -9,6 +9,8 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+#[cfg(unix)]
+use std::thread;
 
 use futures_util::FutureExt;
 #[cfg(unix)]
@@ -113,7 +115,7 @@ pub fn turn(env: &Env) -> Result<Array<'_>> {
     let ended = desk.calls.turn();
     desk.keep(env)?;
     #[cfg(unix)]
-    if desk.calls.looks() {
+    if desk.calls.begins_to_look() {
         sockets::look();
     }
     let mut answers = env.create_array(2 * ended.len() as u32)?;
@@ -183,7 +185,12 @@ fn hear(socket: &dyn Watched) -> bool {
 #[cfg(unix)]
 fn looks() -> bool {
     hit("looks");
-    desk().is_ok_and(|desk| desk.calls.looks())
+    let looks = desk().is_ok_and(|desk| desk.calls.looks());
+    if looks {
+        // Whoever shares the processor, the store perhaps.
+        thread::yield_now();
+    }
+    looks
 }
 
 /// How many calls are under way.

@@ -39,6 +39,12 @@ pub fn under_way() -> napi::Result<u32> {
     calls::under_way()
 }
 
+/// Whether anybody ever looks for an answer.
+#[napi(catch_unwind)]
+pub fn looks() -> bool {
+    leasehold::client::is_parallel()
+}
+
 /// There and back.
 #[napi(catch_unwind)]
 pub fn echo(value: Arg) -> Answer<Out> {

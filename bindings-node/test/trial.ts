@@ -9,6 +9,8 @@ export interface Trial {
   armed(): boolean;
   /** How many calls are under way in this thread. */
   underWay(): number;
+  /** Whether anybody ever looks for an answer. */
+  looks(): boolean;
   echo(value: unknown): Answer<unknown>;
   panicArgument(argument?: unknown): Promise<Answer<number>>;
   panicResult(): Promise<Answer<number>>;

@@ -55,10 +55,10 @@ impl Pending {
 
 #[pymethods]
 impl Pending {
-    /// This future of asyncio gets the result. Gives the bridge if the loop is to be told that it has calls.
-    fn expect(&self, py: Python<'_>, future: Py<PyAny>) -> PyResult<Option<Py<Bridge>>> {
+    /// This future of asyncio gets the result. Gives the bridge if the loop, whose time this is, is to be told that it has calls.
+    fn expect(&self, py: Python<'_>, future: Py<PyAny>, now: f64) -> PyResult<Option<Py<Bridge>>> {
         guard(|| {
-            let tells = self.bridge.get().expect(*self.number.get()?, future);
+            let tells = self.bridge.get().expect(*self.number.get()?, future, now);
             Ok(tells.then(|| self.bridge.clone_ref(py)))
         })
     }

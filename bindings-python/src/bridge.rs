@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use leasehold::Code;
@@ -40,13 +40,11 @@ pub struct Bridge {
     futures: Mutex<HashMap<u64, Option<Py<PyAny>>>>,
     /// Those that ended before it was said.
     early: Mutex<Vec<(u64, Outcome)>>,
-    /// Whether the loop will come to [`Self::turn`] without the bell.
-    comes: AtomicBool,
-    /// How many began since it was last told to come, and how many had when it did.
+    /// Since when the loop is to come to [`Self::turn`] without the bell, by its own clock.
+    comes: Mutex<Option<f64>>,
+    /// How many calls began since it last came so, and how often in a row that was one.
     begun: AtomicUsize,
-    together: AtomicUsize,
-    /// Whether it goes round without sleep, and asks each time whether it still is to.
-    looks: AtomicBool,
+    alone: AtomicUsize,
     /// Those that the loop watches for the calls.
     sockets: Sockets,
 }
@@ -90,10 +88,9 @@ impl Bridge {
             calls: Homebound::new(calls, Code::Lost, "event loop"),
             futures: Mutex::default(),
             early: Mutex::default(),
-            comes: AtomicBool::new(false),
+            comes: Mutex::default(),
             begun: AtomicUsize::new(0),
-            together: AtomicUsize::new(0),
-            looks: AtomicBool::new(false),
+            alone: AtomicUsize::new(0),
             sockets,
         };
         let bridge = Bound::new(py, bridge)?;
@@ -115,12 +112,13 @@ impl Bridge {
         lock(&self.futures).insert(number, None);
     }
 
-    /// This future gets the outcome of a call. Says whether the loop does not know yet that it is to come.
-    pub fn expect(&self, number: u64, future: Py<PyAny>) -> bool {
+    /// This future gets the outcome of a call. Says whether the loop does not know yet that it is to come: a Ctrl-C may have kept
+    /// it from that.
+    pub fn expect(&self, number: u64, future: Py<PyAny>, now: f64) -> bool {
         if let Some(expected) = lock(&self.futures).get_mut(&number) {
             *expected = Some(future);
         }
-        !self.comes.load(Ordering::Relaxed)
+        lock(&self.comes).is_none_or(|since| now > since + LATE)
     }
 
     /// Drops a call. Without effect once it has ended.
@@ -142,6 +140,19 @@ impl Bridge {
         early.into_iter().chain(ended).filter_map(settled).collect()
     }
 
+    /// What those wait for that have ended once a socket was read.
+    fn heard(&self, py: Python<'_>, calls: &Calls<Outcome>, fd: RawFd) -> PyResult<Vec<Settled>> {
+        let socket = lock(&self.sockets).get(&fd).cloned();
+        if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
+            // First the loop forgets its number, which the system gives away as it is closed.
+            let forgotten = self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
+            // The turn that was to follow comes by the bell then.
+            forgotten.inspect_err(|_| self.bell.ring())?;
+            lock(&self.sockets).remove(&fd);
+        }
+        Ok(self.ended(py, calls))
+    }
+
     /// The future of a call that has ended, and what it gets. Nothing if the call was dropped, or if the future is not known yet.
     fn settled(&self, py: Python<'_>, number: u64, outcome: Outcome) -> Option<Settled> {
         let future = match lock(&self.futures).entry(number) {
@@ -159,16 +170,21 @@ impl Bridge {
     }
 }
 
+/// In how many seconds a loop has come for sure that was told to, or never does.
+const LATE: f64 = 0.05;
+/// After so many calls that were alone the next one is taken to be, too.
+const STREAK: usize = 8;
+
 /// A future, and its result or its error.
 type Settled = (Py<PyAny>, Py<PyAny>, Py<PyAny>);
 
 #[pymethods]
 impl Bridge {
-    /// The loop has been told to come. What a call has to send that was alone the last time need not wait for that.
-    fn comes(&self) -> PyResult<()> {
+    /// The loop has been told to come. What a call has to send need not wait for that if those before were alone.
+    fn comes(&self, now: f64) -> PyResult<()> {
         guard(|| {
-            self.comes.store(true, Ordering::Relaxed);
-            if self.together.load(Ordering::Relaxed) == 1
+            *lock(&self.comes) = Some(now);
+            if self.alone.load(Ordering::Relaxed) >= STREAK
                 && let Some(calls) = self.calls.here()
             {
                 calls.let_go();
@@ -177,16 +193,20 @@ impl Bridge {
         })
     }
 
-    /// Whether the loop is to go round again without sleep, and to ask again then: an answer may be there in a moment. It does so
-    /// once, however often it is asked for the first time.
-    fn looks(&self, again: bool) -> PyResult<bool> {
+    /// Whether the loop is to begin to go round without sleep, and to [`Self::look`] each time: an answer may be there in a moment.
+    fn begins_to_look(&self) -> PyResult<bool> {
+        guard(|| Ok(self.calls.here().is_some_and(Calls::begins_to_look)))
+    }
+
+    /// Looks for the answer, which it gives as [`Self::turn`] does, and says whether the loop is to do so once more. It does not leave
+    /// the interpreter: where others want to have that the loop does not look.
+    fn look(&self, py: Python<'_>) -> PyResult<(Vec<Settled>, bool)> {
         guard(|| {
-            if !again && self.looks.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-            let looks = self.calls.here().is_some_and(Calls::looks);
-            self.looks.store(looks, Ordering::Relaxed);
-            Ok(looks)
+            let Some(calls) = self.calls.here() else { return Ok((Vec::new(), false)) };
+            let sockets = lock(&self.sockets).values().cloned().collect::<Vec<_>>();
+            let come = calls.look(&sockets).map(Watched::fd);
+            let settled = come.map_or(Ok(Vec::new()), |fd| self.heard(py, calls, fd))?;
+            Ok((settled, calls.looks()))
         })
     }
 
@@ -197,9 +217,12 @@ impl Bridge {
             // The bell is the parent's too, and it has to hear it.
             let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
             // Silence before anything is taken: what comes after that rings again.
-            match self.comes.swap(false, Ordering::Relaxed) {
-                true => self.together.store(self.begun.swap(0, Ordering::Relaxed), Ordering::Relaxed),
-                false => self.bell.silence(),
+            match lock(&self.comes).take() {
+                Some(_) if self.begun.swap(0, Ordering::Relaxed) == 1 => {
+                    self.alone.fetch_add(1, Ordering::Relaxed);
+                }
+                Some(_) => self.alone.store(0, Ordering::Relaxed),
+                None => self.bell.silence(),
             }
             Ok(self.ended(py, calls))
         })
@@ -210,15 +233,7 @@ impl Bridge {
         guard(|| {
             // As above: it is the parent's.
             let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
-            let socket = lock(&self.sockets).get(&fd).cloned();
-            if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
-                // First the loop forgets its number, which the system gives away as it is closed.
-                let forgotten = self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
-                // The turn that was to follow comes by the bell then.
-                forgotten.inspect_err(|_| self.bell.ring())?;
-                lock(&self.sockets).remove(&fd);
-            }
-            Ok(self.ended(py, calls))
+            Ok(self.heard(py, calls, fd)?)
         })
     }
 

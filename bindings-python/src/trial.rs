@@ -24,8 +24,8 @@ pub fn trip() {
 pub mod trial {
     #[pymodule_export]
     use super::{
-        alive, codes, echo, fail, hop_aio, panic_aio, panic_blocking, panic_next, replay, replay_limits,
-        replay_tokens, sleep, sleep_aio,
+        alive, codes, echo, fail, hop_aio, looks, panic_aio, panic_blocking, panic_next, replay,
+        replay_limits, replay_tokens, sleep, sleep_aio,
     };
 }
 
@@ -96,6 +96,12 @@ fn replay_limits(steps: Arg) -> PyResult<Plain> {
 #[pyfunction]
 fn replay_tokens(steps: Arg) -> PyResult<Plain> {
     guard(|| Ok(Plain(leasehold::tokens::transcript::replay(&steps.named("steps")?)?)))
+}
+
+/// Whether anybody ever looks for an answer.
+#[pyfunction]
+fn looks() -> PyResult<bool> {
+    guard(|| Ok(leasehold::client::is_parallel()))
 }
 
 /// Live futures of this module.

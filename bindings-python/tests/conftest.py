@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import itertools
 import os
@@ -11,10 +12,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from leasehold._leasehold import trial
+from leasehold import _settle
+from leasehold._leasehold import Pending, trial
 
 # What runs in the background of a shell ignores Ctrl-C, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,6 +29,13 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < end, "did not come about"
         time.sleep(0.002)
+
+
+def promise(pending: Pending) -> asyncio.Future[Any]:
+    """The future of a call that has begun on the running loop."""
+    future = asyncio.get_running_loop().create_future()
+    _settle.expect(pending, future)
+    return future
 
 
 @pytest.fixture(autouse=True)

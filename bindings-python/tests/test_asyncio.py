@@ -8,9 +8,9 @@ import weakref
 
 import pytest
 
-from conftest import until
+from conftest import promise, until
 from leasehold._leasehold import trial
-from leasehold._settle import promise, settle
+from leasehold._settle import settle
 
 
 def test_many_calls_at_once():
@@ -126,7 +126,7 @@ def test_a_future_that_cannot_be_settled_does_not_keep_the_others_waiting():
 
     async def main():
         broken, whole = trial.sleep_aio(0.01), trial.sleep_aio(0.01)
-        broken.expect(Broken())
+        broken.expect(Broken(), 0.0)
         return asyncio.ensure_future(settle(whole)), broken
 
     async def wait(task):

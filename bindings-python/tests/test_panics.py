@@ -9,9 +9,10 @@ import pytest
 
 import leasehold
 import leasehold._leasehold as native
+from conftest import promise
 from leasehold import errors
 from leasehold._leasehold import trial
-from leasehold._settle import promise, settle
+from leasehold._settle import settle
 
 SOURCES = Path(__file__).parent.parent / "src"
 
@@ -169,6 +170,7 @@ CALLS = {
     "trial.echo": lambda: trial.echo(1),
     "trial.fail": lambda: trial.fail("busy", ""),
     "trial.hop_aio": trial.hop_aio,
+    "trial.looks": trial.looks,
     "trial.panic_aio": lambda: trial.panic_aio(0),
     "trial.panic_blocking": lambda: trial.panic_blocking(0),
     "trial.panic_next": trial.panic_next,
@@ -240,14 +242,14 @@ def test_a_panic_in_the_listener_of_a_coroutine():
     assert [type(it) for it in heard] == [errors.Internal]
 
 
-BRIDGE = {"comes": (), "hear": (0,), "looks": (True,), "turn": ()}
+BRIDGE = {"begins_to_look": (), "comes": (0.0,), "hear": (0,), "look": (), "turn": ()}
 
 
 async def touch_a_pending_call():
     pending, future = trial.sleep_aio(10), asyncio.Future()
-    bridge = pending.expect(future)
+    bridge = pending.expect(future, 0.0)
     touches = [partial(getattr(bridge, name), *given) for name, given in BRIDGE.items()]
-    for touch in (lambda: pending.expect(future), lambda: pending.abort(future), *touches):
+    for touch in (lambda: pending.expect(future, 0.0), lambda: pending.abort(future), *touches):
         trial.panic_next()
         with pytest.raises(errors.Internal):
             touch()

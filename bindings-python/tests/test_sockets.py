@@ -1,14 +1,16 @@
 """Sockets that the event loop watches for the library."""
 
 import asyncio
-import os
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import leasehold
-from conftest import Redis, until
+from conftest import Redis
 from leasehold import _settle, aio
+from leasehold._leasehold import trial
 
 
 class Interrupted(asyncio.SelectorEventLoop):
@@ -36,7 +38,7 @@ def test_an_interrupt_as_a_socket_is_handed_over_is_raised_in_the_loop(redis: Re
 
 
 # It slept, and it took longer to wake up than a near server to answer.
-@pytest.mark.skipif(os.cpu_count() == 1, reason="who looks keeps the server from running")
+@pytest.mark.skipif(not trial.looks(), reason="who looks keeps the server from running")
 def test_the_event_loop_of_a_lone_caller_looks_for_its_answers_and_sleeps_when_none_is_to_come(redis: Redis, monkeypatch):
     look, looks = _settle.look, []
 
@@ -61,17 +63,99 @@ def test_the_event_loop_of_a_lone_caller_looks_for_its_answers_and_sleeps_when_n
     asyncio.run(main())
 
 
-# It waited for the loop to go round.
-def test_what_a_lone_caller_asks_sets_out_at_once(redis: Redis):
+# It hardly ever had it.
+def test_a_loop_does_not_look_where_another_thread_may_want_the_interpreter(redis: Redis, monkeypatch):
+    looks: list[object] = []
+
     async def main() -> None:
-        with leasehold.open(redis.url) as other:
+        async with aio.open(redis.url) as store:
+            limit = store.limit("shared", max=3, period=60)
+            for _ in range(100):
+                await limit.used()
+
+    monkeypatch.setattr(_settle, "look", looks.append)
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, main()).result()
+    assert not looks
+
+
+# It waited for the loop to go round.
+def test_what_a_lone_caller_asks_sets_out_at_once_and_what_many_ask_together(redis: Redis):
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        # What a thread asks itself sets out with what its loop has held.
+        with leasehold.open(redis.url) as other, ThreadPoolExecutor(1) as thread:
             async with aio.open(redis.url) as store:
-                seen, limit = other.limit("at-once", max=9, period=3600), store.limit("at-once", max=9, period=3600)
-                await limit.increment()
-                asked = limit.increment()
-                going = asyncio.ensure_future(asked)
-                # It begins in the loop's next round, of which this is a part.
-                asyncio.get_running_loop().call_soon(until, lambda: seen.used() == 2, 20)
-                assert await going
+                there, limit = other.limit("at-once", max=99, period=3600), store.limit("at-once", max=99, period=3600)
+
+                def takes(count: int) -> list[asyncio.Future[object]]:
+                    return [asyncio.ensure_future(limit.increment()) for _ in range(count)]
+
+                async def seen_in_the_round_in_which_it_begins(count: int) -> bool:
+                    before, seen = there.used(), []
+                    asked = takes(count)
+                    # Behind those, which begin in the next round, and before its end.
+                    loop.call_soon(lambda: seen.append(thread.submit(came, lambda: there.used() > before).result()))
+                    await asyncio.gather(*asked)
+                    return seen[0]
+
+                # Who is alone between many is not known to be.
+                for _ in range(10):
+                    await limit.increment()
+                    assert not await seen_in_the_round_in_which_it_begins(3)
+                for _ in range(10):
+                    await limit.increment()
+                assert await seen_in_the_round_in_which_it_begins(1)
+
+    asyncio.run(main())
+
+
+def came(condition: Callable[[], bool]) -> bool:
+    """Whether it comes about though the loop does nothing."""
+    end = time.monotonic() + 0.2
+    while time.monotonic() < end:
+        if condition():
+            return True
+    return False
+
+
+# The call stayed under way for as long as anybody had the exception, and what it was granted.
+def test_an_interrupt_as_a_call_sets_out_drops_it(redis: Redis, monkeypatch):
+    async def main() -> None:
+        async with aio.open(redis.url) as store:
+            pool = await store.pool("interrupted", slots=["a"], ttl=4)
+            await (await pool.acquire(timeout=20)).release()
+            expect = _settle.expect
+
+            def interrupted(started, future):
+                expect(started, future)
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(_settle, "expect", interrupted)
+            with pytest.raises(KeyboardInterrupt) as raised:
+                await pool.acquire()
+            monkeypatch.setattr(_settle, "expect", expect)
+            assert await pool.acquire(timeout=2)
+            del raised
+
+    asyncio.run(main())
+
+
+# What was asked then failed once its time was over.
+def test_after_a_round_that_was_interrupted_the_loop_still_comes(redis: Redis, monkeypatch):
+    async def main() -> None:
+        async with aio.open(redis.url) as store:
+            limit = store.limit("lost", max=3, period=60)
+            await limit.used()
+            # The loop is told to come, and does not.
+            answer = _settle.answer
+            monkeypatch.setattr(_settle, "answer", lambda _: None)
+            lost = asyncio.ensure_future(limit.used())
+            await asyncio.sleep(0.1)
+            monkeypatch.setattr(_settle, "answer", answer)
+            began = time.monotonic()
+            assert await limit.used() == 0
+            assert await lost == 0
+            assert time.monotonic() - began < 3
 
     asyncio.run(main())

@@ -420,11 +420,14 @@ class Reservation:
 class Bridge:
     """One event loop, as Rust sees it."""
 
-    def comes(self) -> None:
-        """The loop has been told to come. What a call has to send that was alone the last time need not wait for that."""
+    def comes(self, now: float) -> None:
+        """The loop has been told to come. What a call has to send need not wait for that if those before were alone."""
 
-    def looks(self, again: bool) -> bool:
-        """Whether the loop is to go round again without sleep, and to ask again then: an answer may be there in a moment."""
+    def begins_to_look(self) -> bool:
+        """Whether the loop is to begin to go round without sleep, and to `look` each time: an answer may be there in a moment."""
+
+    def look(self) -> tuple[builtins.list[tuple[Future[Any], Any, BaseException | None]], bool]:
+        """Looks for the answer, which it gives as `turn` does, and says whether the loop is to do so once more."""
 
     def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
         """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""
@@ -443,8 +446,8 @@ class Granted:
 class Pending:
     """A call that is under way."""
 
-    def expect(self, future: Future[Any]) -> Bridge | None:
-        """This future gets the result. Gives the bridge if the loop is to be told that it has calls."""
+    def expect(self, future: Future[Any], now: float) -> Bridge | None:
+        """This future gets the result. Gives the bridge if the loop, whose time this is, is to be told that it has calls."""
 
     def abort(self, future: Future[Any]) -> None:
         """Drops the call; if it has ended, what its future was granted goes back at once."""

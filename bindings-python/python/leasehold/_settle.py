@@ -6,6 +6,7 @@ import sys
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import active_count
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
@@ -22,8 +23,9 @@ async def settle(started: Any) -> Any:
     """The result of a started call. Whatever ends the wait early also drops the call, and what it was granted."""
     if type(started) is not Pending:
         return started
-    future = promise(started)
+    future = get_running_loop().create_future()
     try:
+        expect(started, future)
         return await future
     except BaseException:
         started.abort(future)
@@ -33,28 +35,30 @@ async def settle(started: Any) -> Any:
         del started, future
 
 
-def promise(started: Pending) -> Future[Any]:
-    """The future that gets the result of a started call. What is called within one turn of the loop sets out together, at its end."""
-    loop = get_running_loop()
-    future = loop.create_future()
-    bridge = started.expect(future)
+def expect(started: Pending, future: Future[Any]) -> None:
+    """The future gets the result of a started call. What is called within one turn of the loop sets out together, at its end, unless
+    the calls before were alone in theirs: then the first one sets out at once."""
+    loop = future.get_loop()
+    bridge = started.expect(future, loop.time())
     if bridge is not None:
         loop.call_soon(answer, bridge)
-        bridge.comes()
-    return future
+        bridge.comes(loop.time())
 
 
 def answer(bridge: Bridge) -> None:
     """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
     deliver(iter(bridge.turn()))
-    if bridge.looks(False):
-        get_running_loop().call_soon(look, bridge)
+    # Another thread that waits for the interpreter hardly ever gets it from one that leaves it often and for a moment only.
+    if active_count() == 1 and bridge.begins_to_look():
+        look(bridge)
 
 
 def look(bridge: Bridge) -> None:
-    """Has the loop go round, which sees to all that is ready, instead of sleep: an answer may be there in a moment."""
-    if bridge.looks(True):
+    """The same, without sleep: an answer may be there in a moment. The loop sees to all that is ready in between."""
+    settled, again = bridge.look()
+    if again:
         get_running_loop().call_soon(look, bridge)
+    deliver(iter(settled))
 
 
 def hear(bridge: Bridge, fd: int) -> None:

@@ -3,6 +3,7 @@
 //! To fall asleep and be woken takes a thread longer than a near store does to answer. So it looks for a moment first, where others
 //! run at the same time and the answer before came within that moment.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -17,8 +18,6 @@ const TRIED: usize = 32;
 /// What the waits before tell of the next.
 #[derive(Debug)]
 pub(super) struct Alertness {
-    /// Whether others run while a thread looks.
-    parallel: bool,
     /// How many waits there were since a brief one.
     long: AtomicUsize,
 }
@@ -26,31 +25,33 @@ pub(super) struct Alertness {
 impl Alertness {
     /// Looks only after the first wait that was brief.
     pub fn new() -> Self {
-        let parallel = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
-        Alertness { parallel, long: AtomicUsize::new(1) }
+        Alertness { long: AtomicUsize::new(1) }
     }
 
-    /// Whether the next wait may be brief.
+    /// Whether the next wait may be brief, and is looked for.
     pub fn is_high(&self) -> bool {
-        self.parallel && self.long.load(Relaxed).is_multiple_of(TRIED)
-    }
-
-    /// Whether one that waits since then looks again. Whoever shares its processor, the store perhaps, goes first.
-    pub fn looks(&self, since: Micros) -> bool {
-        let looks = boot_time() < since + BRIEF;
-        if looks {
-            thread::yield_now();
-        }
-        looks
+        self.long.load(Relaxed).is_multiple_of(TRIED) && is_parallel()
     }
 
     /// A wait that began then is over.
     pub fn waited(&self, since: Micros) {
-        match boot_time() < since + BRIEF {
+        match is_brief(since) {
             true => self.long.store(0, Relaxed),
             false => drop(self.long.fetch_add(1, Relaxed)),
         }
     }
+}
+
+/// Whether so little time has passed since then that one may go on to look.
+pub(super) fn is_brief(since: Micros) -> bool {
+    boot_time() < since + BRIEF
+}
+
+/// Whether others run while a thread of this process looks. Nobody looks else.
+pub fn is_parallel() -> bool {
+    static PARALLEL: OnceLock<bool> = OnceLock::new();
+    // To ask the system takes longer than a near store does to answer.
+    *PARALLEL.get_or_init(|| thread::available_parallelism().is_ok_and(|processors| processors.get() > 1))
 }
 
 #[cfg(test)]
@@ -67,23 +68,22 @@ mod tests {
         let brief = || alertness.waited(boot_time() + crate::SECOND);
         let long = || alertness.waited(boot_time() - BRIEF);
         brief();
-        assert_eq!(alertness.is_high(), alertness.parallel);
+        assert_eq!(alertness.is_high(), is_parallel());
         for _ in 1..TRIED {
             long();
             assert!(!alertness.is_high());
         }
         long();
-        assert_eq!(alertness.is_high(), alertness.parallel, "one is tried");
+        assert_eq!(alertness.is_high(), is_parallel(), "one is tried");
         long();
         assert!(!alertness.is_high());
     }
 
     #[test]
     fn one_looks_for_a_moment() {
-        let alertness = Alertness::new();
-        assert!(alertness.looks(boot_time() + crate::SECOND));
+        assert!(is_brief(boot_time() + crate::SECOND));
         let began = boot_time();
         thread::sleep(Duration::from_micros(BRIEF));
-        assert!(!alertness.looks(began));
+        assert!(!is_brief(began));
     }
 }

@@ -2,23 +2,27 @@
 //!
 //! Their futures are polled on that thread, so that a call needs no task of its own and no way to one and
 //! back. What wakes them is noted, and only the first note rings for the host. What they have to send sets out
-//! when the turn ends: the requests of one turn travel together.
+//! when the turn ends, or when the host says so before: what waits until then travels together.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
 use super::BoxedFuture;
-use super::alertness::Alertness;
+use super::alertness::{Alertness, is_brief};
 use super::host::{Host, Watched, Watcher};
 use super::runtime::boot_time;
 use super::tasks::{holding, let_go};
 use crate::Micros;
 use crate::poison::unpoisoned;
+
+/// How long one looks before the host's loop sees to all else.
+const SLICE: Micros = 100;
 
 /// The calls of one thread that are under way.
 pub struct Calls<T> {
@@ -30,8 +34,18 @@ pub struct Calls<T> {
     places: Mutex<FxHashMap<u64, Option<Call<T>>>>,
     begun: AtomicU64,
     alertness: Alertness,
-    /// When what no call has had an answer to since was sent; 0 if there is no such thing.
-    asked: AtomicU64,
+    /// The call that is looked for.
+    asked: Mutex<Option<Asked>>,
+    /// The one that was polled last, and waits.
+    asks: Mutex<Option<u64>>,
+}
+
+/// A call that had something sent, and has not been woken since.
+struct Asked {
+    number: u64,
+    since: Micros,
+    /// Whether the host's loop goes round for it.
+    looked_for: bool,
 }
 
 /// How a call began.
@@ -89,7 +103,8 @@ impl<T: 'static> Calls<T> {
             places: Mutex::default(),
             begun: AtomicU64::new(0),
             alertness: Alertness::new(),
-            asked: AtomicU64::new(0),
+            asked: Mutex::default(),
+            asks: Mutex::default(),
         }
     }
 
@@ -131,8 +146,11 @@ impl<T: 'static> Calls<T> {
             if numbers.is_empty() {
                 break;
             }
-            self.answered();
             for number in numbers {
+                let asked = unpoisoned(&self.asked).take_if(|asked| asked.number == number);
+                if let Some(asked) = asked {
+                    self.alertness.waited(asked.since);
+                }
                 let call = self.places().get_mut(&number).map(Option::take);
                 match call {
                     Some(Some(call)) => {
@@ -150,18 +168,34 @@ impl<T: 'static> Calls<T> {
         ended
     }
 
-    /// Whether the host's loop is to go round again without sleep: an answer may be there in a moment. It is asked after each turn, and
-    /// each time round.
+    /// Whether the host's loop is to begin to go round without sleep, as an answer may be there in a moment. Asked at the end of a turn.
+    pub fn begins_to_look(&self) -> bool {
+        let mut asked = unpoisoned(&self.asked);
+        let begins = asked.as_ref().is_some_and(|asked| !asked.looked_for) && self.alertness.is_high();
+        if let Some(asked) = asked.as_mut().filter(|_| begins) {
+            asked.looked_for = true;
+        }
+        begins
+    }
+
+    /// Whether a loop that goes round for that is to do so again.
     pub fn looks(&self) -> bool {
-        let asked = self.asked.load(Relaxed);
-        if asked == 0 || !self.alertness.is_high() {
-            return false;
+        unpoisoned(&self.asked).as_ref().is_some_and(|asked| asked.looked_for && is_brief(asked.since))
+    }
+
+    /// Looks, where each round of the host's loop would take long: until a socket can be read, which this gives, until a call is woken,
+    /// or until the loop is to see to all else.
+    pub fn look<'a>(&self, sockets: &'a [Arc<dyn Watched>]) -> Option<&'a dyn Watched> {
+        let began = boot_time();
+        while boot_time() < began + SLICE && self.looks() && unpoisoned(&self.inbox.noted).numbers.is_empty()
+        {
+            if let Some(socket) = sockets.iter().find(|socket| socket.has_come()) {
+                return Some(&**socket);
+            }
+            // Whoever shares the processor, the store perhaps.
+            thread::yield_now();
         }
-        let looks = self.alertness.looks(asked);
-        if !looks {
-            self.answered();
-        }
-        looks
+        None
     }
 
     /// A socket that is watched can be read.
@@ -178,8 +212,14 @@ impl<T: 'static> Calls<T> {
 
     /// Lets go what calls have to send. A turn ends with that; for one that is alone nobody need wait for its end.
     pub fn let_go(&self) {
-        if Host::turn(self.host.as_ref(), let_go) && !self.is_empty() {
-            let _ = self.asked.compare_exchange(0, boot_time(), Relaxed, Relaxed);
+        let asks = unpoisoned(&self.asks).take();
+        if let (true, Some(number)) = (Host::turn(self.host.as_ref(), let_go), asks) {
+            let mut asked = unpoisoned(&self.asked);
+            // Of many that ask one tells enough.
+            if let Some(before) = asked.take_if(|asked| !is_brief(asked.since)) {
+                self.alertness.waited(before.since);
+            }
+            asked.get_or_insert_with(|| Asked { number, since: boot_time(), looked_for: false });
         }
     }
 
@@ -190,6 +230,7 @@ impl<T: 'static> Calls<T> {
         // Not under the lock: a drop runs code.
         drop(call);
         if is_under_way {
+            unpoisoned(&self.asked).take_if(|asked| asked.number == number);
             self.let_go();
         }
         is_under_way
@@ -222,6 +263,9 @@ impl<T: 'static> Calls<T> {
                     None => Some(call),
                 };
                 drop(places);
+                if given_up.is_none() {
+                    *unpoisoned(&self.asks) = Some(number);
+                }
                 drop(given_up);
                 None
             }
@@ -232,14 +276,6 @@ impl<T: 'static> Calls<T> {
         let _entered = self.handle.enter();
         let poll = || holding(|| future.as_mut().poll(&mut Context::from_waker(waker)));
         Host::turn(self.host.as_ref(), poll)
-    }
-
-    /// What was sent has been answered, or is not waited for any longer without sleep.
-    fn answered(&self) {
-        let asked: Micros = self.asked.swap(0, Relaxed);
-        if asked != 0 {
-            self.alertness.waited(asked);
-        }
     }
 
     fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {
@@ -301,6 +337,8 @@ impl Drop for Turning<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::alertness::is_parallel;
+    use crate::client::runtime::others_first;
     use crate::client::tasks;
 
     // It would cost the host a turn in which there is nothing to do.
@@ -340,7 +378,7 @@ mod tests {
 
     // The loop slept, and it took longer to wake up than a near store to answer.
     #[tokio::test]
-    async fn a_loop_whose_calls_have_asked_something_looks_for_the_answer_for_a_moment() {
+    async fn a_loop_whose_call_has_asked_something_looks_for_the_answer_for_a_moment() {
         let calls = Calls::new(Handle::current(), || {});
         let ask = || {
             let (answer, answered) = futures_channel::oneshot::channel::<()>();
@@ -351,25 +389,54 @@ mod tests {
             assert!(calls.turn().is_empty());
             answer
         };
-        assert!(!calls.looks(), "nothing was asked");
-        let parallel = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
+        assert!(!calls.begins_to_look(), "nothing was asked");
         // On a machine that has much to do the first waits may be long.
         let answer = loop {
             ask().send(()).expect("it waits");
             assert_eq!(calls.turn().len(), 1);
-            assert!(!calls.looks(), "it was answered");
+            assert!(!calls.begins_to_look() && !calls.looks(), "it was answered");
             let answer = ask();
-            if calls.looks() || !parallel {
+            if calls.begins_to_look() || !is_parallel() {
                 break answer;
             }
             answer.send(()).expect("it waits");
             calls.turn();
         };
-        while calls.looks() {}
+        assert!(!calls.begins_to_look(), "it has begun");
+        // What is nobody's answer changes nothing.
+        let _ = calls.begin(async {
+            others_first().await;
+            true
+        });
+        assert_eq!(calls.turn().len(), 1);
+        while calls.looks() {
+            assert!(calls.look(&[]).is_none());
+        }
         drop(answer);
         assert_eq!(calls.turn().len(), 1);
         let _answer = ask();
-        assert!(!calls.looks(), "the answer before took long");
+        assert!(!calls.begins_to_look(), "the answer before took long");
+    }
+
+    #[tokio::test]
+    async fn who_looks_for_a_call_that_is_given_up_looks_no_more() {
+        let calls = Calls::<()>::new(Handle::current(), || {});
+        let ask = || {
+            let begun = calls.begin(async move {
+                tasks::spawn(&Handle::current(), async {});
+                std::future::pending().await
+            });
+            assert!(calls.turn().is_empty());
+            let Begun::UnderWay(number) = begun else { panic!("it is for ever") };
+            number
+        };
+        calls.alertness.waited(Micros::MAX / 2);
+        let number = ask();
+        assert_eq!(calls.begins_to_look(), is_parallel());
+        assert!(calls.give_up(number));
+        assert!(!calls.looks());
+        ask();
+        assert_eq!(calls.begins_to_look(), is_parallel());
     }
 
     // Nothing rang ever after.
@@ -384,6 +451,10 @@ mod tests {
             fn readable(&self) -> bool {
                 unpoisoned(&self.0).take();
                 panic!("on purpose");
+            }
+
+            fn has_come(&self) -> bool {
+                true
             }
         }
         let rung = Arc::new(AtomicU64::new(0));

@@ -14,7 +14,7 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
-use super::alertness::Alertness;
+use super::alertness::{Alertness, is_brief};
 use super::runtime::{before, boot_time, others_first};
 use crate::Micros;
 use crate::poison::unpoisoned;
@@ -76,25 +76,11 @@ impl Engine {
         let began = boot_time();
         // The keeper, if it drives, has the sockets.
         let output = match alone && self.alertness.is_high() && !self.keeping.load(SeqCst) {
-            true => self.tokio.block_on(self.looking(began, future)),
+            true => self.tokio.block_on(looking(began, future)),
             false => self.tokio.block_on(future),
         };
         self.alertness.waited(began);
         output
-    }
-
-    /// Waits for the future without sleep for a moment.
-    async fn looking<T>(&self, began: Micros, future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
-        let looking = async {
-            while self.alertness.looks(began) {
-                others_first().await;
-            }
-        };
-        match before(pin!(looking), future.as_mut()).await {
-            Some(output) => output,
-            None => future.await,
-        }
     }
 
     /// A call begins for which no thread waits: that of an event loop.
@@ -152,6 +138,22 @@ impl Engine {
     }
 }
 
+/// Waits for the future without sleep for a moment.
+async fn looking<T>(began: Micros, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let looking = async {
+        while is_brief(began) {
+            // Whoever shares the processor, the store perhaps.
+            thread::yield_now();
+            others_first().await;
+        }
+    };
+    match before(pin!(looking), future.as_mut()).await {
+        Some(output) => output,
+        None => future.await,
+    }
+}
+
 /// How long the tasks may rest after a thread that waited: a program that waits in a loop is back by then.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often the keeper looks while a thread waits long.
@@ -179,11 +181,11 @@ mod tests {
     use futures_channel::oneshot;
 
     use super::*;
+    use crate::client::alertness::is_parallel;
 
     /// The thread slept, and was woken, which took longer than a near store to answer.
     #[test]
     fn a_thread_looks_for_an_answer_before_it_sleeps() {
-        let engine = Engine::start().expect("a thread");
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         let hour = boot_time() + 3_600 * crate::SECOND;
         // Who answers is a task of the same thread: it has turns while this looks.
@@ -192,11 +194,11 @@ mod tests {
             others_first().await;
             tell.send(7).expect("it waits");
         });
-        assert_eq!(runtime.block_on(engine.looking(hour, hears)), Ok(7));
+        assert_eq!(runtime.block_on(looking(hour, hears)), Ok(7));
         // And while it sleeps.
         let (tell, hears) = oneshot::channel();
         let answers = thread::spawn(move || tell.send(7));
-        assert_eq!(runtime.block_on(engine.looking(0, hears)), Ok(7));
+        assert_eq!(runtime.block_on(looking(0, hears)), Ok(7));
         assert_eq!(answers.join().expect("no panic"), Ok(()));
     }
 
@@ -205,8 +207,7 @@ mod tests {
         let engine = Engine::start().expect("a thread");
         assert!(!engine.alertness.is_high());
         // On a machine that has much to do the first ones may be long.
-        let parallel = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
-        while parallel && !engine.alertness.is_high() {
+        while is_parallel() && !engine.alertness.is_high() {
             engine.wait(async {});
         }
         engine.wait(async { thread::sleep(Duration::from_millis(1)) });

@@ -22,6 +22,9 @@ pub trait Watched: Send + Sync {
 
     /// It can be read: what waits for that runs on this thread. False if it is to be watched no more.
     fn readable(&self) -> bool;
+
+    /// Whether it can be read.
+    fn has_come(&self) -> bool;
 }
 
 thread_local! {

@@ -53,6 +53,8 @@ mod yields;
 
 pub use self::holding::loss_only;
 pub use admin::{Census, SlotState};
+#[cfg(feature = "tokio")]
+pub use alertness::is_parallel;
 #[cfg(feature = "redis")]
 pub use builders::Connect;
 pub use builders::{Acquire, LockBuilder, LockNames, PoolBuilder};

@@ -1,6 +1,7 @@
 //! A socket that the event loop of a host reads, once that has had a turn with it, and before then the runtime.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
@@ -155,6 +156,11 @@ impl Watched for Ear {
         self.drained.store(false, SeqCst);
         Host::turn(self.host.host().as_ref(), || tasks::run(|| self.reader.wake()));
         !self.closed.load(SeqCst)
+    }
+
+    fn has_come(&self) -> bool {
+        let come = self.socket.peek(&mut [MaybeUninit::uninit()]);
+        !come.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
