@@ -338,7 +338,6 @@ impl Drop for Turning<'_> {
 mod tests {
     use super::*;
     use crate::client::alertness::is_parallel;
-    use crate::client::runtime::others_first;
     use crate::client::tasks;
 
     // It would cost the host a turn in which there is nothing to do.
@@ -404,10 +403,9 @@ mod tests {
         };
         assert!(!calls.begins_to_look(), "it has begun");
         // What is nobody's answer changes nothing.
-        let _ = calls.begin(async {
-            others_first().await;
-            true
-        });
+        let (other, waits) = futures_channel::oneshot::channel::<()>();
+        let _ = calls.begin(async move { waits.await.is_ok() });
+        other.send(()).expect("it waits");
         assert_eq!(calls.turn().len(), 1);
         while calls.looks() {
             assert!(calls.look(&[]).is_none());
