@@ -28,8 +28,11 @@ fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
     let parts = parts.iter().map(|part| read(&format!("{name}/{part}")));
     let mut source = parts.collect::<io::Result<String>>()?;
     for part in ["lane/recall", "lane/keep"] {
-        source = source.replace(&format!("--@ {part}\n"), &read(part)?);
+        let mark = format!("--@ {part}\n");
+        assert_eq!(source.matches(&mark).count(), 1, "{name} has one {part}");
+        source = source.replace(&mark, &read(part)?);
     }
+    assert!(!source.contains("--@"), "each part is there");
     let mut constants = BTreeMap::new();
     // Every line stays, if only as an empty one, so that what the server says of a line can be found in the source.
     let lines = source.lines().map(|line| {
@@ -46,7 +49,7 @@ fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
 fn read(part: &str) -> io::Result<String> {
     let path = format!("src/store/redis/{part}.lua");
     println!("cargo::rerun-if-changed={path}");
-    fs::read_to_string(path)
+    Ok(fs::read_to_string(path)?.replace("\r\n", "\n"))
 }
 
 /// A line with the values of the constants in it; one that only declares constants (`local ONE, TWO = 1, 2`) is left

@@ -65,9 +65,10 @@ impl Pending {
 
     /// Drops the call; if it has ended, what its future was granted goes back at once: whoever keeps the task of the caller keeps
     /// the future too.
-    fn abort(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn abort(&self, future: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         guard(|| {
             self.give_up()?;
+            let Some(future) = future else { return Ok(()) };
             let py = future.py();
             let has = |what| future.call_method0(what)?.is_truthy();
             if has(intern!(py, "done"))?

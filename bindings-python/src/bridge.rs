@@ -170,7 +170,7 @@ impl Bridge {
     }
 }
 
-/// In how many seconds a loop has come for sure that was told to, or never does.
+/// A loop that was told to come so many seconds ago and has not may never do so.
 const LATE: f64 = 0.05;
 /// After so many calls that were alone the next one is taken to be, too.
 const STREAK: usize = 8;
@@ -198,15 +198,18 @@ impl Bridge {
         guard(|| Ok(self.calls.here().is_some_and(Calls::begins_to_look)))
     }
 
-    /// Looks for the answer, which it gives as [`Self::turn`] does, and says whether the loop is to do so once more. It does not leave
-    /// the interpreter: where others want to have that the loop does not look.
-    fn look(&self, py: Python<'_>) -> PyResult<(Vec<Settled>, bool)> {
+    /// Whether it is to do so once more.
+    fn looks(&self) -> PyResult<bool> {
+        guard(|| Ok(self.calls.here().is_some_and(Calls::looks)))
+    }
+
+    /// Looks for a socket that can be read: once only, if the loop is busy. It does not leave the interpreter: where others may want to
+    /// have that the loop does not look.
+    fn look(&self, busy: bool) -> PyResult<Option<RawFd>> {
         guard(|| {
-            let Some(calls) = self.calls.here() else { return Ok((Vec::new(), false)) };
+            let Some(calls) = self.calls.here() else { return Ok(None) };
             let sockets = lock(&self.sockets).values().cloned().collect::<Vec<_>>();
-            let come = calls.look(&sockets).map(Watched::fd);
-            let settled = come.map_or(Ok(Vec::new()), |fd| self.heard(py, calls, fd))?;
-            Ok((settled, calls.looks()))
+            Ok(calls.look(&sockets, busy).map(Watched::fd))
         })
     }
 

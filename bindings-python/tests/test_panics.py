@@ -242,7 +242,7 @@ def test_a_panic_in_the_listener_of_a_coroutine():
     assert [type(it) for it in heard] == [errors.Internal]
 
 
-BRIDGE = {"begins_to_look": (), "comes": (0.0,), "hear": (0,), "look": (), "turn": ()}
+BRIDGE = {"begins_to_look": (), "comes": (0.0,), "hear": (0,), "look": (False,), "looks": (), "turn": ()}
 
 
 async def touch_a_pending_call():

@@ -426,8 +426,11 @@ class Bridge:
     def begins_to_look(self) -> bool:
         """Whether the loop is to begin to go round without sleep, and to `look` each time: an answer may be there in a moment."""
 
-    def look(self) -> tuple[builtins.list[tuple[Future[Any], Any, BaseException | None]], bool]:
-        """Looks for the answer, which it gives as `turn` does, and says whether the loop is to do so once more."""
+    def looks(self) -> bool:
+        """Whether it is to do so once more."""
+
+    def look(self, busy: bool) -> int | None:
+        """Looks for a socket that can be read: once only, if the loop is busy."""
 
     def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
         """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""
@@ -449,7 +452,7 @@ class Pending:
     def expect(self, future: Future[Any], now: float) -> Bridge | None:
         """This future gets the result. Gives the bridge if the loop, whose time this is, is to be told that it has calls."""
 
-    def abort(self, future: Future[Any]) -> None:
+    def abort(self, future: Future[Any] | None) -> None:
         """Drops the call; if it has ended, what its future was granted goes back at once."""
 
 @final

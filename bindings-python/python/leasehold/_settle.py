@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from _thread import _count
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import active_count
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
@@ -23,8 +23,9 @@ async def settle(started: Any) -> Any:
     """The result of a started call. Whatever ends the wait early also drops the call, and what it was granted."""
     if type(started) is not Pending:
         return started
-    future = get_running_loop().create_future()
+    future = None
     try:
+        future = get_running_loop().create_future()
         expect(started, future)
         return await future
     except BaseException:
@@ -48,22 +49,34 @@ def expect(started: Pending, future: Future[Any]) -> None:
 def answer(bridge: Bridge) -> None:
     """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
     deliver(iter(bridge.turn()))
-    # Another thread that waits for the interpreter hardly ever gets it from one that leaves it often and for a moment only.
-    if active_count() == 1 and bridge.begins_to_look():
-        look(bridge)
-
-
-def look(bridge: Bridge) -> None:
-    """The same, without sleep: an answer may be there in a moment. The loop sees to all that is ready in between."""
-    settled, again = bridge.look()
-    if again:
-        get_running_loop().call_soon(look, bridge)
-    deliver(iter(settled))
+    go_round(bridge)
 
 
 def hear(bridge: Bridge, fd: int) -> None:
     """The same, as a socket can be read on which they are answered."""
     deliver(iter(bridge.hear(fd)))
+    go_round(bridge)
+
+
+def go_round(bridge: Bridge, again: bool = False) -> None:
+    """Has the loop go round without sleep for a moment, if an answer may be there by then. Another thread that waits for the
+    interpreter hardly ever gets it from one that leaves it often and for a moment only."""
+    if again or (_count() == 0 and bridge.begins_to_look()):
+        loop = get_running_loop()
+        loop.call_soon(look, bridge, loop.time())
+
+
+def look(bridge: Bridge, since: float) -> None:
+    """Hears the socket that can be read. The loop comes back to this for as long as it looks, and sees to all that is ready in between:
+    if it had more to do than to go round, it has more to do than to look."""
+    fd = bridge.look(get_running_loop().time() - since > ROUND)
+    if fd is not None:
+        deliver(iter(bridge.hear(fd)))
+    go_round(bridge, bridge.looks())
+
+
+# How many seconds a loop may take to go round that has nothing else to do.
+ROUND = 50e-6
 
 
 def throw(raised: BaseException) -> None:

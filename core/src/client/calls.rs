@@ -184,13 +184,15 @@ impl<T: 'static> Calls<T> {
     }
 
     /// Looks, where each round of the host's loop would take long: until a socket can be read, which this gives, until a call is woken,
-    /// or until the loop is to see to all else.
-    pub fn look<'a>(&self, sockets: &'a [Arc<dyn Watched>]) -> Option<&'a dyn Watched> {
-        let began = boot_time();
-        while boot_time() < began + SLICE && self.looks() && unpoisoned(&self.inbox.noted).numbers.is_empty()
-        {
+    /// or until the loop is to see to all else; once only, if that is busy.
+    pub fn look<'a>(&self, sockets: &'a [Arc<dyn Watched>], busy: bool) -> Option<&'a dyn Watched> {
+        let end = if busy { 0 } else { boot_time() + SLICE };
+        while self.looks() && unpoisoned(&self.inbox.noted).numbers.is_empty() {
             if let Some(socket) = sockets.iter().find(|socket| socket.has_come()) {
                 return Some(&**socket);
+            }
+            if boot_time() >= end {
+                return None;
             }
             // Whoever shares the processor, the store perhaps.
             thread::yield_now();
@@ -230,6 +232,7 @@ impl<T: 'static> Calls<T> {
         // Not under the lock: a drop runs code.
         drop(call);
         if is_under_way {
+            self.asks_no_more(number);
             unpoisoned(&self.asked).take_if(|asked| asked.number == number);
             self.let_go();
         }
@@ -255,6 +258,7 @@ impl<T: 'static> Calls<T> {
             Poll::Ready(output) => {
                 let given_up = places.remove(&number).is_none();
                 drop(places);
+                self.asks_no_more(number);
                 (!given_up).then_some(output)
             }
             Poll::Pending => {
@@ -276,6 +280,10 @@ impl<T: 'static> Calls<T> {
         let _entered = self.handle.enter();
         let poll = || holding(|| future.as_mut().poll(&mut Context::from_waker(waker)));
         Host::turn(self.host.as_ref(), poll)
+    }
+
+    fn asks_no_more(&self, number: u64) {
+        unpoisoned(&self.asks).take_if(|asks| *asks == number);
     }
 
     fn places(&self) -> MutexGuard<'_, FxHashMap<u64, Option<Call<T>>>> {
@@ -408,7 +416,7 @@ mod tests {
         other.send(()).expect("it waits");
         assert_eq!(calls.turn().len(), 1);
         while calls.looks() {
-            assert!(calls.look(&[]).is_none());
+            assert!(calls.look(&[], false).is_none());
         }
         drop(answer);
         assert_eq!(calls.turn().len(), 1);
@@ -429,6 +437,14 @@ mod tests {
             number
         };
         calls.alertness.waited(Micros::MAX / 2);
+        // Before its turn ends, and then after.
+        let begun = calls.begin(async move {
+            tasks::spawn(&Handle::current(), async {});
+            std::future::pending().await
+        });
+        let Begun::UnderWay(number) = begun else { panic!("it is for ever") };
+        assert!(calls.give_up(number));
+        assert!(!calls.begins_to_look());
         let number = ask();
         assert_eq!(calls.begins_to_look(), is_parallel());
         assert!(calls.give_up(number));

@@ -327,6 +327,24 @@ async fn a_newer_schema_is_told() {
     goes_on(&pool).await;
 }
 
+// It was overwritten with a pool.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn somebody_elses_key_is_left_alone() {
+    let place = Place::redis();
+    let server = place.server();
+    let pool = opened(place.url()).await;
+    let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
+    server.command(&["RENAME", meta, kept]).expect("the pool's record");
+    server.command(&["RPUSH", meta, "theirs"]).expect("pushed");
+    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(patient())).await;
+    let error = outcome.expect_err("of another type");
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    assert!(error.message().contains("WRONGTYPE"), "{error} {took:?}");
+    server.command(&["LPOP", meta]).expect("theirs is still there");
+    server.command(&["RENAME", kept, meta]).expect("renamed");
+    goes_on(&pool).await;
+}
+
 // No room for one more connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_with_too_many_clients_says_so() {

@@ -4,8 +4,8 @@
 -- KEYS  1 meta, 2 slots, 3 places, 4 line, 5 tickets, 6 lane
 -- ARGV  schema, sequence | '-', not_after | '-', seen, jumped, seed, channel, then the requests word by word
 --
--- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds) and fences stay below
--- 2^53, where doubles are exact. An error is raised before the first write only.
+-- Numbers that are nonces stay text: a Lua number is a double. Times (microseconds), fences and sequences stay
+-- below 2^53, where doubles are exact. An error is raised before the first write only.
 --
 -- A server runs one command at a time, so that what this costs is what all clients have together. A record is read
 -- and written once an envelope, packed. Every call makes all functions anew, and each of them searches for the
@@ -77,6 +77,8 @@ local MOMENT, MOMENT_TOLD = now, now_told
 -- One that set out before memory was lost may have been performed then.
 if not_after and (now > not_after or not_after < pool[EPOCH] + VALIDITY) then return 'stale ' .. now_told end
 if not meta and args[cursor + 1] ~= 'define' then return 'done ' .. now_told .. ' 0 0\nundefined' end
+-- What is there but no text is somebody else's, and fails here.
+if not meta then call('GET', META) end
 
 pool[SHIFT], pool[LAST] = now - wall, now
 local freed, called, touched = 0, '', {} -- touched: names that came free, or whose line moved up
