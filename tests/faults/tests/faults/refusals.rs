@@ -310,39 +310,35 @@ async fn users_without_channels_are_served_in_line() {
     assert!(asked < 200 + took.as_millis() as u64 / 10, "{asked} requests in {took:?}");
 }
 
-// A rolling deployment: newer processes have written what this one cannot read.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_newer_schema_is_told() {
+/// What an acquisition is told while something else stands where the pool's record was. It is left there, and all goes on without it.
+async fn refused_beside(put: &str, value: &str, take: &str) -> String {
     let place = Place::redis();
     let server = place.server();
     let pool = opened(place.url()).await;
     let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
     server.command(&["RENAME", meta, kept]).expect("the pool's record");
-    server.command(&["SET", meta, "99 in whatever way it is written"]).expect("set");
-    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(patient())).await;
-    let error = outcome.expect_err("newer");
+    server.command(&[put, meta, value]).expect("put there");
+    let (outcome, _) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(patient())).await;
+    let error = outcome.expect_err("it is no record");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
-    assert!(error.message().contains("SCHEMA") && error.message().contains("99"), "{error} {took:?}");
+    assert_eq!(server.command(&[take, meta]).expect("a reply"), Resp::bulk(value), "it is still there");
     server.command(&["RENAME", kept, meta]).expect("renamed");
     goes_on(&pool).await;
+    error.message().to_owned()
+}
+
+// A rolling deployment: newer processes have written what this one cannot read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_newer_schema_is_told() {
+    let told = refused_beside("SET", "99 in whatever way it is written", "GET").await;
+    assert!(told.contains("SCHEMA") && told.contains("99"), "{told}");
 }
 
 // It was overwritten with a pool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn somebody_elses_key_is_left_alone() {
-    let place = Place::redis();
-    let server = place.server();
-    let pool = opened(place.url()).await;
-    let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
-    server.command(&["RENAME", meta, kept]).expect("the pool's record");
-    server.command(&["RPUSH", meta, "theirs"]).expect("pushed");
-    let (outcome, took) = soon(Duration::from_secs(2), "an acquisition", pool.acquire_with(patient())).await;
-    let error = outcome.expect_err("of another type");
-    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
-    assert!(error.message().contains("WRONGTYPE"), "{error} {took:?}");
-    server.command(&["LPOP", meta]).expect("theirs is still there");
-    server.command(&["RENAME", kept, meta]).expect("renamed");
-    goes_on(&pool).await;
+    let told = refused_beside("RPUSH", "theirs", "LPOP").await;
+    assert!(told.contains("WRONGTYPE"), "{told}");
 }
 
 // No room for one more connection.
