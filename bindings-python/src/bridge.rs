@@ -140,19 +140,6 @@ impl Bridge {
         early.into_iter().chain(ended).filter_map(settled).collect()
     }
 
-    /// What those wait for that have ended once a socket was read.
-    fn heard(&self, py: Python<'_>, calls: &Calls<Outcome>, fd: RawFd) -> PyResult<Vec<Settled>> {
-        let socket = lock(&self.sockets).get(&fd).cloned();
-        if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
-            // First the loop forgets its number, which the system gives away as it is closed.
-            let forgotten = self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
-            // The turn that was to follow comes by the bell then.
-            forgotten.inspect_err(|_| self.bell.ring())?;
-            lock(&self.sockets).remove(&fd);
-        }
-        Ok(self.ended(py, calls))
-    }
-
     /// The future of a call that has ended, and what it gets. Nothing if the call was dropped, or if the future is not known yet.
     fn settled(&self, py: Python<'_>, number: u64, outcome: Outcome) -> Option<Settled> {
         let future = match lock(&self.futures).entry(number) {
@@ -236,7 +223,15 @@ impl Bridge {
         guard(|| {
             // As above: it is the parent's.
             let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
-            Ok(self.heard(py, calls, fd)?)
+            let socket = lock(&self.sockets).get(&fd).cloned();
+            if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
+                // First the loop forgets its number, which the system gives away as it is closed.
+                let forgotten = self.event_loop.call_method1(py, intern!(py, "remove_reader"), (fd,));
+                // The turn that was to follow comes by the bell then.
+                forgotten.inspect_err(|_| self.bell.ring())?;
+                lock(&self.sockets).remove(&fd);
+            }
+            Ok(self.ended(py, calls))
         })
     }
 

@@ -40,10 +40,11 @@ def expect(started: Pending, future: Future[Any]) -> None:
     """The future gets the result of a started call. What is called within one turn of the loop sets out together, at its end, unless
     the calls before were alone in theirs: then the first one sets out at once."""
     loop = future.get_loop()
-    bridge = started.expect(future, loop.time())
+    now = loop.time()
+    bridge = started.expect(future, now)
     if bridge is not None:
         loop.call_soon(answer, bridge)
-        bridge.comes(loop.time())
+        bridge.comes(now)
 
 
 def answer(bridge: Bridge) -> None:

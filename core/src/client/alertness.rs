@@ -11,7 +11,7 @@ use super::runtime::boot_time;
 use crate::Micros;
 
 /// So long one looks: what a near store and a thread that is slow to wake up take together.
-pub(super) const BRIEF: Micros = 250;
+const BRIEF: Micros = 250;
 /// Of so many waits that are longer one looks all the same. Where threads are slow to wake up none ever seems to be short.
 const TRIED: usize = 32;
 

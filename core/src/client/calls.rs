@@ -171,11 +171,9 @@ impl<T: 'static> Calls<T> {
     /// Whether the host's loop is to begin to go round without sleep, as an answer may be there in a moment. Asked at the end of a turn.
     pub fn begins_to_look(&self) -> bool {
         let mut asked = unpoisoned(&self.asked);
-        let begins = asked.as_ref().is_some_and(|asked| !asked.looked_for) && self.alertness.is_high();
-        if let Some(asked) = asked.as_mut().filter(|_| begins) {
-            asked.looked_for = true;
-        }
-        begins
+        let Some(asked) = asked.as_mut().filter(|asked| !asked.looked_for) else { return false };
+        asked.looked_for = self.alertness.is_high();
+        asked.looked_for
     }
 
     /// Whether a loop that goes round for that is to do so again.
@@ -427,23 +425,22 @@ mod tests {
     #[tokio::test]
     async fn who_looks_for_a_call_that_is_given_up_looks_no_more() {
         let calls = Calls::<()>::new(Handle::current(), || {});
-        let ask = || {
+        let begin = || {
             let begun = calls.begin(async move {
                 tasks::spawn(&Handle::current(), async {});
                 std::future::pending().await
             });
-            assert!(calls.turn().is_empty());
             let Begun::UnderWay(number) = begun else { panic!("it is for ever") };
+            number
+        };
+        let ask = || {
+            let number = begin();
+            assert!(calls.turn().is_empty());
             number
         };
         calls.alertness.waited(Micros::MAX / 2);
         // Before its turn ends, and then after.
-        let begun = calls.begin(async move {
-            tasks::spawn(&Handle::current(), async {});
-            std::future::pending().await
-        });
-        let Begun::UnderWay(number) = begun else { panic!("it is for ever") };
-        assert!(calls.give_up(number));
+        assert!(calls.give_up(begin()));
         assert!(!calls.begins_to_look());
         let number = ask();
         assert_eq!(calls.begins_to_look(), is_parallel());
