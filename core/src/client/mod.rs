@@ -29,6 +29,7 @@ mod leasehold;
 #[cfg(feature = "limits")]
 mod limits;
 mod lock;
+mod locked;
 #[cfg(feature = "redis")]
 pub mod native;
 mod nonce_source;
@@ -72,7 +73,8 @@ pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]
 pub use limits::{Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions};
-pub use lock::{Lock, Locked, RunError};
+pub use lock::{Lock, RunError};
+pub use locked::Locked;
 pub use nonce_source::{NonceSource, ReadNonce};
 pub(crate) use options::rest;
 pub use options::{

@@ -1,0 +1,111 @@
+use crate::client::PoolOptions;
+use crate::client::native::{NativeLease, connect};
+use crate::error::Code;
+
+#[tokio::test]
+async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
+    for watched in [false, true] {
+        let handle = connect(format!("memory:lost-once-{watched}")).namespace("test").open().unwrap();
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
+        let early = watched.then(|| lease.lost());
+        pool.break_lease("a").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(lease.renew().await.unwrap_err().code(), Code::Lost);
+        }
+        // Whoever asks afterwards hears the same.
+        for lost in early.into_iter().chain([lease.lost()]) {
+            let why = lost.await.expect("lost");
+            assert!(why.message().contains("it has ended"), "{why}");
+        }
+        assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
+        assert_eq!(lease.lost().await.expect("as before").code(), Code::Lost);
+        let counts = pool.statistics();
+        assert_eq!((counts.lost, counts.expired, counts.ended), (1, 0, 1), "watched: {watched}");
+    }
+}
+
+// It was accepted, and nobody heard of it.
+#[tokio::test]
+async fn nothing_is_said_of_a_lease_that_was_given_back() {
+    let handle = connect("memory:said-late").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    lease.unused().unwrap();
+    lease.release().await.unwrap();
+    for said in [lease.used(Some(8)), lease.used(None), lease.unused(), lease.rejected(None), lease.unknown()]
+    {
+        let error = said.unwrap_err();
+        assert_eq!((error.code(), error.message()), (Code::Lost, "the lease of a was given back already"));
+    }
+    assert!(lease.lost().await.is_none(), "it was given back in time");
+}
+
+// A lease that sends several payments: what counted before the one that was lost was forgotten, and a node that lags
+// behind was believed at once.
+#[tokio::test]
+async fn of_several_payments_those_before_a_lost_one_have_counted() {
+    let handle = connect("memory:lost-last").namespace("test").open().unwrap();
+    let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", brief, None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    lease.resync(10, false).await.unwrap();
+    for next in 11..=13 {
+        lease.unknown().unwrap();
+        lease.used(Some(next)).unwrap();
+    }
+    lease.unknown().unwrap();
+    // Nor by the holder itself, whose words the store does not know yet.
+    assert_eq!(lease.resync(12, false).await.unwrap_err().code(), Code::Stalled);
+    lease.release().await.unwrap();
+    let next = pool.acquire().await.unwrap();
+    assert!(next.in_doubt() && next.nonce().is_none());
+    assert_eq!(next.resync(10, false).await.unwrap_err().code(), Code::Stalled);
+    assert_eq!(next.resync(13, false).await.unwrap(), 13);
+}
+
+#[tokio::test]
+async fn a_nonce_that_was_used_is_not_handed_out_again_whatever_is_said_afterwards() {
+    let handle = connect("memory:used-first").namespace("test").open().unwrap();
+    let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", brief, None).await.unwrap();
+    let words: [fn(&NativeLease) -> crate::error::Result<()>; 3] =
+        [NativeLease::unused, |lease| lease.rejected(Some(7)), NativeLease::unknown];
+    for take_back in words {
+        let lease = pool.acquire().await.unwrap();
+        lease.resync(7, true).await.unwrap();
+        lease.used(None).unwrap();
+        take_back(&lease).unwrap();
+        lease.release().await.unwrap();
+        let next = pool.acquire().await.unwrap();
+        assert!(next.in_doubt() && next.nonce().is_none());
+    }
+}
+
+// It ends here a moment before it does in the store, which would have renewed it: the holder was told both.
+#[tokio::test]
+async fn what_was_told_to_be_lost_is_not_renewed() {
+    let handle = connect("memory:lost-told").namespace("test").open().unwrap();
+    let brief = PoolOptions { ttl: crate::SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", brief, None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    assert_eq!(lease.lost().await.expect("lost").code(), Code::Lost);
+    assert_eq!(lease.renew().await.unwrap_err().code(), Code::Lost);
+    assert_eq!(lease.resync(7, false).await.unwrap_err().code(), Code::Lost);
+    assert_eq!(pool.statistics().expired, 1);
+    // Its outcome is recorded all the same, as long as the store lets it be.
+    drop(lease);
+    assert!(pool.try_acquire().unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
+    let handle = connect("memory:lost-late").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let _lost = lease.lost();
+    pool.break_lease("a").await.unwrap();
+    assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
+    let counts = pool.statistics();
+    assert_eq!((counts.lost, counts.expired), (1, 0));
+}

@@ -1,0 +1,213 @@
+use super::*;
+use crate::Code;
+use crate::client::Keepalive;
+use crate::client::native::{NativeLeasehold, connect};
+
+fn opened(store: &str) -> Result<NativeLeasehold> {
+    connect(format!("memory:{store}")).namespace("test").open()
+}
+
+fn at_once() -> LockOptions {
+    LockOptions { timeout: 0, ..LockOptions::default() }
+}
+
+fn shared() -> LockOptions {
+    LockOptions { reentrant: true, ..at_once() }
+}
+
+/// A lock that ends soon, and has ended.
+async fn ended(lock: &Lock<impl Store, impl Runtime>) {
+    while lock.last().upgrade().is_some_and(|holding| holding.remaining() > 0) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn waiters_for_one_name_are_not_in_the_way_of_those_for_another() {
+    let (handle, other) = (Arc::new(opened("names").unwrap()), opened("names").unwrap());
+    let _red = other.lock_with(["red"], at_once()).unwrap().acquire().await.unwrap();
+    let blue = other.lock_with(["blue"], at_once()).unwrap().acquire().await.unwrap();
+    let wait = |name: &'static str| {
+        let handle = handle.clone();
+        let options = LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() };
+        tokio::spawn(async move { handle.lock_with([name], options)?.acquire().await.map(drop) })
+    };
+    let behind: Vec<_> = (0..50).map(|_| wait("red")).collect();
+    tokio::task::yield_now().await;
+    // One that is free is had at once, and one that another process gives back at once then.
+    wait("green").await.unwrap().unwrap();
+    let waits = wait("blue");
+    tokio::task::yield_now().await;
+    blue.release().await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(3), waits).await.expect("served").unwrap().unwrap();
+    behind.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
+    let handle = opened("factor").unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    for factor in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+        let options = LockOptions { steal: Some(factor), ..at_once() };
+        let of_lock = handle.lock_with(["a"], options.clone()).unwrap_err();
+        let lock = handle.lock_with(["a"], at_once()).unwrap();
+        let late = lock.acquire_with(options).await.unwrap_err();
+        let steal = AcquireOptions { steal: Some(factor), ..AcquireOptions::default() };
+        for error in [of_lock, late, pool.acquire_with(steal).await.unwrap_err()] {
+            assert_eq!(error.field(), Some("stolen_consistency_factor"), "{factor}");
+        }
+    }
+    let named = Some(vec![SlotId::new("a").unwrap()]);
+    let steal = AcquireOptions { steal: Some(1.0), slots: named, ..AcquireOptions::default() };
+    assert_eq!(pool.acquire_with(steal).await.unwrap_err().field(), Some("steal"));
+}
+
+// In priority-redlock the first of two releases freed the lock.
+#[tokio::test]
+async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {
+    let (handle, other) = (opened("reentrant").unwrap(), opened("reentrant").unwrap());
+    let lock = handle.lock_with(["a", "b"], shared()).unwrap();
+    let another = other.lock_with(["b"], shared()).unwrap();
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    assert_eq!(inner.fence(), outer.fence());
+    outer.release().await.unwrap();
+    // Its own part has ended, and ends once.
+    outer.release().await.unwrap();
+    assert!(!outer.is_held() && inner.is_held());
+    assert!(outer.lost().await.is_none());
+    assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+    let joined = lock.acquire().await.unwrap();
+    drop(inner);
+    assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+    joined.release().await.unwrap();
+    let had = another.acquire().await.unwrap();
+    assert!(had.fence() > joined.fence());
+    // It is another's now.
+    assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
+}
+
+// Whoever shared it and was collected may still be at work.
+#[tokio::test]
+async fn what_lapses_is_given_back_by_nobody_and_ends_at_its_deadline() {
+    let handle = opened("lapses").unwrap();
+    let brief = LockOptions { ttl: 1_000 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+    let lock = handle.lock_with(["a", "b"], brief).unwrap();
+    let another = handle.lock_with(["b"], at_once()).unwrap();
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    inner.lapse();
+    drop(inner);
+    assert!(outer.is_held());
+    outer.release().await.unwrap();
+    assert!(!outer.is_held() && outer.lost().await.is_none());
+    assert_eq!(another.acquire().await.unwrap_err().code(), Code::Exhausted);
+    let patient = LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() };
+    another.acquire_with(patient).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_who_asked_to_share_does() {
+    let handle = opened("asked").unwrap();
+    let lock = handle.lock_with(["a"], at_once()).unwrap();
+    let held = lock.acquire().await.unwrap();
+    for options in [at_once(), shared()] {
+        assert_eq!(lock.acquire_with(options).await.unwrap_err().code(), Code::Exhausted);
+    }
+    held.release().await.unwrap();
+    let held = lock.acquire_with(shared()).await.unwrap();
+    assert_eq!(lock.acquire().await.unwrap_err().code(), Code::Exhausted);
+    // The owner is the lock, not its names.
+    let twin = handle.lock_with(["a"], shared()).unwrap();
+    assert_eq!(twin.acquire().await.unwrap_err().code(), Code::Exhausted);
+    assert_eq!(lock.acquire_with(shared()).await.unwrap().fence(), held.fence());
+}
+
+#[tokio::test]
+async fn what_was_lost_is_not_joined() {
+    let handle = opened("lost").unwrap();
+    let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+    let lock = handle.lock_with(["a"], brief).unwrap();
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    ended(&lock).await;
+    let anew = lock.acquire_with(shared()).await.unwrap();
+    assert!(anew.fence() > outer.fence());
+    // Both who shared it are told, whoever is the last.
+    for lost in [outer, inner] {
+        assert_eq!(lost.release().await.unwrap_err().code(), Code::Lost);
+    }
+    assert!(anew.is_held());
+    anew.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_body_is_told_that_it_outlived_its_lock() {
+    let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
+    let lock = opened("outlived").unwrap().lock_with(["a"], brief).unwrap();
+    let body = async |_: &_| {
+        ended(&lock).await;
+        "what it gave"
+    };
+    match lock.run(body).await {
+        Err(RunError::Lost { error, output }) => {
+            assert_eq!((error.code(), output), (Code::Lost, "what it gave"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(lock.run(async |locked| locked.is_held()).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_handle_bounds_how_long_its_locks_live() {
+    let options = Value::map([("lock_ttl", Value::Number(1_000.0))]);
+    let handle = tokio::runtime::Handle::current();
+    let open = |options: &Value| {
+        crate::client::native::open(&"memory:".into(), options, Unit::Milliseconds, handle.clone())
+    };
+    let handle = open(&options).unwrap();
+    assert_eq!(handle.lock_defaults().ttl, 1_000 * MILLISECOND);
+    let lock = |ttl: f64| {
+        let options = Value::map([("ttl", Value::Number(ttl))]);
+        handle.lock_by(&"a".into(), &options, Unit::Milliseconds)
+    };
+    lock(1_000.0).unwrap();
+    assert_eq!(lock(1_001.0).unwrap_err().field(), Some("ttl"));
+    let lock = handle.lock_by(&"a".into(), &Value::Null, Unit::Milliseconds).unwrap();
+    let long = Value::map([("ttl", Value::Number(1_001.0))]);
+    for field in [
+        lock.acquire_by(&long, Unit::Milliseconds).await.unwrap_err(),
+        lock.enter(&long, Unit::Milliseconds).await.unwrap_err(),
+    ] {
+        assert_eq!(field.field(), Some("ttl"));
+    }
+    for wrong in [0.0, 8.0 * 86_400_000.0] {
+        let options = Value::map([("lock_ttl", Value::Number(wrong))]);
+        assert_eq!(open(&options).unwrap_err().field(), Some("lock_ttl"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_to_be_locked_is_not() {
+    let lock = opened("unlocked").unwrap().lock_with(["a"], at_once()).unwrap();
+    let enter = |options: Value, unit| {
+        let lock = &lock;
+        async move { lock.enter(&options, unit).await }
+    };
+    let held = lock.acquire().await.unwrap();
+    for (condition, unit) in [("if", Unit::Milliseconds), ("if_", Unit::Seconds)] {
+        for (key, value) in [(condition, false), ("unless", true)] {
+            let options = Value::map([(key, Value::Bool(value))]);
+            assert!(enter(options, unit).await.unwrap().is_none(), "{key}");
+            // What else it says is looked at all the same.
+            let wrong = Value::map([(key, Value::Bool(value)), ("ttl", Value::Number(-1.0))]);
+            assert_eq!(enter(wrong, unit).await.unwrap_err().field(), Some("ttl"));
+            let options = Value::map([(key, Value::Bool(!value))]);
+            assert_eq!(enter(options, unit).await.unwrap_err().code(), Code::Exhausted);
+            let wrong = Value::map([(key, Value::Number(1.0))]);
+            assert_eq!(enter(wrong, unit).await.unwrap_err().field(), Some(key));
+        }
+    }
+    held.release().await.unwrap();
+    assert!(enter(Value::Null, Unit::Seconds).await.unwrap().unwrap().is_held());
+    // An acquisition has no body that could go without.
+    let options = Value::map([("unless", Value::Bool(true))]);
+    assert_eq!(lock.acquire_by(&options, Unit::Seconds).await.unwrap_err().field(), Some("unless"));
+}

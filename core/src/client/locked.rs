@@ -1,0 +1,187 @@
+//! A lock that is held, alone or by several who share it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
+use super::{BoxedFuture, Lease, Runtime, runtime};
+use crate::Micros;
+use crate::error::{Error, Result};
+use crate::id::SlotId;
+use crate::poison::unpoisoned;
+use crate::store::Store;
+
+/// A lock that is held. Dropped, it is given back.
+pub struct Locked<S: Store, R: Runtime> {
+    runtime: R,
+    names: Arc<[SlotId]>,
+    fence: u64,
+    /// Nothing once it was given back.
+    holding: Mutex<Option<Arc<Holding<S, R>>>>,
+}
+
+/// What is held. Those who share it are counted by its pointers.
+pub(super) enum Holding<S: Store, R: Runtime> {
+    /// The leases of the names.
+    One(Vec<Lease<S, R>>),
+    Several(Box<dyn Several>),
+}
+
+impl<S: Store, R: Runtime> Locked<S, R> {
+    pub(super) fn new(runtime: R, names: Arc<[SlotId]>, holding: Arc<Holding<S, R>>) -> Self {
+        let fence = holding.fence();
+        Locked { runtime, names, fence, holding: Mutex::new(Some(holding)) }
+    }
+
+    /// Its names, as the caller spelled them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(SlotId::as_str)
+    }
+
+    /// Larger than that of any lock before: what a resource checks to refuse a late holder. Of a quorum's lock less is
+    /// true: see [`Quorum`](super::Quorum).
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// How long the lock can still be relied on; nothing when it cannot.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_micros(self.remaining_micros())
+    }
+
+    /// The same in microseconds.
+    pub fn remaining_micros(&self) -> Micros {
+        self.holding().as_ref().map_or(0, |holding| holding.remaining())
+    }
+
+    /// Whether the lock can still be relied on.
+    pub fn is_held(&self) -> bool {
+        self.remaining_micros() > 0
+    }
+
+    /// Ends when one of its names can no longer be relied on, with the reason; with nothing if it was given back in
+    /// time. See [`Lease::lost`].
+    pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let lost = self.holding().as_ref().map(|holding| holding.lost());
+        async move { lost?.await }
+    }
+
+    /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
+    pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        runtime::within(self.runtime.clone(), time, self.lost())
+    }
+
+    /// Whether somebody of higher priority waits for one of its names: it is not renewed then.
+    pub fn is_claimed(&self) -> bool {
+        match self.holding().as_deref() {
+            Some(Holding::One(leases)) => leases.iter().any(Lease::is_claimed),
+            _ => false,
+        }
+    }
+
+    /// Ends when somebody of higher priority claims one of its names, with the error `claimed`. See [`Lease::claimed`].
+    pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
+        let claimed = self.holding().as_ref().map(|holding| holding.claimed());
+        async move { claimed?.await }
+    }
+
+    /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
+    #[doc(hidden)]
+    pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
+        runtime::within(self.runtime.clone(), time, self.claimed())
+    }
+
+    /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder
+    /// does not release is given back when it is dropped.
+    ///
+    /// # Errors
+    /// `lost` if it had ended before, at once where that is known here; `store_unavailable` if the store did not answer
+    /// in time, which goes on trying.
+    pub async fn release(&self) -> Result<()> {
+        let Some(holding) = self.holding().take() else { return Ok(()) };
+        // What is left of it is given back in the background.
+        if holding.remaining() == 0
+            && let Some(error) = holding.lost().await
+        {
+            return Err(error);
+        }
+        match Arc::into_inner(holding) {
+            Some(holding) => holding.release().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives it back at the end of a body that ran under it, and says whether it lasted as long.
+    ///
+    /// # Errors
+    /// `lost` if it did not, and no other: it was held to the end, whether or not the store could be told of that.
+    pub async fn conclude(&self) -> Result<()> {
+        loss_only(self.release().await)
+    }
+
+    /// However it ends from now on, and whoever shares it: it runs to its deadline; see [`Lease::lapse`].
+    #[doc(hidden)]
+    pub fn lapse(&self) {
+        match self.holding().as_deref() {
+            Some(Holding::One(leases)) => leases.iter().for_each(Lease::lapse),
+            Some(Holding::Several(several)) => several.lapse(),
+            None => {}
+        }
+    }
+
+    fn holding(&self) -> MutexGuard<'_, Option<Arc<Holding<S, R>>>> {
+        unpoisoned(&self.holding)
+    }
+}
+
+impl<S: Store, R: Runtime> Holding<S, R> {
+    fn fence(&self) -> u64 {
+        match self {
+            Holding::One(leases) => fence(leases),
+            Holding::Several(several) => several.fence(),
+        }
+    }
+
+    pub fn remaining(&self) -> Micros {
+        match self {
+            Holding::One(leases) => remaining(leases),
+            Holding::Several(several) => several.remaining(),
+        }
+    }
+
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
+        match self {
+            Holding::One(leases) => Box::pin(lost(leases)),
+            Holding::Several(several) => several.lost(),
+        }
+    }
+
+    /// Of several servers nobody steals.
+    fn claimed(&self) -> BoxedFuture<'static, Option<Error>> {
+        match self {
+            Holding::One(leases) => Box::pin(claimed(leases)),
+            Holding::Several(several) => {
+                let lost = several.lost();
+                Box::pin(async move {
+                    lost.await;
+                    None
+                })
+            }
+        }
+    }
+
+    async fn release(self) -> Result<()> {
+        match self {
+            Holding::One(leases) => release(&leases, None).await,
+            Holding::Several(several) => several.release().await,
+        }
+    }
+}
+
+impl<S: Store, R: Runtime> fmt::Debug for Locked<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Locked {{ names: {:?}, fence: {} }}", self.names, self.fence)
+    }
+}

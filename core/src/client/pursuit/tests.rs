@@ -1,0 +1,226 @@
+use std::sync::atomic::AtomicU64;
+
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::client::faulty::{DELAY, Faulty, renews, stands_in_line};
+use crate::client::native::connect;
+use crate::client::warped::Warped;
+use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
+use crate::error::{Code, Error};
+use crate::store::MemoryStore;
+
+fn within(timeout: Micros) -> AcquireOptions {
+    AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+}
+
+// It was told as it was granted, before anybody could hear: its holder learnt it by its next renewal, after 20 s.
+#[tokio::test]
+async fn who_is_granted_what_is_claimed_already_hears_of_it() {
+    let handle = connect("memory:claimed").namespace("test").open().unwrap();
+    let options = PoolOptions {
+        ttl: 60 * SECOND,
+        keepalive: crate::client::Keepalive::Third,
+        ..PoolOptions::slots(["a"]).unwrap()
+    };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let waiting = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.acquire_with(within(20 * SECOND)).await }
+    });
+    while pool.statistics().waiting < 1 {
+        tokio::task::yield_now().await;
+    }
+    lease.release().await.unwrap();
+    // Before the other takes what it is offered.
+    let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(20 * SECOND) };
+    let mut thief = Box::pin(pool.acquire_with(steals));
+    assert!(futures_util::FutureExt::now_or_never(&mut thief).is_none());
+    let won = waiting.await.unwrap().unwrap();
+    let told = tokio::time::timeout(std::time::Duration::from_secs(5), won.claimed()).await;
+    assert_eq!(told.expect("in time").map(|error| error.code()), Some(Code::Claimed));
+    won.release().await.unwrap();
+    thief.await.unwrap();
+}
+
+// Each left a task behind that slept until the holder's deadline: with a ttl of days, for days.
+#[tokio::test]
+async fn who_waited_leaves_no_alarm_behind() {
+    let handle = connect("memory:alarms").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let _lease = pool.acquire_with(within(0)).await.unwrap();
+    for _ in 0..50 {
+        assert_eq!(pool.acquire_with(within(MILLISECOND)).await.unwrap_err().code(), Code::TimedOut);
+    }
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert!(tasks < 5, "{tasks} tasks");
+}
+
+// So many took minutes when every one of them was looked at for each slot that came free.
+#[tokio::test]
+async fn as_many_as_may_wait_are_served_in_turn() {
+    let handle = connect("memory:crowd").namespace("test").open().unwrap();
+    let pool = handle.pool("p").slots(["a"]).timeout(std::time::Duration::from_secs(60)).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let served = Arc::new(AtomicU64::new(0));
+    let waiting: Vec<_> = (0..100_000)
+        .map(|number| {
+            let (pool, served) = (pool.clone(), served.clone());
+            tokio::spawn(async move {
+                let lease = pool.acquire().await.map_err(|error| (number, error))?;
+                assert_eq!(served.fetch_add(1, std::sync::atomic::Ordering::Relaxed), number);
+                lease.release().await.map_err(|error| (number, error))
+            })
+        })
+        .collect();
+    while pool.statistics().waiting < 100_000 {
+        tokio::task::yield_now().await;
+    }
+    lease.release().await.unwrap();
+    for caller in waiting {
+        caller.await.unwrap().unwrap();
+    }
+}
+
+// Who waits behind others has not asked the store, and was told that the store had not answered.
+#[tokio::test]
+async fn who_waited_behind_others_has_timed_out() {
+    // Timers come late, and those that are set later do so by more.
+    let set = AtomicU64::new(0);
+    let runtime = Warped::new().timers(move |time| time + 5 * MILLISECOND * set.fetch_add(1, Relaxed));
+    // Over a network those behind others have no tickets.
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = Leasehold::new(store, runtime, OpenOptions::default());
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let _lease = pool.acquire_with(within(0)).await.unwrap();
+    let first = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.acquire_with(within(10 * SECOND)).await }
+    });
+    while pool.core.room.let_ask().is_some() {
+        tokio::task::yield_now().await;
+    }
+    // Before it moves up.
+    let error = pool.acquire_with(within(MILLISECOND)).await.unwrap_err();
+    assert_eq!(error.code(), Code::TimedOut, "{error}");
+    first.abort();
+}
+
+/// Another process steals, and whoever waits for word of that hears it within so many seconds.
+async fn is_told_of_a_thief<R: Runtime>(
+    lease: Lease<Faulty, R>,
+    told: JoinHandle<Option<Error>>,
+    other: &Pool<MemoryStore, TokioRuntime>,
+    seconds: u64,
+) {
+    let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
+    let other = other.clone();
+    let thief = tokio::spawn(async move { other.acquire_with(steals).await });
+    let told = tokio::time::timeout(std::time::Duration::from_secs(seconds), told);
+    let told = told.await.expect("in time").unwrap();
+    assert_eq!(told.map(|error| error.code()), Some(Code::Claimed));
+    lease.release().await.unwrap();
+    thief.await.unwrap().unwrap();
+}
+
+// They had no ticket and stayed in front all the same: whoever came behind them was never asked for.
+#[tokio::test]
+async fn who_comes_behind_those_who_want_more_than_can_be_had_is_served() {
+    // Over a network those behind others have no tickets.
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(0);
+    let handle = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
+    pool.disable("c").await.unwrap();
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let pool = pool.clone();
+            let three = AcquireOptions { count: Some(3), ..within(60 * SECOND) };
+            tokio::spawn(async move {
+                for lease in pool.acquire_many_with(three).await? {
+                    lease.release().await?;
+                }
+                Ok::<_, Error>(())
+            })
+        })
+        .collect();
+    store.performs(stands_in_line, 7).await;
+    // Whether it came when all of them had been refused or not.
+    for _ in 0..3 {
+        pool.acquire_with(within(10 * SECOND)).await.expect("free").release().await.unwrap();
+    }
+    pool.enable("c").await.unwrap();
+    // One hears of it at once, and what it gives back goes on to the others.
+    let served = futures_util::future::try_join_all(waiting);
+    let served = tokio::time::timeout(std::time::Duration::from_secs(4), served);
+    for outcome in served.await.expect("in time").unwrap() {
+        outcome.unwrap();
+    }
+}
+
+// It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
+#[tokio::test]
+async fn who_has_little_time_leaves_the_others_hearing() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(DELAY);
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default());
+    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+    let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = own.pool_with("p", options(), None).await.unwrap();
+    let other = other.pool_with("p", options(), None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    pool.acquire_with(within(100 * MILLISECOND)).await.unwrap_err();
+    let told = tokio::spawn(lease.claimed());
+    // Whether somebody had claimed it before.
+    store.performs(renews, 0).await;
+    // Well before it would listen again.
+    is_told_of_a_thief(lease, told, &other, 5).await;
+}
+
+// It looked once, and nobody listened for it again.
+#[tokio::test]
+async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
+    const FASTER: Micros = 100;
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+    let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+    let own = Leasehold::new(store.clone(), runtime, options);
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+    let options = || PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = own.pool_with("p", options(), None).await.unwrap();
+    let other = other.pool_with("p", options(), None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let told = tokio::spawn(lease.claimed());
+    store.performs(renews, 0).await;
+    store.hears_after(0);
+    is_told_of_a_thief(lease, told, &other, 20).await;
+}
+
+// The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
+#[tokio::test]
+async fn who_waits_for_word_no_more_leaves_nothing_behind() {
+    let handle = TokioRuntime::new(tokio::runtime::Handle::current());
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    for looked in 0..50 {
+        drop(lease.claimed());
+        store.performs(renews, looked).await;
+    }
+    // What was sent for it is looked after for a moment.
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let end = async {
+        while tasks() >= 5 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(5), end).await.expect("well before it listens again");
+}

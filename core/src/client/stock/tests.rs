@@ -1,0 +1,272 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::client::faulty::{Faulty, HOLDS, HOLDS_LINE, WELL, names_and_waits, releases, stands_in_line};
+use crate::client::native::{NativePool, connect};
+use crate::client::warped::Warped;
+use crate::client::{
+    AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, Runtime, TokioRuntime,
+};
+use crate::error::Result;
+use crate::store::Store;
+use crate::{Micros, SECOND};
+
+async fn pool(store: &str, slots: &[&str]) -> NativePool {
+    let handle = connect(format!("memory:strangers-{store}")).namespace("test").open().unwrap();
+    let options = PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
+    handle.pool_with("p", options, None).await.unwrap()
+}
+
+fn within(timeout: Micros) -> AcquireOptions {
+    AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }
+}
+
+/// Has the process meet a slot of another.
+async fn meet(pool: &NativePool) {
+    let strangers = || pool.core.own_until.load(Relaxed) > 0;
+    while !strangers() {
+        pool.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    }
+}
+
+// From its first meeting on it stood beside the line, and all that came free went to those in it.
+#[tokio::test]
+async fn who_shares_a_pool_with_others_is_served_in_turn() {
+    let (old, new) = (pool("turn", &["a", "b"]).await, pool("turn", &["a", "b", "c"]).await);
+    meet(&old).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    for _ in 0..8 {
+        let (new, stop) = (new.clone(), stop.clone());
+        tokio::spawn(async move {
+            while !stop.load(Relaxed) {
+                let lease = new.acquire_with(within(60 * SECOND)).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                lease.release().await.unwrap();
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let old = || async { old.acquire_with(within(30 * SECOND)).await.unwrap().release().await.unwrap() };
+    tokio::join!(old(), old(), old());
+    stop.store(true, Relaxed);
+}
+
+/// One that waits in a task of its own.
+type Waiting<R> = JoinHandle<Result<Lease<Faulty, R>>>;
+
+/// Two processes: one is far from the store and has not heard of slot z, which the other has besides.
+struct Apart {
+    store: Faulty,
+    /// The far one's clock, which stands still.
+    clock: Arc<AtomicU64>,
+    far: Pool<Faulty, Warped>,
+    near: Pool<Faulty, TokioRuntime>,
+}
+
+impl Apart {
+    async fn new(slots: &[&str]) -> Self {
+        let store = Faulty::new(TokioRuntime::store_clock());
+        store.hears_after(0);
+        let clock = Arc::new(AtomicU64::new(3_600 * SECOND));
+        let runtime = Warped::new().clock({
+            let clock = clock.clone();
+            move |_| clock.load(Relaxed)
+        });
+        let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+        let far = opened(store.clone(), runtime, options, slots).await;
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let near = [slots, &["z"]].concat();
+        let near = opened(store.clone(), runtime, OpenOptions::default(), &near).await;
+        Apart { store, clock, far, near }
+    }
+
+    /// The near one holds slot a, the far one waits for it, and a second of the near one behind it in line: what the far
+    /// one gives back is not for all to ask for. It was granted slot z, gave it back, and asks for its own.
+    async fn names_its_own(&self) -> (Lease<Faulty, TokioRuntime>, Waiting<Warped>, Waiting<TokioRuntime>) {
+        let Apart { store, far, near, .. } = self;
+        let mut leases =
+            near.acquire_many_with(AcquireOptions { count: Some(2), ..within(0) }).await.unwrap();
+        let waiting = waits(far);
+        store.performs(stands_in_line, 0).await;
+        let second = waits(near);
+        store.performs(stands_in_line, 1).await;
+        taken(&mut leases).release().await.unwrap();
+        store.performs(names_and_waits, 0).await;
+        (leases.swap_remove(0), waiting, second)
+    }
+
+    /// For longer than the far one names its own.
+    fn time_passes(&self) {
+        self.clock.fetch_add(3 * SECOND, Relaxed);
+    }
+}
+
+async fn opened<S: Store, R: Runtime>(
+    store: S,
+    runtime: R,
+    options: OpenOptions,
+    slots: &[&str],
+) -> Pool<S, R> {
+    let handle = Leasehold::new(store, runtime, options);
+    let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
+    handle.pool_with("p", options, None).await.unwrap()
+}
+
+/// Waits in a task of its own.
+fn waits<S: Store, R: Runtime>(pool: &Pool<S, R>) -> JoinHandle<Result<Lease<S, R>>> {
+    let pool = pool.clone();
+    tokio::spawn(async move { pool.acquire_with(within(600 * SECOND)).await })
+}
+
+/// Takes the lease of slot z out of these.
+fn taken<S: Store, R: Runtime>(leases: &mut Vec<Lease<S, R>>) -> Lease<S, R> {
+    leases.swap_remove(leases.iter().position(|lease| lease.slot() == "z").unwrap())
+}
+
+// It took itself for one that stands in line, and for seconds all that came free went to those who do.
+#[tokio::test]
+async fn who_hears_late_that_its_own_are_taken_is_served_in_turn() {
+    let apart = Apart::new(&["a"]).await;
+    let Apart { store, near, .. } = &apart;
+    let (held, waiting, second) = apart.names_its_own().await;
+    // And once more, under the name that it has by then.
+    store.is(HOLDS);
+    store.performs(names_and_waits, 1).await;
+    let _z = second.await.unwrap().unwrap();
+    let stood = store.count(stands_in_line);
+    apart.time_passes();
+    store.is(WELL);
+    // Well before all ask again because a message may have been lost.
+    let stands = tokio::time::timeout(Duration::from_secs(3), store.performs(stands_in_line, stood));
+    stands.await.expect("in line again");
+    let later = waits(near);
+    store.performs(stands_in_line, stood + 1).await;
+    held.release().await.unwrap();
+    let won = waiting.await.unwrap().unwrap();
+    assert_eq!(won.slot(), "a");
+    won.release().await.unwrap();
+    later.await.unwrap().unwrap();
+}
+
+// Its ticket was offered what came free and called by name, and it did not know that name to be its own: for a second the slot
+// lay, and all waited.
+#[tokio::test]
+async fn who_is_called_before_it_knows_that_it_stands_in_line_comes() {
+    let apart = Apart::new(&["a"]).await;
+    let store = &apart.store;
+    let (held, waiting, second) = apart.names_its_own().await;
+    let _z = second.await.unwrap().unwrap();
+    let (stood, given) = (store.count(stands_in_line), store.count(releases));
+    store.is(HOLDS_LINE);
+    apart.time_passes();
+    store.performs(stands_in_line, stood).await;
+    let released = tokio::spawn(async move { held.release().await });
+    store.performs(releases, given).await;
+    store.is(WELL);
+    // Its clock stands still, and with it all that would have it look by itself.
+    let won = tokio::time::timeout(Duration::from_secs(10), waiting).await;
+    assert_eq!(won.expect("it comes").unwrap().unwrap().slot(), "a");
+    released.await.unwrap().unwrap();
+}
+
+// It had asked for its own at first, so that its ticket was not given up: the store offered that slot to nobody.
+#[tokio::test]
+async fn who_gets_in_line_between_two_parts_of_its_own_leaves_it() {
+    let names: Vec<String> = (0..40).map(|number| format!("a{number}")).collect();
+    let apart = Apart::new(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let Apart { store, far, near, .. } = &apart;
+    let mut leases = near.acquire_many_with(AcquireOptions { count: Some(41), ..within(0) }).await.unwrap();
+    taken(&mut leases).release().await.unwrap();
+    store.is(HOLDS);
+    let waiting = waits(far);
+    // It was granted that and gave it back, asked for its own, and asks for some of them once more.
+    store.performs(names_and_waits, 0).await;
+    store.performs(releases, 1).await;
+    let _z = near.acquire_with(within(0)).await.unwrap();
+    apart.time_passes();
+    store.is(WELL);
+    store.performs(stands_in_line, 0).await;
+    waiting.abort();
+    assert!(waiting.await.unwrap_err().is_cancelled());
+    // Whatever set out before has arrived.
+    far.acquire_with(within(0)).await.unwrap_err();
+    leases.pop().unwrap().release().await.unwrap();
+    near.acquire_with(within(0)).await.expect("nobody waits for it");
+}
+
+// What is drawn is what a shuffle of all would give, with none twice.
+#[test]
+fn of_any_number_each_is_drawn_once() {
+    let slots: Vec<_> =
+        (0..50).map(|number| crate::id::SlotId::new(&format!("a{number}")).unwrap()).collect();
+    for (most, random) in [(0, 1), (7, 2), (50, 3), (80, 4)].into_iter().chain((5..99).map(|r| (32, r))) {
+        let (mut shuffled, mut state) = (slots.clone(), random);
+        for at in 0..slots.len().min(most) {
+            state = super::mix(state);
+            shuffled.swap(at, at + (state % (slots.len() - at) as u64) as usize);
+        }
+        shuffled.truncate(most);
+        assert_eq!(super::drawn(&slots, most, random), shuffled);
+    }
+    assert!(super::drawn(&[], 32, 1).is_empty());
+}
+
+// It was not told that nobody would be robbed for it.
+#[tokio::test]
+async fn who_shares_a_pool_with_others_steals_as_before() {
+    let (old, other) = (pool("steals", &["a"]).await, pool("steals", &["b"]).await);
+    meet(&old).await;
+    let held = old.acquire_with(within(0)).await.unwrap();
+    let taken = other.acquire_with(within(0)).await.unwrap();
+    let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(30 * SECOND) };
+    let yields = async {
+        held.claimed().await.unwrap();
+        held.release().await.unwrap();
+    };
+    let (stolen, ()) = tokio::join!(old.acquire_with(steals), yields);
+    assert_eq!((stolen.unwrap().slot(), taken.slot()), ("a", "b"));
+}
+
+// A thousand at random were asked for, and a refusal of these was taken for one of all.
+#[tokio::test]
+async fn the_one_that_is_free_is_found_among_any_number() {
+    let slots: Vec<String> = (0..2_500).map(|number| format!("s{number}")).collect();
+    let names: Vec<&str> = slots.iter().map(String::as_str).collect();
+    let (own, other) = (pool("many", &names).await, pool("many", &["z"]).await);
+    let stranger = other.acquire_with(within(0)).await.unwrap();
+    let mut leases = Vec::new();
+    for _ in 0..slots.len() {
+        leases.push(own.acquire_with(within(0)).await.unwrap());
+    }
+    stranger.release().await.unwrap();
+    assert!(own.acquire_with(within(0)).await.is_err(), "what is free is another's");
+    for _ in 0..20 {
+        let free = leases.swap_remove(leases.len() / 2);
+        let name = free.slot().to_owned();
+        free.release().await.unwrap();
+        let found = own.acquire_with(within(0)).await.unwrap();
+        assert_eq!(found.slot(), name);
+        leases.push(found);
+    }
+}
+
+// Whoever missed it for a moment never asked for it again.
+#[tokio::test]
+async fn what_was_removed_and_added_again_is_ones_own_again() {
+    let (own, other) = (pool("again", &["a", "b"]).await, pool("again", &["c"]).await);
+    meet(&own).await;
+    other.remove("a").await.unwrap();
+    for _ in 0..9 {
+        let lease = own.acquire_with(within(0)).await.unwrap();
+        assert_eq!(lease.slot(), "b");
+        lease.release().await.unwrap();
+    }
+    other.add(["a"]).await.unwrap();
+    let slots = Some(vec![crate::id::SlotId::new("b").unwrap()]);
+    let busy = own.acquire_with(AcquireOptions { slots, ..within(0) }).await.unwrap();
+    let lease = own.acquire_with(within(30 * SECOND)).await.unwrap();
+    assert_eq!((lease.slot(), busy.slot()), ("a", "b"));
+}

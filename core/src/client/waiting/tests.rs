@@ -1,0 +1,158 @@
+use super::*;
+
+/// Callers of a pool that have just taken their places and try.
+fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
+    let line = |number: i64| room.enter((0, number), Place::Line(number as u128), Vec::new());
+    (0..count).map(|number| line(number).expect("there is room")).collect()
+}
+
+/// Which of those who sit down now are called at once, as they are to ask again.
+fn ask_again(seats: &mut [Seat]) -> Vec<usize> {
+    let place = |number: usize| Place::Line(number as u128);
+    seats.iter_mut().enumerate().for_each(|(number, seat)| seat.stay(place(number), true));
+    let called = |(number, seat): (usize, &mut Seat)| seat.bell.try_recv().ok().flatten().map(|_| number);
+    seats.iter_mut().enumerate().filter_map(called).collect()
+}
+
+fn slot() -> SlotId {
+    SlotId::new("a").expect("an id")
+}
+
+/// All of them once asked again for every slot, and tried on as the next one came free: a crowd kept itself at it,
+/// at a fifth of the speed.
+#[test]
+fn of_those_who_try_as_many_ask_again_as_slots_come_free() {
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 5);
+    room.call_first(&slot());
+    assert_eq!(ask_again(&mut seats), [0]);
+
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 5);
+    room.call_first(&slot());
+    room.call_first(&slot());
+    assert_eq!(ask_again(&mut seats), [0, 1], "one that asks again already takes no other's call");
+}
+
+/// 64 callers of 32 slots, who all try by turns, once asked twice in vain each time, and took a ticket: at half of the speed.
+#[test]
+fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
+    let room = Arc::new(WaitingRoom::default());
+    let may_ask = || room.let_ask().is_some();
+    assert!(may_ask(), "nobody is there");
+    let mut seats = trying(&room, 2);
+    assert!(!may_ask(), "two try what they were called for");
+    room.call_first(&slot());
+    assert_eq!([may_ask(), may_ask()], [true, false], "one came free besides");
+    seats[1].stay(Place::Line(1), true);
+    room.call_first(&slot());
+    assert!(!may_ask(), "the second was called for it");
+    (0..).zip(&seats).for_each(|(number, seat)| seat.set(Place::Line(number), true));
+    assert!(may_ask(), "who has what it came for may still ask a chain");
+    seats[0].stay(Place::Line(0), true);
+    assert!(!may_ask(), "which was not to be believed");
+}
+
+#[test]
+fn what_came_free_before_anybody_waited_is_for_newcomers() {
+    let room = Arc::new(WaitingRoom::default());
+    let may_ask = || room.let_ask().is_some();
+    (0..3).for_each(|_| room.call_first(&slot()));
+    assert!(may_ask(), "one asks before anybody sits");
+    let _seats = trying(&room, 1);
+    assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
+}
+
+/// A chain may be long in answering all of those in front.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
+    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, FRONT as i64 + 1);
+    assert_eq!(ask_again(&mut seats), []);
+    room.call(u32::MAX, Call::Ready, &|_| true);
+    let mut newcomer = room.enter((0, 100), Place::Line(100), Vec::new()).expect("there is room");
+    newcomer.stay(Place::Line(100), false);
+    let moves_up = || {
+        room.set_moved_up(&runtime, runtime.now() + crate::SECOND);
+        room.lock().moved_up.is_some()
+    };
+    assert!(!moves_up(), "all before it have asked");
+    seats[0].set(Place::Line(0), true);
+    assert!(moves_up());
+}
+
+/// Eight of them had no ticket and were in front all the same: the ninth was never called, nor did anybody else ask.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
+    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, FRONT as i64);
+    seats.iter_mut().for_each(|seat| seat.stay(Place::Beyond, true));
+    let may_ask = || room.let_ask().is_some();
+    assert!(may_ask(), "nobody waits in turn");
+    let mut newcomer = room.enter((0, 100), Place::Line(100), Vec::new()).expect("there is room");
+    newcomer.stay(Place::Line(100), false);
+    room.set_moved_up(&runtime, runtime.now() + crate::SECOND);
+    assert!(room.lock().moved_up.is_some(), "it is in front");
+    assert!(!may_ask(), "it is before those who come later");
+    room.call_first(&slot());
+    assert_eq!(newcomer.bell.try_recv(), Ok(Some(Call::Ready)));
+    let mut called = || seats.iter_mut().filter_map(|seat| seat.bell.try_recv().ok().flatten()).count();
+    room.call_first(&slot());
+    room.pass_alarm();
+    assert_eq!(called(), 0, "there are not more than before");
+    room.hear(Some(&Calls { freed: 1, ..Calls::default() }));
+    assert_eq!(called(), 1, "somebody may have added one");
+    room.call_all();
+    assert_eq!(called(), FRONT - 1, "a message may have been lost");
+}
+
+/// Else each of those who come after it would ask in vain for what others took, or what rests.
+#[test]
+fn who_asked_in_vain_leaves_to_newcomers_only_what_came_free_since() {
+    let room = Arc::new(WaitingRoom::default());
+    let _seats = trying(&room, 1);
+    (0..5).for_each(|_| room.call_first(&slot()));
+    let asking = room.let_ask().expect("something came free");
+    room.call_first(&slot());
+    room.found_none(asking);
+    assert_eq!([room.let_ask().is_some(), room.let_ask().is_some()], [true, false]);
+}
+
+#[test]
+fn nobody_who_tries_asks_again_where_others_wait() {
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 3);
+    seats[2].stay(Place::Line(2), true);
+    room.call_first(&slot());
+    assert_eq!(ask_again(&mut seats[..2]), []);
+    assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
+}
+
+/// One was called for a slot and is to ask again for another; it took the second call with it.
+#[test]
+fn who_leaves_without_a_slot_passes_on_all_calls_that_it_has() {
+    let room = Arc::new(WaitingRoom::default());
+    let enter = |number| room.enter((0, number), Place::Own, Vec::new()).expect("there is room");
+    let (mut gone, mut others) = (enter(0), [enter(1), enter(2)]);
+    gone.stay(Place::Own, true);
+    room.call_first(&slot());
+    room.call_first(&slot());
+    others.iter_mut().for_each(|seat| seat.stay(Place::Own, true));
+    drop(gone);
+    for seat in &mut others {
+        assert_eq!(seat.bell.try_recv(), Ok(Some(Call::Ready)));
+    }
+}
+
+#[test]
+fn whom_the_store_calls_by_name_asks_again() {
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 3);
+    let calls = Calls { tickets: vec![1, 7], ..Calls::default() };
+    room.hear(Some(&calls));
+    assert_eq!(ask_again(&mut seats), [1]);
+}
