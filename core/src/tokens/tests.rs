@@ -30,5 +30,7 @@
 //! | U11 the hot token, U12 the blacklist, U13 partial holds | `u11_u12_…`, `u10_u12_…`, `f5_f10_u11_…`, `f16_u13_…`, s `hot_wallets_…` |
 
 mod scene;
+mod sharing;
 mod verdicts;
+mod walks;
 mod wallets;

@@ -1,24 +1,23 @@
 //! What limits must say, from their definitions: whole numbers and fractions, every reservation remembered. It shares
 //! no code with the library.
 
+mod sight;
+mod used;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::births::{Births, REMEMBERED};
-use crate::cells::Cells;
 use crate::charges::{Action, Charging, Cost, Deed, Kind, Standing, Waits, Word};
 use crate::checker::Breach;
+use sight::{Sight, Waiter, judged};
+use used::Used;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
 const LANE_GRACE: u64 = 60_000_000;
 /// How long is remembered that a reservation was committed.
 const ENDED: u64 = 120_000_000;
-/// After how long of waiting room is kept, for how long, and by how much one may come later and need not stand back.
-const PATIENCE: u64 = 500_000;
 /// For how much longer at most for who is far away.
 const FAR: u64 = 1_500_000;
-/// The longest time that is told.
-const LONGEST: u128 = 1 << 50;
-
 /// All limits of a store.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerModel {
@@ -46,41 +45,6 @@ struct Record {
     server: u64,
 }
 
-/// What is used of a limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Used {
-    /// Of what refills, GCRA too, in parts of which a period makes one: by which maximum it was written, how much has ever been
-    /// refilled while there was a record, and how much by the first reservation that may still count.
-    Parts { period: u64, max: u128, parts: u128, refilled: u128, since: Option<u128> },
-    /// Of a rolling window.
-    Cells(Cells),
-    /// All that was ever taken, or in a period.
-    Money(Births),
-    /// What is in flight, until when; and for whom room is kept.
-    Flights(Vec<(u64, u128)>, Option<Kept>),
-    /// Nothing is remembered.
-    Nothing,
-}
-
-/// One who waits: for whom of its process all who wait for the same stand in one line.
-#[derive(Clone, Debug)]
-struct Waiter {
-    line: String,
-    since: u64,
-    /// For how much longer room is kept for it.
-    far: u64,
-}
-
-/// Room for one that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
-    line: String,
-    /// Since when it waits.
-    since: u64,
-    until: u64,
-    cost: u128,
-}
-
 #[derive(Clone, Debug)]
 struct Reservation {
     until: u64,
@@ -94,19 +58,6 @@ struct Reservation {
 /// What a reservation took of a limit: when that was, or until when, or how much had been refilled by then; and how much.
 /// Nothing once that was forgotten.
 type Part = ((Kind, String), Option<(u128, u128)>);
-
-/// A limit at a moment.
-struct Sight {
-    now: u64,
-    /// How far that is ahead of the wall clock.
-    ahead: u64,
-    used: Used,
-    /// Whether what is kept is kept otherwise by the rule that asks, and whether nobody knows how much of it was forgotten.
-    turned: bool,
-    unknown: bool,
-    /// Who waits for it.
-    waiter: Option<Waiter>,
-}
 
 /// The last millisecond of the wall clock in which is kept what is needed for so long: one more than those that it begins.
 fn last_millisecond(wall: u64, time: u64) -> u64 {
@@ -416,246 +367,6 @@ impl Record {
     fn now(&self, wall: u64) -> u64 {
         wall.max(self.last).max((wall + self.shift + self.last).div_ceil(2))
     }
-}
-
-impl Sight {
-    /// Of a limit of which nothing is kept.
-    fn at(now: u64) -> Self {
-        Sight { now, ahead: 0, used: Used::Nothing, turned: false, unknown: false, waiter: None }
-    }
-
-    /// Whether it fits, and nobody came before who waits for that room.
-    fn allows(&self, cost: &Cost) -> bool {
-        self.used.allows(cost, self.now, cost.cost) && !self.stands_back(cost)
-    }
-
-    /// How much of its own time passes in so much by the wall clock, where it is written now.
-    fn passed(&self, time: u64) -> u64 {
-        time - self.ahead.min(time / 2)
-    }
-
-    fn stands_back(&self, cost: &Cost) -> bool {
-        let (Used::Flights(_, Some(kept)), Some(Waiter { line, since, .. })) = (&self.used, &self.waiter)
-        else {
-            return false;
-        };
-        let room = self.used.remaining(cost, self.now);
-        let earlier = *line != kept.line && *since > kept.since + PATIENCE;
-        earlier && cost.cost > 0 && room < cost.cost + kept.cost
-    }
-
-    /// Keeps room for who waits, and returns whether it does.
-    fn keep(&mut self, cost: &Cost) -> bool {
-        let (Used::Flights(_, kept), Some(Waiter { line, since, far })) = (&mut self.used, &self.waiter)
-        else {
-            return false;
-        };
-        let first = kept
-            .as_ref()
-            .is_none_or(|kept| *since < kept.since || *line == kept.line && *since <= kept.since + PATIENCE);
-        let keeps = first && self.now - since >= PATIENCE;
-        if keeps {
-            let until = self.now + PATIENCE + far;
-            *kept = Some(Kept { line: line.clone(), since: *since, until, cost: cost.cost });
-        }
-        keeps
-    }
-
-    fn charge(&mut self, of: &Cost, ttl: u64) {
-        let (now, cost) = (self.now, of.cost);
-        match &mut self.used {
-            Used::Parts { parts, period, .. } => *parts += cost * u128::from(*period),
-            Used::Cells(_) | Used::Flights(..) if cost == 0 => {}
-            Used::Cells(cells) => cells.charge(now, cost),
-            Used::Money(births) => births.charge(cost),
-            Used::Flights(flights, kept) => {
-                flights.push((now + ttl, cost));
-                let line = self.waiter.as_ref().map(|waiter| &waiter.line);
-                if kept.as_ref().map(|kept| &kept.line) == line {
-                    *kept = None;
-                }
-            }
-            Used::Nothing => {}
-        }
-    }
-
-    /// Gives back what was charged at a mark, as far as it still counts; without one as if it was charged just now.
-    fn give_back(&mut self, of: &Cost, amount: u128, mark: Option<u128>) {
-        let now = self.now;
-        let period = u128::from(of.period);
-        match &mut self.used {
-            // What has been refilled since is there already.
-            Used::Parts { parts, refilled, since, .. }
-                if mark.is_none_or(|mark| since.is_some_and(|since| since <= mark)) =>
-            {
-                let since = *refilled - mark.unwrap_or(*refilled);
-                *parts = parts.saturating_sub((amount * period).saturating_sub(since));
-            }
-            Used::Cells(cells) if mark.is_none_or(|mark| u128::from(now) < mark + period) => {
-                cells.give_back(of.period, now, amount, mark.map(|mark| mark as u64));
-            }
-            Used::Money(births) => births.give_back(amount),
-            Used::Flights(flights, _) => {
-                let landed =
-                    flights.iter().position(|&flight| Some(flight.0.into()) == mark && flight.1 == amount);
-                landed.map(|at| flights.remove(at));
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Used {
-    fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Refill | Kind::Gcra => {
-                Used::Parts { period: 0, max: 0, parts: 0, refilled: 0, since: None }
-            }
-            Kind::Rolling => Used::Cells(Cells::default()),
-            Kind::Lifetime | Kind::Budget => Used::Money(Births::default()),
-            Kind::InFlight => Used::Flights(Vec::new(), None),
-            Kind::Each => Used::Nothing,
-        }
-    }
-
-    /// What is used so long after it was written, by this rule.
-    fn at(&self, rule: &Cost, now: u64, elapsed: u64) -> Used {
-        let (max, elapsed) = (rule.max, u128::from(elapsed));
-        match self.clone() {
-            // The seed's equation: until a maximum is asked with by the one before. No period of theirs changes in a world.
-            Used::Parts { max: before, parts, refilled, since, .. } => {
-                let left = parts.saturating_sub(elapsed * before);
-                let refilled = refilled + parts - left;
-                // More is not counted.
-                let most = u128::from(rule.period) << 50;
-                let since = since.filter(|since| left > 0 && refilled - since < most);
-                Used::Parts { period: rule.period, max, parts: left, refilled, since }
-            }
-            Used::Cells(cells) => Used::Cells(cells.at(rule.period, now)),
-            Used::Money(births) if rule.kind == Kind::Budget => {
-                Used::Money(births.asked((rule.period, rule.extra), now))
-            }
-            Used::Flights(mut flights, kept) => {
-                flights.retain(|(until, _)| *until > now);
-                Used::Flights(flights, kept.filter(|kept| kept.until > now))
-            }
-            other => other,
-        }
-    }
-
-    /// The whole that is taken of what can be.
-    fn remaining(&self, rule: &Cost, now: u64) -> u128 {
-        let period = u128::from(rule.period);
-        let sum = |items: &[(u64, u128)]| items.iter().map(|(_, amount)| amount).sum::<u128>();
-        match self {
-            Used::Parts { parts, .. } => rule.most().saturating_sub(parts.div_ceil(period)),
-            Used::Cells(cells) => rule.max.saturating_sub(cells.sum(rule.period, now)),
-            Used::Flights(items, _) => rule.max.saturating_sub(sum(items)),
-            Used::Money(births) => rule.max.saturating_sub(births.used()),
-            Used::Nothing => rule.max,
-        }
-    }
-
-    /// Nothing always fits.
-    fn allows(&self, rule: &Cost, now: u64, cost: u128) -> bool {
-        cost == 0 || cost <= self.remaining(rule, now)
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Used::Parts { parts, .. } => *parts == 0,
-            Used::Cells(cells) => cells.is_empty(),
-            Used::Flights(items, _) => items.is_empty(),
-            Used::Money(births) => births.used() == 0,
-            Used::Nothing => true,
-        }
-    }
-
-    /// Whether something is kept by another rule.
-    fn is_of_another(&self, rule: &Cost, now: u64) -> bool {
-        match self {
-            Used::Parts { max, parts, .. } => *max != rule.max && *parts > 0,
-            Used::Cells(cells) => cells.turns(rule.period, now),
-            Used::Money(births) if rule.kind == Kind::Budget => births.turns((rule.period, rule.extra), now),
-            _ => false,
-        }
-    }
-
-    /// How long until nothing is used, if ever.
-    fn empty_after(&self, rule: &Cost, now: u64) -> Option<u64> {
-        match self {
-            _ if self.is_empty() => Some(0),
-            Used::Money(Births { ends: 0, .. }) => None,
-            Used::Parts { parts, .. } => Some(parts.div_ceil(rule.max).min(LONGEST) as u64),
-            Used::Cells(cells) => Some(cells.empty_after(rule.period, now)),
-            Used::Flights(flights, _) => flights.iter().map(|(until, _)| until - now).max(),
-            Used::Money(births) => Some(births.over() - now),
-            Used::Nothing => Some(0),
-        }
-    }
-}
-
-/// Whether what was said of these limits, as they are, is true.
-fn judged(costs: &[Cost], sights: &[Sight], word: &Word) -> Result<(), Breach> {
-    let Word::Judged { allowed, binding, remaining, retry, reset } = word else {
-        return Err(Breach::new("M1", format!("{costs:?} was answered with {word:?}")));
-    };
-    let fits: Vec<bool> = sights.iter().zip(costs).map(|(sight, cost)| sight.allows(cost)).collect();
-    let due = fits.iter().all(|fits| *fits);
-    let (Some(sight), Some(cost)) = (sights.get(*binding), costs.get(*binding)) else {
-        return Err(Breach::new("M1", format!("no cost {binding} among {costs:?}")));
-    };
-    let tell = |what: &str| {
-        let used: Vec<&Used> = sights.iter().map(|sight| &sight.used).collect();
-        format!("{what}: {word:?} for {costs:?}, of which {used:?} is used at {}", sight.now)
-    };
-    if *allowed != due {
-        return Err(Breach::new(
-            "M1",
-            tell(if due { "refused what fits" } else { "allowed what does not fit" }),
-        ));
-    }
-    if *remaining != sight.used.remaining(cost, sight.now) {
-        return Err(Breach::new("M1", tell(&format!("{} remains", sight.used.remaining(cost, sight.now)))));
-    }
-    // Of those that allow the one of which least remains, of those that refuse the one that does so longest.
-    let least = || sights.iter().zip(costs).map(|(sight, cost)| sight.used.remaining(cost, sight.now)).min();
-    if due && least() != Some(*remaining) || !due && fits[*binding] {
-        return Err(Breach::new("M1", tell("another binds")));
-    }
-    let by_the_wall = |time: u64| time + time.min(sight.ahead);
-    if *reset != sight.used.empty_after(cost, sight.now).map(by_the_wall) {
-        return Err(Breach::new("M2", tell("the time of its reset is wrong")));
-    }
-    if due {
-        return if *retry == Some(0) { Ok(()) } else { Err(Breach::new("M2", tell("it is allowed now"))) };
-    }
-    let refusing = || sights.iter().zip(costs).zip(&fits).filter(|(_, fits)| !**fits).map(|(both, _)| both);
-    let never = |cost: &Cost| cost.cost > cost.most() || cost.kind == Kind::Lifetime;
-    let Some(retry) = *retry else {
-        return if never(cost) { Ok(()) } else { Err(Breach::new("M2", tell("it will be allowed"))) };
-    };
-    // The first moment at which it would not be refused by this limit, and not before that of another.
-    let later = |(sight, cost): (&Sight, &Cost), time: u64| {
-        let time = sight.passed(time);
-        let used = sight.used.at(cost, sight.now + time, time);
-        match &used {
-            // Who stands back does so while room is kept.
-            Used::Flights(_, kept) if sight.used.allows(cost, sight.now, cost.cost) => kept.is_none(),
-            // Of what is in flight, when the first ends that is not given back.
-            Used::Flights(flights, _) => {
-                matches!(&sight.used, Used::Flights(all, _) if flights.len() < all.len())
-            }
-            _ => used.allows(cost, sight.now + time, cost.cost),
-        }
-    };
-    // To the microsecond, or one more where its time is slower.
-    let before = retry.saturating_sub(1 + u64::from(sight.ahead > 0));
-    let true_of_it = retry > 0 && later((sight, cost), retry) && !later((sight, cost), before);
-    if !true_of_it || refusing().any(|(sight, cost)| never(cost) || !later((sight, cost), retry)) {
-        return Err(Breach::new("M2", tell("the time told is not the first at which it is allowed")));
-    }
-    Ok(())
 }
 
 fn key(cost: &Cost) -> (Kind, String) {

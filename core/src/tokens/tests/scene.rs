@@ -232,3 +232,14 @@ pub fn race(scene: &mut Scene, processes: &mut [Process], attempts: &mut [Attemp
         scene.now += draw.below(MILLISECOND);
     }
 }
+
+/// What a selection of this sum says.
+pub fn selected(sum: u64, change: u64) -> Option<Verdict> {
+    Some(Verdict::Selected { sum: sum.into(), change: change.into() })
+}
+
+/// A wallet of so many tokens of one.
+pub fn of_one(count: u64) -> Scene {
+    let ids: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
+    Scene::of(&ids.iter().map(|id| (id.as_str(), 1)).collect::<Vec<_>>())
+}

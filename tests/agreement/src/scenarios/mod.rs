@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 mod accounts;
 mod holding;
+mod kinds;
 mod limits;
 mod line;
 mod losses;
@@ -51,15 +52,15 @@ pub fn all() -> Vec<Scenario> {
 /// Every scenario of limits.
 pub fn of_limits() -> Vec<Tally> {
     vec![
-        limits::refill(),
-        limits::rates_below_a_millisecond(),
-        limits::bursts(),
-        limits::rolling(),
+        kinds::refill(),
+        kinds::rates_below_a_millisecond(),
+        kinds::bursts(),
+        kinds::rolling(),
         windows::windows(),
-        limits::lifetime(),
-        limits::budgets(),
-        limits::each(),
-        limits::in_flight(),
+        kinds::lifetime(),
+        kinds::budgets(),
+        kinds::each(),
+        kinds::in_flight(),
         waiters::waiters(),
         limits::groups(),
         limits::reservations(),
