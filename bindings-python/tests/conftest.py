@@ -12,10 +12,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+import leasehold
 from leasehold import _settle
 from leasehold._leasehold import Pending, trial
 
@@ -135,11 +137,21 @@ class Place:
         self.url = f"memory:{self.namespace}" if url == "memory:" else url
         self.is_memory = url == "memory:"
 
+    def open(self, face: ModuleType = leasehold, **options: Any) -> Any:
+        """A handle of its own: sync, or that of `leasehold.aio`."""
+        return face.open(self.url, namespace=self.namespace, **options)
+
 
 @pytest.fixture(params=["memory", "redis"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each store in turn."""
     return Place("memory:" if request.param == "memory" else request.getfixturevalue("redis").url)
+
+
+@pytest.fixture
+def lh(place: Place) -> Iterator[leasehold.Leasehold]:
+    with place.open() as lh:
+        yield lh
 
 
 @pytest.fixture

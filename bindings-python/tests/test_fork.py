@@ -61,12 +61,6 @@ def test_a_grandchild_too():
     in_child(child)
 
 
-@pytest.fixture
-def lh(place):
-    with leasehold.open(place.url, namespace=place.namespace) as lh:
-        yield lh
-
-
 def test_handles_stay_with_their_process(lh):
     pool = lh.pool("p", slots=["a"], ttl=3)
     lease = pool.acquire()

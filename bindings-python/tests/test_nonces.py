@@ -16,12 +16,6 @@ TTL = 3
 SLOT = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 
-@pytest.fixture
-def lh(place):
-    with leasehold.open(place.url, namespace=place.namespace) as lh:
-        yield lh
-
-
 def test_a_nonce_goes_from_lease_to_lease(lh):
     base = 2**64 - 9
     chain, reads, seen = base, [], []

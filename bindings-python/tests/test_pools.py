@@ -14,12 +14,6 @@ from leasehold import errors, views
 TTL = 3
 
 
-@pytest.fixture
-def lh(place):
-    with leasehold.open(place.url, namespace=place.namespace) as lh:
-        yield lh
-
-
 def test_a_lease_from_its_grant_to_its_end(lh):
     pool = lh.pool("p", slots=["0xAA"], ttl=TTL)
     assert pool.name == "p"
