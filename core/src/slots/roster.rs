@@ -34,8 +34,8 @@ impl Pool {
         Reply::Defined { added: (self.total() - before) as u32, total: self.total() as u32 }
     }
 
-    /// A pool that is not there was never there, or was lost. It was lost if a client has seen a fence of
-    /// it; and it may have been if the server started less than one quiet time ago.
+    /// A pool that is not there was never there, or was lost. It was lost if a client has seen a fence of it, or that it was
+    /// there; and it may have been if the server started less than one quiet time ago.
     fn begin(&mut self, now: Micros, moment: Moment<'_>, seen: u64, quiet: Micros) {
         let lost_at = match seen {
             0 if moment.up_since + quiet > now => moment.up_since,
@@ -43,7 +43,8 @@ impl Pool {
             _ => now,
         };
         self.server = Server { incarnation: moment.incarnation.to_owned(), epoch: now, lost_at };
-        self.top = seen;
+        // Whoever hears of the pool has seen it from here on, also before anything is granted.
+        self.top = seen.max(now);
         self.defined = true;
     }
 

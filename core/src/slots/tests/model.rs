@@ -406,7 +406,7 @@ impl Model {
         if !self.defined {
             self.defined = true;
             self.incarnation = moment.incarnation.to_owned();
-            self.top = seen;
+            self.top = seen.max(now);
             self.lost_at = match seen {
                 0 => Some(moment.up_since).filter(|since| since + longest + doubt_rest > now),
                 _ => Some(now),

@@ -10,7 +10,7 @@ use crate::slots::{Choice, Claim, Grant, Performed, Reply, Request, SlotChange, 
 pub struct Oracle {
     accounts: Vec<Told>,
     /// The highest fence that anybody was given.
-    pub top: u64,
+    top: u64,
     /// The shortest time for which a thief waited that does not wait for the end of a lease.
     haste: Option<Micros>,
 }

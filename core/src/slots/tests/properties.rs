@@ -11,7 +11,7 @@ use crate::slots::{
     Answer, Choice, Claim, Envelope, Lane, LeaseRef, Moment, Pool, Reply, Request, SlotChange, SlotSpec,
     Strategy as Draws, TO_THE_END,
 };
-use crate::{Micros, SECOND};
+use crate::{MILLISECOND, Micros, SECOND};
 
 const SLOTS: u8 = 6;
 /// No lease of a trace lives longer, so that the definition covers all.
@@ -23,7 +23,7 @@ struct Step {
     event: Event,
     asks: Vec<Ask>,
     seed: u32,
-    /// Whether the client shows the highest fence that it has seen.
+    /// Whether the client shows the highest fence that it has heard of.
     shows: bool,
     numbered: bool,
     /// Whether the envelope is delivered once more afterwards.
@@ -218,6 +218,8 @@ struct Trace {
     /// Leases as their holders know them, and the nonce that a record near them had.
     leases: Vec<(LeaseRef, u64)>,
     sequence: u64,
+    /// The highest fence that the store told of.
+    seen: u64,
     /// The store fell back, and no client has shown a fence since.
     must_show: bool,
     /// The store fell back at least once.
@@ -345,11 +347,20 @@ impl Trace {
             }
             Event::Flush => {
                 (self.pair, self.copy) = (Pair::default(), Pair::default());
+                // What is begun anew in the microsecond of the last fence is not told from what it was before.
+                self.passed += MILLISECOND;
+                let seen = self.seen;
                 self.deliver(&Envelope { requests: vec![definition()], ..Envelope::default() });
+                self.seen = seen;
                 self.fell_back();
             }
         }
         false
+    }
+
+    /// As a server reckons it, from how long it has been up: by a clock that was set back it is not to come.
+    fn up_since(&self) -> Micros {
+        self.up_since.min(self.wall())
     }
 
     fn fell_back(&mut self) {
@@ -371,7 +382,7 @@ impl Trace {
             self.sequence += 1;
             Lane { client: 1, number: 0, sequence: self.sequence }
         });
-        let seen = if step.shows || self.must_show { self.oracle.top } else { 0 };
+        let seen = if step.shows || self.must_show { self.seen } else { 0 };
         let envelope = Envelope { lane, not_after: None, seen, jumped, seed: step.seed, requests };
         if self.deliver(&envelope) == Some(Reply::Undefined) {
             let requests = vec![definition()];
@@ -381,7 +392,7 @@ impl Trace {
         }
         if step.doubled && lane.is_some() {
             let incarnation = self.incarnation.to_string();
-            let moment = Moment { wall: self.wall(), incarnation: &incarnation, up_since: self.up_since };
+            let moment = Moment { wall: self.wall(), incarnation: &incarnation, up_since: self.up_since() };
             self.pair.apply(moment, &envelope);
         }
     }
@@ -389,10 +400,11 @@ impl Trace {
     /// The first reply.
     fn deliver(&mut self, envelope: &Envelope) -> Option<Reply> {
         let incarnation = self.incarnation.to_string();
-        let moment = Moment { wall: self.wall(), incarnation: &incarnation, up_since: self.up_since };
+        let moment = Moment { wall: self.wall(), incarnation: &incarnation, up_since: self.up_since() };
         let Answer::Performed(performed) = self.pair.apply(moment, envelope) else { return None };
         if performed.replies.first() != Some(&Reply::Undefined) {
             self.must_show = false;
+            self.seen = self.seen.max(performed.top);
             self.oracle.hear(self.passed, &envelope.requests, &performed);
         }
         for reply in &performed.replies {

@@ -88,6 +88,23 @@ async fn a_flushed_server_is_told_of_it_by_the_first_who_has_seen_what_it_had() 
     goes_on(&old).await;
 }
 
+// It had been told that the pool was there, and defined it anew as if it had never been: both had the slot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_was_granted_nothing_of_a_lost_pool_knows_all_the_same_that_it_was_lost() {
+    let place = Place::redis();
+    let options = PoolOptions { ttl: 1_500 * MILLISECOND, ..options(&["a"]) };
+    let (one, other) = (place.pool(options.clone(), None).await, place.pool(options, None).await);
+    // Its age, which it tells in whole seconds, says no more of what it may have forgotten.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let held = one.acquire_with(within(0)).await.expect("granted");
+    place.server().command(&["FLUSHALL"]).expect("a reply");
+    let error = other.acquire_with(within(0)).await.expect_err("it may be held");
+    assert!(error.message().contains("may have lost leases"), "{error}");
+    let next = other.acquire_with(within(15_000)).await.expect("granted");
+    assert!(!held.is_held(), "granted while somebody may hold it");
+    assert!(next.fence() > held.fence());
+}
+
 // The server's seconds since its start are whole ones: one may be shown a moment after the start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_young_server_is_not_taken_for_older_than_it_is() {

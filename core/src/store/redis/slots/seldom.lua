@@ -13,13 +13,14 @@
       answer = 'full'
     else
       if not meta then
-        -- A pool that is not there was never there, or was lost: lost if a client has seen a fence of it, and
-        -- perhaps if the server started less than one quiet time ago.
+        -- A pool that is not there was never there, or was lost: lost if a client has seen a fence of it, or that it was
+        -- there, and perhaps if the server started less than one quiet time ago.
         -- The server counts from the whole second in which it started: it started before that second's end.
         local uptime = tonumber(string.match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) or 0
         local up_since = math.min(wall, (clock[1] - uptime + 1) * 1000000)
         if seen > 0 then pool[LOST_AT] = now elseif up_since + wanted + rest > now then pool[LOST_AT] = up_since end
-        pool[EPOCH], pool[TOP], meta = now, seen, true
+        -- Whoever hears of the pool has seen it from here on, also before anything is granted.
+        pool[EPOCH], pool[TOP], meta = now, math.max(seen, now), true
       end
       moves[#moves + 1], moves[#moves + 2] = '+inf', GUARD
       pool[LONGEST], pool[DOUBT_REST] = math.max(pool[LONGEST], wanted), math.max(pool[DOUBT_REST], rest)
