@@ -39,19 +39,24 @@ impl Lease {
         self.pool.get().face()
     }
 
-    /// Tells what `told` makes of the outcome.
+    /// By these options, or at the end of a block. Tells what `told` makes of the outcome.
     fn give_back(
         &self,
         py: Python<'_>,
-        options: ReleaseOptions,
+        options: Option<ReleaseOptions>,
         told: fn(CoreResult<()>) -> CoreResult<()>,
     ) -> Result<Py<PyAny>, Failure> {
         let core = self.core.get()?;
-        if let Some(done) = core.release_now(options) {
+        if let Some(done) = core.release_now(options.unwrap_or_default()) {
             return Ok(told(done).map(|()| py.None())?);
         }
         let core = core.clone();
-        self.face().value(py, async move { told(core.release_with(options).await) })
+        self.face().value(py, async move {
+            told(match options {
+                Some(options) => core.release_with(options).await,
+                None => core.conclude().await,
+            })
+        })
     }
 }
 
@@ -164,7 +169,7 @@ impl Lease {
     fn release(&self, py: Python<'_>, cooldown: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let options = Value::map([("cooldown", cooldown.unwrap_or_default().named("cooldown")?)]);
-            self.give_back(py, ReleaseOptions::read(&options, Unit::Seconds)?, identity)
+            self.give_back(py, Some(ReleaseOptions::read(&options, Unit::Seconds)?), identity)
         })
     }
 
@@ -175,7 +180,7 @@ impl Lease {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let outcome = self.give_back(py, ReleaseOptions::default(), at_end(exception));
+            let outcome = self.give_back(py, None, at_end(exception));
             unless_raised(exception, outcome)
         })
     }

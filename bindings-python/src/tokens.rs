@@ -232,7 +232,7 @@ impl Selection {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let told = at_end(exception);
-            let outcome = self.face.ask(py, &self.core, |core| async move { told(core.release().await) });
+            let outcome = self.face.ask(py, &self.core, |core| async move { told(core.conclude().await) });
             unless_raised(exception, outcome)
         })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 
 use super::courier::unavailable;
 use super::lease::unexpected;
@@ -199,8 +200,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return self.pursue(&want).await;
         }
         // Whatever takes long, the caller is told in time; leases that are there by then are given back.
-        let outcome = runtime::by(&self.runtime, want.deadline, pin!(self.pursue(&want))).await;
-        outcome.unwrap_or_else(|| Err(self.unanswered(&want)))
+        let pursuit = pin!(self.pursue(&want));
+        let pursuit = select(pursuit, self.room.closing());
+        match runtime::by(&self.runtime, want.deadline, pursuit).await {
+            Some(Either::Left((outcome, _))) => outcome,
+            // Also one that the store does not answer.
+            Some(Either::Right(_)) => Err(closed()),
+            None => Err(self.unanswered(&want)),
+        }
     }
 
     pub(super) fn holder(&self, want: &Want) -> u128 {

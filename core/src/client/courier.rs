@@ -65,6 +65,9 @@ pub(super) struct Courier<P, R> {
 struct State {
     queue: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
+    /// Whether somebody looks soon whether what waits has been taken.
+    #[cfg(not(target_family = "wasm"))]
+    looks_again: bool,
     /// The highest fence that an answer named.
     seen: u64,
     /// The store's time in an answer, and when its envelope was sent.
@@ -206,15 +209,6 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let replies = requests.into_iter().map(|(request, patience)| state.enqueue(request, patience, 0));
         let replies = replies.map(delivery).collect();
         self.send_out(state);
-        // A lane that loads may wait for the end of a host's turn, and these must not. In wasm there is one thread for all.
-        #[cfg(not(target_family = "wasm"))]
-        {
-            let courier = self.clone();
-            self.runtime.spawn(async move {
-                courier.runtime.sleep(super::lanes::LOADING).await;
-                courier.send_out(courier.lock());
-            });
-        }
         replies
     }
 
@@ -245,6 +239,18 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             return;
         }
         let lane = state.lane_for_more(self.runtime.now());
+        // One that loads may wait for the end of a host's turn, and what another thread asks for must not. In wasm there is one.
+        #[cfg(not(target_family = "wasm"))]
+        if lane.is_none() && !std::mem::replace(&mut state.looks_again, true) {
+            let (courier, runtime) = (Arc::downgrade(self), self.runtime.clone());
+            self.runtime.spawn(async move {
+                runtime.sleep(super::lanes::LOADING).await;
+                let Some(courier) = courier.upgrade() else { return };
+                let mut state = courier.lock();
+                state.looks_again = false;
+                courier.send_out(state);
+            });
+        }
         drop(state);
         self.start(lane);
     }
@@ -341,12 +347,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 Ok(Answer::Stale { now }) => {
                     remakes += 1;
                     self.learn(now, 0, Some(sent), false);
-                    if remakes <= REMAKES {
+                    // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
+                    let late = uncertain && self.runtime.now() > first + PURSUIT;
+                    if remakes <= REMAKES && !late {
                         envelope = self.envelope(lane, envelope.requests);
                         (first, attempts, uncertain) = (self.runtime.now(), 0, false);
                         continue;
                     }
-                    jumping()
+                    if late { forgotten() } else { jumping() }
                 }
                 Err(error) => error,
             };
@@ -571,6 +579,11 @@ fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str
 /// A pool that is gone again as often as it is made.
 fn homeless() -> StoreError {
     StoreError::new(Certainty::Refused, "the pool's definition is lost each time")
+}
+
+/// One that may have performed what it does not remember.
+fn forgotten() -> StoreError {
+    StoreError::new(Certainty::Refused, "no answer came for as long as the store remembers one")
 }
 
 /// A store for whose time every envelope is too late, or too early.

@@ -34,6 +34,8 @@ pub(super) const DEAD: u8 = 1;
 pub(super) const HUNG: u8 = 2;
 /// Performs, and does not answer.
 pub(super) const MUTE: u8 = 3;
+/// Performs, and the connection breaks before it answers.
+pub(super) const CUT: u8 = 8;
 /// Answers, and calls nobody: a connection for messages hangs.
 pub(super) const DEAF: u8 = 5;
 /// Answers when the others have answered long ago, and in time.
@@ -124,8 +126,10 @@ impl StorePool for FaultyPool {
         let pool: Arc<MemoryPool> = self.store.memory.lock().unwrap().pool(&self.name);
         let answer = pool.perform(envelope).await;
         self.store.performed.lock().unwrap().extend_from_slice(&envelope.requests);
-        if state == MUTE {
-            std::future::pending::<()>().await;
+        match state {
+            MUTE => std::future::pending().await,
+            CUT => return Err(StoreError::new(Certainty::Unknown, "connection reset")),
+            _ => {}
         }
         for (of_kind, held) in
             [(names_and_waits as fn(&Request) -> bool, HOLDS), (stands_in_line, HOLDS_LINE)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use futures_channel::oneshot;
 
 use super::pool::PoolCore;
-use super::vigil::{Ending, Need, Vigil};
+use super::vigil::{Need, Vigil};
 use super::{Runtime, runtime};
 use crate::poison::unpoisoned;
 use crate::slots::{Loss, Reply, Request};
@@ -215,7 +215,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     pub(super) fn lose(&self, vigil: &Vigil, loss: Loss) {
-        if vigil.end(Ending::Lost(loss)).is_none() {
+        if vigil.lose(loss) {
             self.counters.lost(loss == Loss::Expired);
         }
     }

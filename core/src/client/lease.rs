@@ -195,7 +195,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
-    /// `store_unavailable` if the store did not answer in time; it goes on trying.
+    /// `store_unavailable` if it had not, and the store did not answer in time; it goes on trying.
     pub async fn release(&self) -> Result<()> {
         self.release_with(ReleaseOptions::default()).await
     }
@@ -206,13 +206,29 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// As [`Self::release`]; `invalid_argument` if `cooldown` is above a year; then it is still held.
     pub async fn release_with(&self, options: ReleaseOptions) -> Result<()> {
         check_rest("cooldown", options.cooldown.unwrap_or(0))?;
+        let ended = self.has_ended();
         let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
         match self.core.release(&self.at, outcome, cooldown).await {
             Ok(reply) => self.settled(reply),
+            // That it was over, no store has to say.
+            Err(_) if ended => Err(self.found_ended()),
             Err(error) => {
                 self.given_back();
                 Err(error)
             }
+        }
+    }
+
+    /// As [`Self::release`], at the end of a body that ran under it. A body that outlived it, as far as is known here, is told so
+    /// though the store may have taken the outcome: it counts longer.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub async fn conclude(&self) -> Result<()> {
+        let ended = self.has_ended();
+        match self.release().await {
+            Ok(()) if ended => Err(self.found_ended()),
+            outcome => outcome,
         }
     }
 
@@ -373,11 +389,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 ),
             )
         };
+        let lease = self.live_ref()?;
         // What was said under this lease the store does not know yet.
         if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
             return Err(behind(used, settle));
         }
-        let request = Request::Resync { lease: self.live_ref()?, chain, rewind, settle };
+        let request = Request::Resync { lease, chain, rewind, settle };
         let (reply, now, _) = self.core.ask(request).await?;
         match reply {
             Reply::Resynced { next } => {
@@ -399,9 +416,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Reads the nonce from the chain through the pool's `read_nonce`, and records it.
     ///
     /// # Errors
-    /// `nonce_unavailable` if there is no `read_nonce`, or it failed or took too long; and those of
-    /// [`Self::resync`].
+    /// `lost` if the lease has ended, and the chain is not asked; `nonce_unavailable` if there is no `read_nonce`, or it failed
+    /// or took too long; and those of [`Self::resync`].
     pub async fn read_nonce(&self) -> Result<Nonce> {
+        self.live_ref()?;
+        if self.has_ended() {
+            return Err(self.found_ended());
+        }
         let deadline = self.core.runtime.now() + self.remaining_micros();
         let chain = self.core.read_nonce(self.slot(), deadline).await?;
         self.resync(chain, false).await
@@ -445,6 +466,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     fn live_ref(&self) -> Result<LeaseRef> {
         self.check_live()?;
         self.lease_ref()
+    }
+
+    /// Whether it was not given back in time, as far as is known here.
+    pub(super) fn has_ended(&self) -> bool {
+        let held = self.lock();
+        held.open && held.life.term().deadline() <= self.core.lease_clock()
     }
 
     fn check_live(&self) -> Result<()> {
@@ -495,6 +522,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             )),
             other => Err(unexpected(&other)),
         }
+    }
+
+    pub(super) fn found_ended(&self) -> Error {
+        self.found_lost(Loss::Expired)
     }
 
     fn found_lost(&self, loss: Loss) -> Error {

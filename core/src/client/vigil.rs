@@ -174,13 +174,23 @@ impl Vigil {
         self.lock().left = true;
     }
 
+    /// The lease has ended by itself, and whoever wants to is told; whether that is news. Of one that its holder has let go of,
+    /// only the answer to that says how it ended: the renewal that arrives behind the release finds no lease.
+    pub fn lose(&self, loss: Loss) -> bool {
+        let watched = self.lock();
+        !watched.left && self.end_of(watched, Ending::Lost(loss)).is_none()
+    }
+
     /// The lease has ended, and whoever wants to is told, unless it had before: then how.
     pub fn end(&self, ending: Ending) -> Option<Ending> {
-        let (before, bells) = {
-            let mut watched = self.lock();
-            watched.claim_bells.clear();
-            (watched.term.end(ending), std::mem::take(&mut watched.bells))
-        };
+        self.end_of(self.lock(), ending)
+    }
+
+    fn end_of(&self, mut watched: MutexGuard<'_, Watched>, ending: Ending) -> Option<Ending> {
+        watched.claim_bells.clear();
+        let (before, bells) = (watched.term.end(ending), std::mem::take(&mut watched.bells));
+        // Those whom it tells may ask for the lease.
+        drop(watched);
         for bell in bells {
             let _ = bell.send(Word::Ended(ending));
         }
@@ -280,6 +290,18 @@ mod tests {
         // The claimant has gone.
         vigil.prolong(7_000, 50);
         assert_eq!((vigil.term().deadline(), vigil.term().claimed()), (7_000, None));
+    }
+
+    // The release was performed before a renewal that was under way, whose answer was taken for a loss.
+    #[test]
+    fn who_has_let_go_is_told_no_loss_but_by_the_answer_to_that() {
+        let vigil = vigil(0, 5_000);
+        let mut told = vigil.ended();
+        vigil.leave();
+        assert!(!vigil.lose(Loss::Ended));
+        assert_eq!(told.try_recv(), Ok(None));
+        vigil.end(Ending::GivenBack);
+        assert_eq!(told.try_recv(), Ok(Some(Word::Ended(Ending::GivenBack))));
     }
 
     #[test]

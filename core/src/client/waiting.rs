@@ -12,6 +12,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -35,6 +36,8 @@ pub(super) struct WaitingRoom {
     room: Mutex<Room>,
     /// Changes with the room locked; whoever takes something asks it, without.
     closed: AtomicBool,
+    /// Of those who acquire, in this room or still with the store: dropped as it closes.
+    closing: Mutex<Vec<oneshot::Sender<Infallible>>>,
 }
 
 #[derive(Debug, Default)]
@@ -321,6 +324,8 @@ impl WaitingRoom {
             self.closed.store(true, Relaxed);
             room.seats.iter_mut().filter_map(|chair| chair.bell.take()).collect()
         };
+        // Not under the lock: those who are told run code.
+        drop(std::mem::take(&mut *unpoisoned(&self.closing)));
         for bell in bells {
             let _ = bell.send(Call::Closed);
         }
@@ -328,6 +333,23 @@ impl WaitingRoom {
 
     pub fn is_closed(&self) -> bool {
         self.closed.load(Relaxed)
+    }
+
+    /// Ends when the room is closed.
+    pub fn closing(&self) -> oneshot::Receiver<Infallible> {
+        let (stands, closing) = oneshot::channel();
+        let mut all = unpoisoned(&self.closing);
+        if all.len() == all.capacity() {
+            // As many may come as are left, so that each pays for one look.
+            all.retain(|stands| !stands.is_canceled());
+            let left = all.len();
+            all.reserve(left + 1);
+        }
+        all.push(stands);
+        if self.is_closed() {
+            all.clear();
+        }
+        closing
     }
 
     /// Calls the first at this time, unless it is to be called earlier.

@@ -356,7 +356,7 @@ mod tests {
         let expected = Value::map([
             ("answer", "performed".into()),
             ("now", "5".into()),
-            ("top", "0".into()),
+            ("top", "5".into()),
             ("calls", calls(&Calls::default())),
             ("replies", Value::List(vec![replies])),
         ]);

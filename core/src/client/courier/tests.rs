@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{DEAD, DEAF, Faulty, HUNG, WELL};
+use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, WELL};
 use crate::client::warped::Warped;
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, tasks};
 
@@ -16,6 +16,10 @@ async fn process_of<R: Runtime>(store: &Faulty, runtime: R) -> Pool<Faulty, R> {
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
     let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
+}
+
+async fn soon<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(10), work).await.expect("in time")
 }
 
 fn within(timeout: Micros) -> AcquireOptions {
@@ -95,12 +99,62 @@ async fn what_a_host_holds_back_holds_up_no_renewal() {
     let reference = LeaseRef { slot: crate::id::SlotId::new("a").unwrap(), fence: lease.fence(), place: 0 };
     let renewals = courier.post_together(vec![(Request::Renew { lease: reference, ttl: SECOND }, patience)]);
     for renewal in renewals {
-        let renewed = tokio::time::timeout(std::time::Duration::from_secs(10), renewal).await;
-        let reply = renewed.expect("it sets out").unwrap().take();
+        let reply = soon(renewal).await.unwrap().take();
         assert!(matches!(reply, Reply::Renewed { .. }), "{reply:?}");
     }
     held.await.unwrap();
     tasks::let_go();
+}
+
+// Of two event loops that share a handle one stood still, and what the other asked for was told that the store did not answer.
+#[tokio::test]
+async fn what_a_host_holds_back_holds_up_no_other_thread() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process(&store).await;
+    let courier = &pool.core.courier;
+    let inspect = || courier.submit(Request::Inspect { slots: Vec::new() }, Micros::MAX);
+    let held = tasks::holding(inspect);
+    soon(inspect()).await.unwrap();
+    held.await.unwrap();
+    tasks::let_go();
+}
+
+// Whoever waited for a store that was gone did so until its time was over, with the handle closed.
+#[tokio::test]
+async fn who_is_with_a_store_that_does_not_answer_is_sent_away_as_the_handle_closes() {
+    for state in [DEAD, HUNG] {
+        let store = Faulty::new(TokioRuntime::store_clock());
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+        let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+        store.is(state);
+        let acquiring = tokio::spawn(async move { pool.acquire_with(within(600 * SECOND)).await });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        handle.close();
+        assert_eq!(soon(acquiring).await.unwrap().unwrap_err().code(), Code::Cancelled, "{state}");
+    }
+}
+
+// A process that was stopped between its first sending and its second, for longer than answers are remembered, had performed it
+// anew.
+#[tokio::test]
+async fn what_may_have_been_performed_long_ago_is_not_performed_again() {
+    let (store, ahead) = jumping();
+    let passed = ahead.clone();
+    // Both clocks go on while it is stopped.
+    let pool = process_of(&store, Warped::new().clock(move |time| time + passed.load(Relaxed))).await;
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    store.is(CUT);
+    let releasing = tokio::spawn(async move { lease.release().await });
+    while pool.core.courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    ahead.store(200 * SECOND, Relaxed);
+    store.is(WELL);
+    let error = soon(releasing).await.unwrap().unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
 }
 
 // It waited for the subscription until its time was over, with its slot free.

@@ -1,5 +1,13 @@
-use crate::client::PoolOptions;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use crate::SECOND;
+use crate::client::faulty::{DEAD, Faulty};
 use crate::client::native::{NativeLease, connect};
+use crate::client::warped::Warped;
+use crate::client::{Leasehold, OpenOptions, PoolOptions, TokioRuntime};
 use crate::error::Code;
 
 #[tokio::test]
@@ -108,4 +116,68 @@ async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
     assert_eq!(lease.release().await.unwrap_err().code(), Code::Lost);
     let counts = pool.statistics();
     assert_eq!((counts.lost, counts.expired), (1, 0));
+}
+
+// The block of a lease that was over ended as if nothing were wrong, where no store said so.
+#[tokio::test]
+async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let passed = Arc::new(AtomicU64::new(0));
+    let silence = passed.clone();
+    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
+    let leases = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
+    let in_time = pool.acquire().await.unwrap();
+    store.is(DEAD);
+    let error = in_time.release().await.unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    passed.store(60 * SECOND, Relaxed);
+    let [released, concluded] = leases;
+    for error in [released.release().await.unwrap_err(), concluded.conclude().await.unwrap_err()] {
+        assert_eq!(error.code(), Code::Lost, "{error}");
+    }
+    assert_eq!(pool.statistics().lost, 2);
+    // A second time nothing is done.
+    released.release().await.unwrap();
+}
+
+// The store may have taken the outcome: it counts longer than the holder does.
+#[tokio::test]
+async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_time() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let passed = Arc::new(AtomicU64::new(0));
+    let silence = passed.clone();
+    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
+    let handle = Leasehold::new(store, runtime, OpenOptions::default());
+    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
+    let (released, concluded) = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
+    passed.store(60 * SECOND, Relaxed);
+    released.release().await.unwrap();
+    assert_eq!(concluded.conclude().await.unwrap_err().code(), Code::Lost);
+}
+
+// The chain was asked all the same, and what came of it was said of the chain.
+#[tokio::test]
+async fn of_a_lease_that_has_ended_no_chain_is_asked() {
+    let handle = connect("memory:ended").namespace("test").open().unwrap();
+    let asked = Arc::new(AtomicU64::new(0));
+    let asks = asked.clone();
+    let pool = handle.pool("p").slots(["a"]).ttl(Duration::from_millis(20)).read_nonce(move |_| {
+        asks.fetch_add(1, Relaxed);
+        async { Ok::<_, std::io::Error>(7) }
+    });
+    let pool = pool.await.unwrap();
+    let given_back = pool.acquire().await.unwrap();
+    given_back.release().await.unwrap();
+    let expired = pool.acquire().await.unwrap();
+    while expired.is_held() {
+        tokio::task::yield_now().await;
+    }
+    let before = asked.load(Relaxed);
+    for lease in [&given_back, &expired] {
+        assert_eq!(lease.read_nonce().await.unwrap_err().code(), Code::Lost);
+        assert_eq!(lease.resync(3, false).await.unwrap_err().code(), Code::Lost);
+    }
+    assert_eq!(asked.load(Relaxed), before);
 }

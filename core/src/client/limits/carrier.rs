@@ -72,6 +72,9 @@ impl<L: StoreLedger> AnyLedger for L {
 struct State {
     queue: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
+    /// Whether somebody looks soon whether what waits has been taken.
+    #[cfg(not(target_family = "wasm"))]
+    looks_again: bool,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// How limits of money stood.
@@ -209,10 +212,29 @@ impl<R: Runtime> Carrier<R> {
             return Err(full());
         }
         state.queue.push_back(Parcel { request, patience, stands, caller });
-        let lane = state.lane_for_more(now);
+        self.send_out(state);
+        Ok(reply)
+    }
+
+    /// Has what waits set out, perhaps: as in the courier of a pool.
+    fn send_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.queue.is_empty() {
+            return;
+        }
+        let lane = state.lane_for_more(self.runtime.now());
+        #[cfg(not(target_family = "wasm"))]
+        if lane.is_none() && !std::mem::replace(&mut state.looks_again, true) {
+            let (carrier, runtime) = (Arc::downgrade(self), self.runtime.clone());
+            self.runtime.spawn(async move {
+                runtime.sleep(crate::client::lanes::LOADING).await;
+                let Some(carrier) = carrier.upgrade() else { return };
+                let mut state = carrier.lock();
+                state.looks_again = false;
+                carrier.send_out(state);
+            });
+        }
         drop(state);
         self.start(lane);
-        Ok(reply)
     }
 
     fn start(self: &Arc<Self>, lane: Option<u16>) {

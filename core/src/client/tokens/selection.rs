@@ -138,6 +138,19 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         release(given.held.iter().map(|(_, lease)| lease), None).await
     }
 
+    /// As [`Self::release`], at the end of a body that ran under it: see [`Lease::conclude`].
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub async fn conclude(&self) -> Result<()> {
+        let held = self.held().clone();
+        let ended = held.iter().flat_map(|held| held.iter()).find(|(_, lease)| lease.has_ended());
+        match (self.release().await, ended) {
+            (Ok(()), Some((_, lease))) => Err(lease.found_ended()),
+            (outcome, _) => outcome,
+        }
+    }
+
     /// Says that the tokens are spent. They stay locked for the wallet's `settle`, until the spend is visible to all,
     /// and are not offered here again unless the source still lists them then. A second call does nothing.
     ///
