@@ -11,7 +11,7 @@ use futures_util::future::{Either, select};
 use super::courier::unavailable;
 use super::lease::unexpected;
 use super::options::{check_factor, check_rest};
-use super::pool::{PoolCore, unread};
+use super::pool::{OwnSlots, PoolCore, unread};
 use super::waiting::{Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -29,6 +29,9 @@ const EARLIER: Micros = 5 * MILLISECOND;
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
 #[cfg(not(target_family = "wasm"))]
 const READS: usize = 16;
+
+/// Of how many slots at most one acquisition tries to read the nonce in vain: the node may refuse one account, or all.
+const TRIES: u32 = 3;
 
 /// A claim that was not granted.
 pub(super) struct Refused {
@@ -60,6 +63,8 @@ pub(super) struct Want {
     stalled: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
+    /// How often a nonce could not be read.
+    unread: AtomicU32,
     /// Until when it names slots of its own process, on the local clock: one of another came.
     pub own_until: AtomicU64,
     /// Whether it asked by its name for a place in the store's line, and so may have a ticket.
@@ -151,6 +156,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
+            unread: AtomicU32::new(0),
             own_until: AtomicU64::new(0),
             has_ticket: AtomicBool::new(false),
         })
@@ -251,13 +257,23 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             self.set_moved_up();
         }
         let leases = Unseen(leases);
-        Ok(match self.complete(&leases.0, want).await? {
-            None => Ok(leases.hand_over()),
-            Some(earliest) => {
-                self.rename(want);
-                Err(Refused { why: Refusal::Exhausted, earliest: Some(earliest) })
+        let earliest = match self.complete(&leases.0, want).await {
+            Ok(None) => return Ok(Ok(leases.hand_over())),
+            Ok(Some(earliest)) => earliest,
+            Err(error) if error.code() == Code::NonceUnavailable && self.reads_elsewhere(want) => {
+                self.runtime.now()
             }
-        })
+            Err(error) => return Err(error),
+        };
+        self.rename(want);
+        Ok(Err(Refused { why: Refusal::Exhausted, earliest: Some(earliest) }))
+    }
+
+    /// Whether to ask for another slot, as the nonce of one could not be read: if there are others.
+    fn reads_elsewhere(&self, want: &Want) -> bool {
+        let named = want.slots.as_ref().map(Vec::len).or(self.own.as_ref().map(OwnSlots::len));
+        let others = named.is_none_or(|named| named > want.count as usize);
+        others && want.patient && want.unread.fetch_add(1, Relaxed) + 1 < TRIES
     }
 
     /// Claims at once, if the store can.

@@ -1,4 +1,6 @@
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 use crate::client::native::{connect, quorum};
@@ -104,6 +106,41 @@ async fn nonces_of_one_acquisition_are_read_together() {
     let slots = (0..8).map(|slot| slot.to_string());
     let pool = opened("nonces-together").pool("p").slots(slots).read_nonce(read).await.unwrap();
     assert_eq!(pool.acquire_many(8).timeout(10 * SECOND).await.unwrap().len(), 8);
+}
+
+// Every third acquisition failed, with two accounts free.
+#[tokio::test]
+async fn an_account_that_the_chain_says_nothing_of_keeps_nobody_from_another() {
+    let pool = opened("dead-account")
+        .pool("p")
+        .slots(["dead", "a", "b"])
+        .strategy(Strategy::LeastRecent)
+        .read_nonce(async |slot: String| if slot == "dead" { Err("no such account") } else { Ok(7) })
+        .await
+        .unwrap();
+    for _ in 0..9 {
+        let lease = pool.acquire().await.unwrap();
+        assert_ne!(lease.slot(), "dead");
+        lease.used(None).unwrap();
+        lease.release().await.unwrap();
+    }
+    // Who names it is told.
+    assert_eq!(pool.acquire().slots(["dead"]).await.unwrap_err().code(), Code::NonceUnavailable);
+}
+
+// A chain that does not answer is not asked of every account.
+#[tokio::test]
+async fn of_a_chain_that_says_nothing_a_few_accounts_are_asked() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let asks = asked.clone();
+    let read = move |_| {
+        asks.fetch_add(1, Relaxed);
+        async { Err::<u64, _>("no answer") }
+    };
+    let slots = (0..9).map(|slot| slot.to_string());
+    let pool = opened("dead-chain").pool("p").slots(slots).read_nonce(read).await.unwrap();
+    assert_eq!(pool.acquire().timeout(HOUR).await.unwrap_err().code(), Code::NonceUnavailable);
+    assert_eq!(asked.load(Relaxed), 3);
 }
 
 #[tokio::test]
