@@ -1,6 +1,8 @@
 import { camel, spoken } from "./keys.js";
 
-/** What went wrong, in a word that never changes. */
+/**
+ * What went wrong, in a word that never changes. `exhausted`: no waiting was wanted, or the pool has no slot that could ever come.
+ */
 export type Code =
   | "timed_out"
   | "cancelled"

@@ -26,8 +26,9 @@ export class Leasehold extends Small {
 
   /**
    * The limit that a registered action has for a value: any text of 1 to 256 bytes, or a whole number, which is its digits. No two
-   * pairs of them share a limit, nor does any with one that `limit` names. Asks nothing of the store yet. Throws
-   * `invalid_argument` naming `action` if it is not registered.
+   * pairs of them share a limit, nor does any with one that `limit` names. Answers and messages call it `action%=value`, in which
+   * blanks, `{`, `}`, `%`, `~` and what is no printable ASCII are `~` and two hexadecimal digits a byte. Asks nothing of the store
+   * yet. Throws `invalid_argument` naming `action` if it is not registered.
    */
   limitOf(action: string, value: string | number | bigint): Limit {
     return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, value)));
@@ -35,8 +36,8 @@ export class Leasehold extends Small {
 
   /**
    * Limits as one: charged all or none, in one request. What is null or undefined is left out, and a group of none allows
-   * everything; groups can be members of groups, and a limit that is there twice is charged once. At most 64, of one handle
-   * and one scope.
+   * everything; groups can be members of groups, and a limit that is there twice is charged once. At most 64, of one scope, and
+   * of one handle, whichever that is.
    */
   group(limits: Iterable<Limit | null | undefined>): Limit {
     return Limit.group(limits);

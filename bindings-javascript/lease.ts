@@ -29,7 +29,7 @@ export interface Facts {
  * out of it may still be at work.
  */
 export class Lease {
-  /** The slot's id, as this process spelled it. */
+  /** The slot's id as the pool's `slots` of this process spell it; of others `0x…` is in lower case. */
   readonly slot: string;
   /** Larger than that of any lease of this slot before: what a resource checks to refuse a late holder. */
   readonly fence: bigint;
@@ -83,7 +83,8 @@ export class Lease {
 
   /**
    * Aborted when somebody of higher priority claims the slot, with an error whose code is `claimed`: finish early and give
-   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first. Once, also
+   * where the other left again: of who comes then it tells nothing.
    */
   get claimed(): AbortSignal {
     this.#claimed ??= when(this.#owned, true, this);

@@ -17,7 +17,10 @@ export interface OpenOptions {
   lockTtl?: number | undefined;
 }
 
-/** The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds. */
+/**
+ * The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds: the `timeout` of the handle's pools,
+ * whose `ttl` is 5 s. Its locks have their own defaults.
+ */
 export interface SeedConfig {
   /**
    * "segregated" (or "seggregated") for this process's memory, "shared" for Redis; `leasehold-wasm` reaches a shared store by a

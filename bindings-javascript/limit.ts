@@ -33,8 +33,8 @@ interface Periodic {
 
 interface Endless {
   kind: "lifetime" | "in_flight";
-  /** Needless. */
-  period?: number | undefined;
+  /** Has no meaning here: 0 is the same as none, and all else is refused. */
+  period?: 0 | undefined;
 }
 
 interface LimitBounds {
@@ -45,8 +45,9 @@ interface LimitBounds {
   /** Of a `budget`, when its periods begin, after midnight UTC: 0 if not given. */
   offset?: number | undefined;
   /**
-   * What is allowed while the store cannot be used: nothing (`closed`, if not given), or what this process would be
-   * allowed if it were alone (`open`).
+   * What is allowed while the store cannot be used, which a wrong password and a database that it refuses are too: nothing
+   * (`closed`, if not given), or what this process would be allowed if it were alone (`open`). The store is not told of that: what
+   * is allowed may be up to one `max` more for each process.
    */
   outage?: "closed" | "open" | undefined;
   /** Limits of one scope can be charged as one: all of a namespace if not given. A cluster spreads scopes over its servers. */
@@ -90,7 +91,7 @@ export interface LimitAnswer {
   retryAfter: number | null;
   /** When that limit is as if never used, in milliseconds; null if never. */
   resetAfter: number | null;
-  /** The limit that binds; null where there is none. */
+  /** The limit that binds; null where there is none. Of a registered action it is `action%=value`: see `limitOf`. */
   limit: string | null;
   /**
    * Who says so: the store; this process, which remembers that the store refused the like a moment ago (`memory`); or this
@@ -216,8 +217,9 @@ export class Limit {
 
   /**
    * Waits until a cost is allowed, and charges it. Rejects with `timed_out`, with `limited` if it will never be allowed, and
-   * with `cancelled` if the handle is closed. What is given up while the store is asked may have been charged: where that
-   * matters, use `waitToReserve`.
+   * with `cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it
+   * rejects with `store_unavailable`, or waits as this process alone. What is given up while the store is asked may have been
+   * charged: where that matters, use `waitToReserve`.
    */
   async wait(cost: Amount = 1, options?: LimitWaitOptions): Promise<LimitAnswer> {
     const [signal, rest] = taken(options, "signal");
@@ -225,7 +227,7 @@ export class Limit {
     return answer(await settled<Told>((call) => glue.limitWait(this.#owned.number, digits(cost), core, call), signal));
   }
 
-  /** Waits until a cost can be reserved. Rejects as `wait` and `reserve`; what is given up is not charged. */
+  /** Waits until a cost can be reserved. Rejects as `wait` and `reserve`, in an outage at once; what is given up is not charged. */
   async waitToReserve(cost: Amount, options: ReserveWaitOptions): Promise<Reservation> {
     const [signal, rest] = taken(options, "signal");
     return this.#reserve(true, cost, rest, signal);
@@ -264,6 +266,9 @@ export class Limit {
   }
 }
 
+const ENDED =
+  "the reservation has ended already, by a call that is tried on where the store did not answer; end it by its id to hear what became of it, or reserve anew";
+
 /**
  * What was taken of limits for the time being. End it once: by `commit`, or by `refund`. At the end of an `await using` block
  * it is committed if it has not ended. One that is forgotten stays charged, and what it has in flight lands when its `ttl` is
@@ -283,7 +288,7 @@ export class Reservation {
   constructor([number, told]: Reserved) {
     this.answer = answer(told);
     this.id = told.id;
-    this.#hold = new Hold(number, "the reservation has ended already; reserve anew");
+    this.#hold = new Hold(number, ENDED);
   }
 
   /**

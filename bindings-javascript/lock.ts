@@ -147,7 +147,8 @@ export class Locked {
 
   /**
    * Aborted when somebody of higher priority claims the lock, with an error whose code is `claimed`: finish early and give
-   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first.
+   * it back. Until then it is yours to its deadline, and not renewed while the other waits. Never if it ends first. Once, also
+   * where the other left again: of who comes then it tells nothing.
    */
   get claimed(): AbortSignal {
     return this.#hold.claimed;

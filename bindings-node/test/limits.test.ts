@@ -510,8 +510,14 @@ test("what each call takes and gives has its type", async () => {
   assert.throws(() => lh.limit("a", { period: 1_000 }), failure("invalid_argument", "max"));
   // @ts-expect-error: what refills does so in a period.
   assert.throws(() => lh.limit("a", { max: 1 }), failure("invalid_argument", "period"));
-  const ofAnyKind: LimitOptions = { max: 1, period: 1_000, kind: "refill" as LimitKind };
-  assert.equal(await lh.limit("b", ofAnyKind).used(), 0n);
+  const periodic: LimitOptions = { max: 1, period: 1_000, kind: "refill" as Exclude<LimitKind, "lifetime" | "in_flight"> };
+  assert.equal(await lh.limit("b", periodic).used(), 0n);
+  for (const kind of ["lifetime", "in_flight"] as const) {
+    const endless: LimitOptions = { max: 1, period: 0, kind };
+    assert.equal(await lh.limit("c", endless).used(), 0n);
+    // @ts-expect-error: it has no periods.
+    assert.throws(() => lh.limit("c", { max: 1, period: 1_000, kind }), failure("invalid_argument", "period"));
+  }
   // @ts-expect-error: it is written with an underscore.
   assert.throws(() => lh.limit("a", { max: 1, kind: "inFlight" }), failure("invalid_argument", "kind"));
   // @ts-expect-error: it is not waited for.

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { open } from "leasehold";
+import { open, TokensInMemory } from "leasehold";
 import { ledgerOf, pay, payAll, relay, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
@@ -140,6 +140,7 @@ test("the example that limits charges what was sent, and nothing else", async ()
 test("the example of three replicas spends what it selected, and tells the others why they have nothing", async (t) => {
   const said: unknown[] = [];
   t.mock.method(console, "log", (code: unknown) => said.push(code));
+  const told = t.mock.method(TokensInMemory.prototype, "spend");
   const spent: string[] = [];
   const spend = async (tokens: readonly { id: string; amount: bigint }[]) => {
     assert.ok(tokens.reduce((sum, { amount }) => sum + amount, 0n) >= 4n);
@@ -147,6 +148,7 @@ test("the example of three replicas spends what it selected, and tells the other
   };
   await threeReplicas(spend, "memory:three-replicas");
   assert.deepEqual(said, ["insufficient", "locked_until"]);
+  assert.deepEqual(told.mock.calls.map((call) => call.arguments), spent.map((id) => ["wallet", id]), "the source hears of it");
   const wallet = (await open("memory:three-replicas", { namespace: "net:1" })).tokens("wallet", { source: () => [] });
   assert.equal(await wallet.countLocked(), spent.length, "until the spend is visible to all");
 });

@@ -72,6 +72,7 @@ export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise
   await replicas[1].select(12n).catch(({ code }) => console.log(code)); // insufficient, whoever has it
   await replicas[2].select(11n, { timeout: 0 }).catch(({ code }) => console.log(code)); // locked_until: enough, but not free
   await spend(selection.tokens);
+  for (const { id } of selection.tokens) source.spend("wallet", id); // or it lists them again, and after `settle` they are offered
   await selection.spent(); // or they are given back at the end of the block
 }
 

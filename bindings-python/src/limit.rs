@@ -350,7 +350,10 @@ impl Drop for Reservation {
 }
 
 fn ended() -> Failure {
-    Failure::new(Code::Lost, "this reservation has ended already; reserve anew")
+    Failure::new(
+        Code::Lost,
+        "this reservation has ended already, by a call that is tried on where the store did not answer; end it by its id to hear what became of it, or reserve anew",
+    )
 }
 
 /// An answer as Python has it.

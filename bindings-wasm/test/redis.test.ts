@@ -319,6 +319,13 @@ test("a time for answers that no timer has is refused at once", async () => {
   for (const timeout of [1, 2 ** 31 - 1, undefined]) fetchTransport({ url: "https://a", timeout });
 });
 
+test("what fetchTransport does not know is refused at once", async () => {
+  const make = (options: object) => () => fetchTransport({ url: "https://a", ...options });
+  await fails(make({ tokn: "secret" }), "invalid_argument", /^tokn: is not an option; there are: url, token, fetch, timeout$/, "tokn");
+  for (const fetch of ["fetch", 5, true, {}]) await fails(make({ fetch }), "invalid_argument", /must be a function/, "fetch");
+  for (const fetch of [undefined, null, globalThis.fetch]) make({ fetch })();
+});
+
 test("node-redis gives up a subscription for which there is no connection", async (t) => {
   const server = await RedisServer.start();
   const client = createClient({ socket: { host: "127.0.0.1", port: server.port } });

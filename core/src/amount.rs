@@ -51,7 +51,7 @@ impl Amount {
             Value::Integer(number) => u128::try_from(*number)
                 .map(Amount::from)
                 .map_err(|_| Error::invalid("", "is negative; an amount is 0 to 2^256 - 1")),
-            other => other.as_u64().map(Amount::from),
+            other => other.as_u64_of(format_args!("0 to 2^256 - 1")).map(Amount::from),
         }
     }
 

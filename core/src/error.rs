@@ -19,7 +19,7 @@ pub enum Code {
     Claimed,
     /// The store could not be reached, or would not serve the request.
     StoreUnavailable,
-    /// Nothing can be had now, and the caller did not want to wait.
+    /// Nothing can be had now, and the caller did not want to wait; or the pool has no slot that could ever come.
     Exhausted,
     /// A bounded queue is full.
     Busy,

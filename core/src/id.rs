@@ -220,7 +220,7 @@ fn check(text: &str, separators: &[u8], most: usize) -> Result<()> {
         return Err(Error::invalid(
             "",
             format_args!(
-                "character {} is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :",
+                "character \"{}\" is not allowed; use printable ASCII without blanks, {{, }}, % and, in ids, :",
                 shown(bad)
             ),
         ));
@@ -281,9 +281,10 @@ mod tests {
     #[test]
     fn a_letter_that_cannot_be_seen_is_shown_by_its_number() {
         let message = |text: &str| SlotId::new(text).unwrap_err().message().to_owned();
-        assert!(message("a{b").starts_with(": character { is not allowed"));
+        assert!(message("a{b").starts_with(": character \"{\" is not allowed"));
+        assert!(message("a b").starts_with(": character \" \" is not allowed"));
         for (bad, shown) in [("a\nb", r"\u{a}"), ("é", r"\u{e9}"), ("\u{200b}", r"\u{200b}")] {
-            assert!(message(bad).starts_with(&format!(": character {shown} is not allowed")), "{bad:?}");
+            assert!(message(bad).starts_with(&format!(": character \"{shown}\" is not allowed")), "{bad:?}");
         }
     }
 

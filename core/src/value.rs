@@ -4,6 +4,8 @@
 //! which types and which ranges, is said here in the core, so that each language gives the same error
 //! for the same mistake.
 
+use std::fmt;
+
 use crate::error::{Error, Result};
 
 /// A value of the host's language.
@@ -54,6 +56,11 @@ impl Value {
     /// # Errors
     /// `invalid_argument` for anything else; also for a number above 2^53, which may have lost digits.
     pub fn as_u64(&self) -> Result<u64> {
+        self.as_u64_of(format_args!("0 to 2^64 - 1"))
+    }
+
+    /// The same, where messages say which numbers are good: those whose range is another have it checked by who asks.
+    pub(crate) fn as_u64_of(&self, range: fmt::Arguments<'_>) -> Result<u64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let whole = match *self {
             Value::Integer(number) => u64::try_from(number).ok(),
@@ -63,13 +70,10 @@ impl Value {
             _ => None,
         };
         whole.ok_or_else(|| {
-            Error::invalid(
-                "",
-                format_args!(
-                    "{} is not a whole number from 0 to 2^64 - 1 (numbers above 2^53 must come as integers)",
-                    self.shown()
-                ),
-            )
+            let lossy = matches!(*self, Value::Number(number) if number >= EXACT);
+            let hint = if lossy { "; from 2^53 on give an integer, in JavaScript a bigint" } else { "" };
+            let message = format_args!("{} is not a whole number from {range}{hint}", self.shown());
+            Error::invalid("", message)
         })
     }
 
@@ -275,6 +279,16 @@ mod tests {
         ] {
             assert_eq!(value.as_u64().ok(), expected, "{value:?}");
         }
+    }
+
+    #[test]
+    fn a_number_that_may_have_lost_digits_is_told_how_to_come() {
+        let message =
+            |value: Value| value.as_u64_of(format_args!("1 to 5")).unwrap_err().message().to_owned();
+        assert_eq!(message(Value::Number(-1.0)), ": -1 is not a whole number from 1 to 5");
+        assert_eq!(message(Value::Text("5".into())), ": text is not a whole number from 1 to 5");
+        let lossy = message(Value::Number(9_007_199_254_740_992.0));
+        assert!(lossy.ends_with("; from 2^53 on give an integer, in JavaScript a bigint"), "{lossy}");
     }
 
     #[test]

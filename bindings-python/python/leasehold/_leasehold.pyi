@@ -106,12 +106,13 @@ class Leasehold:
 
     def limit_of(self, action: str, value: str | int) -> Limit:
         """The limit that a registered action has for a value: any text of 1 to 256 bytes, or a whole number, which is its digits. No
-        two pairs of them share a limit, nor does any with one that `limit` names. Asks nothing of the store yet. Raises
-        `InvalidArgument` naming `action` if it is not registered."""
+        two pairs of them share a limit, nor does any with one that `limit` names. Answers and messages call it `action%=value`, in which
+        blanks, `{`, `}`, `%`, `~` and what is no printable ASCII are `~` and two hexadecimal digits a byte. Asks nothing of the store
+        yet. Raises `InvalidArgument` naming `action` if it is not registered."""
 
     def group(self, limits: Sequence[Limit | None]) -> Limit:
-        """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
-        member, and what is there twice is charged once."""
+        """Limits of one scope, and of one handle, whichever that is, that are charged as one, all of them or none. None is left out, a
+        group can be a member, and what is there twice is charged once."""
 
     def tokens(self, wallet: str, **options: Unpack[TokensOptions]) -> Tokens:
         """The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes select
@@ -197,7 +198,7 @@ class Lease:
 
     @property
     def slot(self) -> str:
-        """The slot's id, as this process spelled it."""
+        """The slot's id as the pool's `slots` of this process spell it; of others `0x…` is in lower case."""
 
     @property
     def fence(self) -> int:
@@ -248,7 +249,8 @@ class Lease:
 
     def claimed(self, timeout: float | None = None) -> Claimed | None:
         """Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
-        Gives None if it ends first, or if `timeout` seconds have passed."""
+        Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
+        `timeout` of 0 it gives None."""
 
     def release(self, cooldown: float | None = None) -> None:
         """Gives the slot back. A second call does nothing."""
@@ -307,7 +309,8 @@ class Locked:
 
     def claimed(self, timeout: float | None = None) -> Claimed | None:
         """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
-        Gives None if it ends first, or if `timeout` seconds have passed."""
+        Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
+        `timeout` of 0 it gives None."""
 
     def release(self) -> None:
         """Gives the lock back. A second call does nothing."""
@@ -362,10 +365,11 @@ class Limit:
 
     def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
-        `Cancelled` if the handle is closed."""
+        `Cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it raises
+        `StoreUnavailable`, or waits as this process alone."""
 
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Reservation:
-        """Waits as `wait` does until a cost can be reserved for `ttl` seconds."""
+        """Waits as `wait` does until a cost can be reserved for `ttl` seconds; an outage is `StoreUnavailable`, at once."""
 
     def commit_reservation(self, id: str) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any

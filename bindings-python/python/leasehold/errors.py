@@ -69,7 +69,7 @@ class StoreUnavailable(LeaseholdError):
 
 
 class Exhausted(LeaseholdError):
-    """No slot is left and none will come free by waiting: add slots."""
+    """Nothing can be had now, and no waiting was wanted; or the pool has no slot that could ever come: add slots."""
 
     code: ClassVar[str] = "exhausted"
 

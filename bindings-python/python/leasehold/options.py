@@ -58,6 +58,7 @@ class _Mode(TypedDict):
 class LockConfig(_Mode, total=False):
     """The lock block of a paymaster's configuration, as it stands."""
 
+    # The `timeout` of the handle's pools, whose `ttl` is 5: 1 by default. Its locks have their own defaults.
     retry_timeout: float | None
     redis: RedisConfig | None
 
@@ -280,8 +281,9 @@ class LimitOptions(_Max, total=False):
     burst: int | None
     # Of a budget, when its periods begin, after midnight UTC: 0 by default.
     offset: float | None
-    # What is allowed while the store cannot be used: "closed", nothing, the default; or "open", what this process would be allowed if
-    # it were alone.
+    # What is allowed while the store cannot be used, which a wrong password and a database that it refuses are too: "closed", nothing,
+    # the default; or "open", what this process would be allowed if it were alone. The store is not told of that: what is allowed may
+    # be up to one `max` more for each process.
     outage: Literal["closed", "open"] | None
     # Limits of one scope can be charged as one, and are on one server of a cluster: one for all by default.
     scope: str | None

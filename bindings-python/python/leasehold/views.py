@@ -107,7 +107,7 @@ class LimitAnswer(TypedDict):
 
     # Whether all limits allow it, and it was charged.
     allowed: bool
-    # The name of the limit that binds; None where there is none.
+    # The name of the limit that binds; None where there is none. Of a registered action it is `action%=value`: see `limit_of`.
     limit: str | None
     # What can still be taken of that limit.
     remaining: int

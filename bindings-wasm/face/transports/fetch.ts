@@ -2,9 +2,9 @@ import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 
 export interface FetchOptions {
-  /** Where commands are posted to; `https:` unless it is this machine or a network of one's own. */
+  /** Where commands are posted to. Take `http:`, over which all is sent as it is, for this machine or a network of one's own only. */
   url: string | URL;
-  /** Sent as `Authorization: Bearer …`, without blanks around it: visible ASCII characters. */
+  /** Sent as `Authorization: Bearer …`, over `http:` too, without blanks around it: visible ASCII characters. */
   token?: string | undefined;
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Milliseconds after which a request is given up, from 1 to 2,147,483,647: 10,000 by default. */
@@ -18,9 +18,11 @@ export interface FetchOptions {
  */
 export function fetchTransport(options: FetchOptions): Transport {
   const url = address(options?.url);
+  for (const key in options) if (!KNOWN.has(key)) throw invalid(key, `is not an option; there are: ${[...KNOWN].join(", ")}`);
   const timeout = patience(options.timeout);
   const token = visible(options.token);
   const call = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  if (typeof call !== "function") throw invalid("fetch", "must be a function");
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
 
@@ -62,6 +64,8 @@ function patience(timeout: unknown = 10_000): number {
 }
 
 const LONGEST = 2 ** 31 - 1;
+
+const KNOWN: ReadonlySet<string> = new Set(["url", "token", "fetch", "timeout"] satisfies (keyof FetchOptions)[]);
 
 function parsed(text: string): { result?: unknown; error?: unknown } | undefined {
   try {

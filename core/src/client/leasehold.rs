@@ -16,7 +16,7 @@ use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
 #[cfg(feature = "redis")]
 use super::options::check_ttl;
-use super::options::{LOCK_TTL, Unit, lock_names, rest, ttl};
+use super::options::{LOCK_TTL, Unit, duration, lock_names, rest, ttl};
 use super::pool::PoolCore;
 use super::waiting::closed;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
@@ -125,7 +125,7 @@ impl OpenOptions {
 }
 
 fn response_timeout(value: &Value, unit: Unit) -> Result<Micros> {
-    check_response_timeout(rest(value, unit)?)
+    check_response_timeout(duration(value, unit)?)
 }
 
 fn check_response_timeout(time: Micros) -> Result<Micros> {

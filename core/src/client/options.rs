@@ -343,12 +343,17 @@ pub(super) fn time(
 /// # Errors
 /// `invalid_argument` if it is negative, not finite, too long or not a number.
 pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
-    let micros = value.as_number()? * unit.micros();
-    let most = MAX_REST as f64;
-    if !(0.0..=most).contains(&micros) {
-        return Err(Error::invalid("", "is out of range; 0 to 365 days are allowed"));
+    match duration(value, unit)? {
+        Micros::MAX => Err(Error::invalid("", "is out of range; 0 to 365 days are allowed")),
+        time => Ok(time),
     }
-    Ok(micros.round() as Micros)
+}
+
+/// A duration, whose range who asks checks, and names: what is not from 0 to a year is the longest, which is in none.
+pub(super) fn duration(value: &Value, unit: Unit) -> Result<Micros> {
+    let micros = value.as_number()? * unit.micros();
+    let good = (0.0..=MAX_REST as f64).contains(&micros);
+    Ok(if good { micros.round() as Micros } else { Micros::MAX })
 }
 
 /// A time to live.
@@ -356,7 +361,7 @@ pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
 /// # Errors
 /// `invalid_argument` if it is not one from 1 ms to 7 days.
 pub(super) fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
-    check_ttl(rest(value, unit)?)
+    check_ttl(duration(value, unit)?)
 }
 
 /// A time to live, if it is in its range.
@@ -374,7 +379,7 @@ pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
     match value {
         Value::Bool(false) => Ok(Keepalive::Off),
         Value::Bool(true) => Ok(Keepalive::Third),
-        value => check_keepalive(rest(value, unit)?),
+        value => check_keepalive(duration(value, unit)?),
     }
 }
 
@@ -387,7 +392,7 @@ fn check_keepalive(interval: Micros) -> Result<Keepalive> {
 }
 
 fn count(value: &Value) -> Result<u32> {
-    check_count(value.as_u64()?)
+    check_count(value.as_u64_of(format_args!("1 to {MAX_PER_REQUEST}"))?)
 }
 
 #[inline(always)]
@@ -515,7 +520,7 @@ fn spec(value: &Value) -> Result<(String, SlotSpec)> {
 }
 
 fn weight(value: &Value) -> Result<u8> {
-    match value.as_u64()? {
+    match value.as_u64_of(format_args!("1 to {MAX_WEIGHT}"))? {
         weight @ 1.. if weight <= u64::from(MAX_WEIGHT) => Ok(weight as u8),
         weight => {
             Err(Error::invalid("", format_args!("{weight} is out of range; 1 to {MAX_WEIGHT} are allowed")))
@@ -571,6 +576,24 @@ mod tests {
             let error = ms(Value::map([(key, value.clone())])).unwrap_err();
             assert_eq!(error.field(), Some(field), "{key} {value:?}: {error}");
         }
+    }
+
+    #[test]
+    fn messages_name_the_range_that_is_meant() {
+        let weight = Value::List(vec![Value::map([("id", "a".into()), ("weight", Value::Number(-1.0))])]);
+        for (key, value, range) in [
+            ("ttl", Value::Number(-1.0), "1 ms to 7 days"),
+            ("ttl", Value::Number(1e300), "1 ms to 7 days"),
+            ("keepalive", Value::Number(-1.0), "an interval of 1 ms or more"),
+            ("cooldown", Value::Number(-1.0), "0 to 365 days"),
+            ("slots", weight, "1 to 255"),
+        ] {
+            let error = ms(Value::map([(key, value)])).unwrap_err();
+            assert!(error.message().contains(range), "{error}");
+        }
+        let count = Value::map([("count", Value::Number(-1.0))]);
+        let error = AcquireOptions::read(&count, Unit::Seconds).unwrap_err();
+        assert_eq!(error.message(), "count: -1 is not a whole number from 1 to 1000");
     }
 
     #[test]

@@ -247,9 +247,9 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
     /// that, and hears of it only at its next renewal. What was spent rests all the same. Costs what [`Self::all_locks`] does.
     ///
     /// # Errors
-    /// `store_unavailable`; some of them may be given back then.
+    /// `store_unavailable`; some of them may be given back then. `invalid_argument` if its name is empty.
     pub async fn release_spender(&self, spender: impl Into<Spender>) -> Result<u32> {
-        let count = self.wallet.core.release_holder(spender.into().0).await?;
+        let count = self.wallet.core.release_holder(spender.into().named()?.0).await?;
         let purses: Vec<_> = self.wallet.purses.all().values().cloned().collect();
         purses.iter().for_each(|purse| purse.freed_some(self.wallet.core.runtime.now()));
         Ok(count)

@@ -100,6 +100,20 @@ impl Spender {
         }
     }
 
+    /// It, unless its name is empty: that is of a variable that nobody set, and many would spend as one.
+    ///
+    /// # Errors
+    /// `invalid_argument`.
+    pub fn named(self) -> Result<Self> {
+        if self == Spender::new("") {
+            return Err(Error::invalid(
+                "spender",
+                "is empty; give a name that nobody else has, or leave it out",
+            ));
+        }
+        Ok(self)
+    }
+
     /// Reads what a language gives: a name.
     ///
     /// # Errors

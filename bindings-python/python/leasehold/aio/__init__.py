@@ -94,8 +94,8 @@ class Leasehold(Opened[_leasehold.Leasehold]):
         return Limit(self._core.limit_of(action, value))
 
     def group(self, limits: Sequence[Limit | None]) -> Limit:
-        """Limits of this handle and of one scope that are charged as one, all of them or none. None is left out, a group can be a
-        member, and what is there twice is charged once."""
+        """Limits of one scope, and of one handle, whichever that is, that are charged as one, all of them or none. None is left out, a
+        group can be a member, and what is there twice is charged once."""
         cores: Any = limits
         if isinstance(limits, Sequence):
             # What is no limit is refused, and named, by the compiled half.

@@ -87,12 +87,14 @@ class Limit(Face[_leasehold.Limit]):
 
     async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
-        `Cancelled` if the handle is closed. One that is cancelled, as by a timeout of asyncio, may have been charged by a store that is
-        asked over the network: where that matters, `wait_to_reserve`, which then is given back."""
+        `Cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it raises
+        `StoreUnavailable`, or waits as this process alone. One that is cancelled, as by a timeout of asyncio, may have been charged by
+        a store that is asked over the network: where that matters, `wait_to_reserve`, which then is given back."""
         return await call(self._core.wait, cost, **options)
 
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Acquiring[Reservation]:
-        """Waits as `wait` does until a cost can be reserved for `ttl` seconds. For `async with`, or to be awaited."""
+        """Waits as `wait` does until a cost can be reserved for `ttl` seconds; an outage is `StoreUnavailable`, at once.
+        For `async with`, or to be awaited."""
 
         async def wait_to_reserve() -> Reservation:
             (reservation,) = await granted(self._core.wait_to_reserve(cost, ttl=ttl, **options))

@@ -106,7 +106,8 @@ class Locked(Held[_leasehold.Locked]):
 
     async def claimed(self, timeout: float | None = None) -> Claimed | None:
         """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
-        Gives None if it ends first, or if `timeout` seconds have passed."""
+        Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
+        `timeout` of 0 it gives None."""
         return await call(self._core.claimed, timeout)
 
     async def release(self) -> None:

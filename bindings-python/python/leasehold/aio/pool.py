@@ -104,7 +104,7 @@ class Lease(Held[_leasehold.Lease]):
 
     @property
     def slot(self) -> str:
-        """The slot's id, as this process spelled it."""
+        """The slot's id as the pool's `slots` of this process spell it; of others `0x…` is in lower case."""
         return self._core.slot
 
     @property
@@ -169,7 +169,8 @@ class Lease(Held[_leasehold.Lease]):
 
     async def claimed(self, timeout: float | None = None) -> Claimed | None:
         """Waits until somebody of higher priority claims the slot, and gives the error that says so: finish early and give it back.
-        Gives None if it ends first, or if `timeout` seconds have passed."""
+        Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
+        `timeout` of 0 it gives None."""
         return await call(self._core.claimed, timeout)
 
     async def release(self, cooldown: float | None = None) -> None:

@@ -15,7 +15,7 @@ use crate::client::waiting::closed;
 use crate::client::{Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
-use crate::tokens::{Amount, Event, Selector, Step, Verdict};
+use crate::tokens::{Amount, Event, Selector, Spender, Step, Verdict};
 use crate::{MILLISECOND, Micros};
 
 /// One selection under way. Dropped, it gives back what it has.
@@ -56,7 +56,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let interval = core.interval(Some(options.keepalive.unwrap_or(wallet.options.keepalive)), ttl)?;
         let number = core.counter.fetch_add(1, Relaxed);
         let own = || (u128::from(core.secret) << 64) | u128::from(number);
-        let holder = options.spender.map_or_else(own, |spender| spender.0);
+        let holder = options.spender.map(Spender::named).transpose()?.map_or_else(own, |spender| spender.0);
         let timeout = options.timeout.unwrap_or(wallet.options.timeout);
         check_rest("timeout", timeout)?;
         if let Some(count) = options.max_inputs {

@@ -178,6 +178,18 @@ async fn all_that_is_locked_is_listed_and_nothing_else() {
     assert_eq!(listed().await, held(&selections));
 }
 
+// Two programs with a variable that nobody had set took one another's tokens.
+#[tokio::test]
+async fn a_spender_without_a_name_is_refused() {
+    let handle = opened("nameless");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let nameless = SelectOptions { spender: Some(Spender::new("")), ..euros() };
+    let error = wallet.select_with(5u64, nameless).await.unwrap_err();
+    assert_eq!(error.field(), Some("spender"), "{error}");
+    assert_eq!(wallet.release_spender("").await.unwrap_err().field(), Some("spender"));
+    wallet.select_with(5u64, euros()).await.unwrap();
+}
+
 #[tokio::test]
 async fn what_a_spender_locked_is_given_back_by_its_name_and_nothing_else() {
     let (handle, other) = (opened("spender"), opened("spender"));
