@@ -73,9 +73,11 @@ def test_a_store_that_dies(own_redis):
     pool = leasehold.open(own_redis.url, response_timeout=0.3).pool("p", slots=["a", "b"], ttl=0.3)
     lease = pool.acquire(timeout=5)
     own_redis.kill()
-    for call in (lambda: pool.acquire(timeout=0.3), lambda: pool.acquire(timeout=0), lease.renew, lease.release, pool.list):
+    silent = [lambda: pool.acquire(timeout=0.3), lambda: pool.acquire(timeout=0), lease.renew, pool.list]
+    # That its deadline passed meanwhile, no store has to say.
+    for call, error in [*((call, errors.StoreUnavailable) for call in silent), (lease.release, errors.Lost)]:
         begun = time.monotonic()
-        with pytest.raises(errors.StoreUnavailable):
+        with pytest.raises(error):
             call()
         assert time.monotonic() - begun < 2
 
@@ -108,6 +110,21 @@ def test_a_store_that_hangs_at_the_end_of_a_block(own_redis):
             own_redis.process.send_signal(signal.SIGCONT)
         assert sent == "0x1"
         assert not lease.held
+
+
+# They ended as if nothing were wrong: no store said that their time had passed.
+def test_a_block_that_outlived_what_it_had_fails_though_the_store_is_silent(own_redis):
+    patient = {"ttl": 1, "timeout": 9}
+    lh = leasehold.open(own_redis.url, response_timeout=0.3, lock_ttl=1)
+    wallet = lh.tokens("w", source=lambda _: [{"id": "t1", "amount": 5}], settle=1, max_age=1, **patient)
+    pool = lh.pool("p", slots=["a"], ttl=1)
+    for has in (lambda: pool.acquire(timeout=9), lambda: wallet.select(3, keepalive=False)):
+        try:
+            with pytest.raises(errors.Lost), has() as had:
+                own_redis.process.send_signal(signal.SIGSTOP)
+                until(lambda had=had: not had.held)
+        finally:
+            own_redis.process.send_signal(signal.SIGCONT)
 
 
 def test_a_store_that_hangs(own_redis):
