@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use futures_channel::oneshot;
 
 use super::acquisition::mix;
+#[cfg(not(target_family = "wasm"))]
+use super::lanes::LOADING;
 use super::lanes::Lanes;
 use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
@@ -65,9 +67,6 @@ pub(super) struct Courier<P, R> {
 struct State {
     queue: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
-    /// Whether somebody looks soon whether what waits has been taken.
-    #[cfg(not(target_family = "wasm"))]
-    looks_again: bool,
     /// The highest fence that an answer named.
     seen: u64,
     /// The store's time in an answer, and when its envelope was sent.
@@ -239,15 +238,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             return;
         }
         let lane = state.lane_for_more(self.runtime.now());
-        // One that loads may wait for the end of a host's turn, and what another thread asks for must not. In wasm there is one.
         #[cfg(not(target_family = "wasm"))]
-        if lane.is_none() && !std::mem::replace(&mut state.looks_again, true) {
+        if state.lanes.is_to_look_again(lane) {
             let (courier, runtime) = (Arc::downgrade(self), self.runtime.clone());
             self.runtime.spawn(async move {
-                runtime.sleep(super::lanes::LOADING).await;
+                runtime.sleep(LOADING).await;
                 let Some(courier) = courier.upgrade() else { return };
                 let mut state = courier.lock();
-                state.looks_again = false;
+                state.lanes.look_again();
                 courier.send_out(state);
             });
         }

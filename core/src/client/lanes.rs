@@ -26,6 +26,9 @@ pub(super) struct Lanes<const CROWD: usize, const BATCH: usize> {
     distance: Micros,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
+    /// Whether somebody looks again: see [`Self::is_to_look_again`].
+    #[cfg(not(target_family = "wasm"))]
+    looks_again: bool,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +70,19 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
             return None;
         }
         self.another(now)
+    }
+
+    /// Whether somebody is to look after [`LOADING`] whether what waits has been taken, as none but a lane that is about to load
+    /// is to take it: that may wait for the end of a host's turn, and what another thread asks for must not. In wasm there is one.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn is_to_look_again(&mut self, lane: Option<u16>) -> bool {
+        lane.is_none() && !std::mem::replace(&mut self.looks_again, true)
+    }
+
+    /// Somebody looks again now.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn look_again(&mut self) {
+        self.looks_again = false;
     }
 
     /// The most of so many that wait that set out together: all for whom there is room, or, where these and those that are under

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_channel::oneshot;
 
 use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
+#[cfg(not(target_family = "wasm"))]
+use super::super::lanes::LOADING;
 use super::super::lanes::Lanes;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
@@ -72,9 +74,6 @@ impl<L: StoreLedger> AnyLedger for L {
 struct State {
     queue: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
-    /// Whether somebody looks soon whether what waits has been taken.
-    #[cfg(not(target_family = "wasm"))]
-    looks_again: bool,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// How limits of money stood.
@@ -223,13 +222,13 @@ impl<R: Runtime> Carrier<R> {
         }
         let lane = state.lane_for_more(self.runtime.now());
         #[cfg(not(target_family = "wasm"))]
-        if lane.is_none() && !std::mem::replace(&mut state.looks_again, true) {
+        if state.lanes.is_to_look_again(lane) {
             let (carrier, runtime) = (Arc::downgrade(self), self.runtime.clone());
             self.runtime.spawn(async move {
-                runtime.sleep(crate::client::lanes::LOADING).await;
+                runtime.sleep(LOADING).await;
                 let Some(carrier) = carrier.upgrade() else { return };
                 let mut state = carrier.lock();
-                state.looks_again = false;
+                state.lanes.look_again();
                 carrier.send_out(state);
             });
         }

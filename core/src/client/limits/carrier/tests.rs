@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
 use super::{Carrier, QUEUE};
-use crate::client::TokioRuntime;
+use crate::client::{TokioRuntime, tasks};
 use crate::error::Code;
 use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
@@ -77,6 +77,21 @@ async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_b
     until_left(&ledger, 7).await;
     drop(asking);
     until_left(&ledger, 10).await;
+}
+
+// Of two event loops that share a handle one stood still, and what the other asked for was told that the store did not answer.
+#[tokio::test]
+async fn what_a_host_holds_back_holds_up_no_other_thread() {
+    let store = ledger();
+    let carrier = carrier(10 * SECOND, move |envelope| {
+        let store = store.clone();
+        async move { store.charge(&envelope).await }
+    });
+    let mut held = Box::pin(carrier.ask(request(Act::Peek, 0)));
+    assert_eq!(tasks::holding(|| (&mut held).now_or_never()), None);
+    shortly(carrier.ask(request(Act::Peek, 0))).await.unwrap();
+    shortly(held).await.unwrap();
+    tasks::let_go();
 }
 
 // It was charged twice: a store that answered "too late" was taken to have done nothing.
