@@ -1,12 +1,13 @@
 //! One acquisition: claiming, asking the chain for the nonce, and what to say where neither helped. Waiting one's turn is
 //! in `pursuit`.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
 
 use futures_util::FutureExt;
-use futures_util::future::{Either, select};
 
 use super::courier::unavailable;
 use super::lease::unexpected;
@@ -206,14 +207,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return self.pursue(&want).await;
         }
         // Whatever takes long, the caller is told in time; leases that are there by then are given back.
-        let pursuit = pin!(self.pursue(&want));
-        let pursuit = select(pursuit, self.room.closing());
-        match runtime::by(&self.runtime, want.deadline, pursuit).await {
-            Some(Either::Left((outcome, _))) => outcome,
-            // Also one that the store does not answer.
-            Some(Either::Right(_)) => Err(closed()),
-            None => Err(self.unanswered(&want)),
-        }
+        let (mut pursuit, mut closing) = (pin!(self.pursue(&want)), None);
+        // Who gets it at once need not hear that the handle closes.
+        let until_closed = poll_fn(|context| {
+            if let Poll::Ready(outcome) = pursuit.as_mut().poll(context) {
+                return Poll::Ready(outcome);
+            }
+            let closing = closing.get_or_insert_with(|| self.room.closing());
+            closing.poll_unpin(context).map(|_| Err(closed()))
+        });
+        let outcome = runtime::by(&self.runtime, want.deadline, until_closed).await;
+        outcome.unwrap_or_else(|| Err(self.unanswered(&want)))
     }
 
     pub(super) fn holder(&self, want: &Want) -> u128 {
