@@ -287,6 +287,12 @@ impl LimitCalls {
                 self.restored.insert((*process, cost.limit.clone()), *began);
             }
         }
+        // Who resets a limit begins anew with what it took by itself, too.
+        if ask.want == Want::Reset
+            && let Some(alone) = self.alone.get_mut(process)
+        {
+            ask.costs.iter().for_each(|cost| alone.reset(at, cost));
+        }
         let breach = |rule, what: &str| {
             Err(Breach::new(rule, format!("call {number}, {ask:?}, {what}: {told:?}, charged {charged:?}")))
         };
