@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use futures_channel::oneshot;
 
 use super::acquisition::mix;
-#[cfg(not(target_family = "wasm"))]
-use super::lanes::LOADING;
 use super::lanes::Lanes;
+#[cfg(not(target_family = "wasm"))]
+use super::lanes::look_later;
 use super::waiting::WaitingRoom;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -240,17 +240,18 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let lane = state.lane_for_more(self.runtime.now());
         #[cfg(not(target_family = "wasm"))]
         if state.lanes.is_to_look_again(lane) {
-            let (courier, runtime) = (Arc::downgrade(self), self.runtime.clone());
-            self.runtime.spawn(async move {
-                runtime.sleep(LOADING).await;
-                let Some(courier) = courier.upgrade() else { return };
-                let mut state = courier.lock();
-                state.lanes.look_again();
-                courier.send_out(state);
-            });
+            look_later(&self.runtime, self, Self::look_again);
         }
         drop(state);
         self.start(lane);
+    }
+
+    /// Has what still waits set out, perhaps.
+    #[cfg(not(target_family = "wasm"))]
+    fn look_again(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.lanes.look_again();
+        self.send_out(state);
     }
 
     fn start(self: &Arc<Self>, lane: Option<u16>) {

@@ -1,5 +1,10 @@
 //! The lanes of one client to one store: which envelope sets out when, by how the store answers.
 
+#[cfg(not(target_family = "wasm"))]
+use std::sync::Arc;
+
+#[cfg(not(target_family = "wasm"))]
+use super::Runtime;
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// The most envelopes under way at once.
@@ -14,7 +19,7 @@ const FREE: usize = 4;
 /// every further envelope.
 const PATIENCE: Micros = 200;
 /// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
-pub(super) const LOADING: Micros = SECOND / 10;
+const LOADING: Micros = SECOND / 10;
 
 /// Numbered lanes, in each of which one envelope at a time is under way, of at most `BATCH` requests. So many that wait are a
 /// crowd.
@@ -72,8 +77,8 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
         self.another(now)
     }
 
-    /// Whether somebody is to look after [`LOADING`] whether what waits has been taken, as none but a lane that is about to load
-    /// is to take it: that may wait for the end of a host's turn, and what another thread asks for must not. In wasm there is one.
+    /// Whether somebody is to look after [`LOADING`] whether what waits has been taken, which no lane sets out for now: whoever drives
+    /// the one that is to take it may stand still with a host's turn, and what another thread asks for must not. In wasm there is one.
     #[cfg(not(target_family = "wasm"))]
     pub fn is_to_look_again(&mut self, lane: Option<u16>) -> bool {
         lane.is_none() && !std::mem::replace(&mut self.looks_again, true)
@@ -152,6 +157,22 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
             lane.course = course;
         }
     }
+}
+
+/// Has `look` look again after [`LOADING`], if what the lanes are of is there then. See [`Lanes::is_to_look_again`].
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn look_later<R: Runtime, T: Send + Sync + 'static>(
+    runtime: &R,
+    carrier: &Arc<T>,
+    look: fn(&Arc<T>),
+) {
+    let (carrier, sleeper) = (Arc::downgrade(carrier), runtime.clone());
+    runtime.spawn(async move {
+        sleeper.sleep(LOADING).await;
+        if let Some(carrier) = carrier.upgrade() {
+            look(&carrier);
+        }
+    });
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_channel::oneshot;
 
 use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
-#[cfg(not(target_family = "wasm"))]
-use super::super::lanes::LOADING;
 use super::super::lanes::Lanes;
+#[cfg(not(target_family = "wasm"))]
+use super::super::lanes::look_later;
 use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
@@ -223,17 +223,18 @@ impl<R: Runtime> Carrier<R> {
         let lane = state.lane_for_more(self.runtime.now());
         #[cfg(not(target_family = "wasm"))]
         if state.lanes.is_to_look_again(lane) {
-            let (carrier, runtime) = (Arc::downgrade(self), self.runtime.clone());
-            self.runtime.spawn(async move {
-                runtime.sleep(LOADING).await;
-                let Some(carrier) = carrier.upgrade() else { return };
-                let mut state = carrier.lock();
-                state.lanes.look_again();
-                carrier.send_out(state);
-            });
+            look_later(&self.runtime, self, Self::look_again);
         }
         drop(state);
         self.start(lane);
+    }
+
+    /// Has what still waits set out, perhaps.
+    #[cfg(not(target_family = "wasm"))]
+    fn look_again(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.lanes.look_again();
+        self.send_out(state);
     }
 
     fn start(self: &Arc<Self>, lane: Option<u16>) {
