@@ -16,7 +16,7 @@ TTL = 3
 
 def test_a_lease_from_its_grant_to_its_end(place):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace) as lh:
+        async with place.open(aio) as lh:
             pool = await lh.pool("p", slots=["a"], ttl=TTL)
             async with pool.acquire(timeout=3) as lease:
                 assert (lease.slot, lease.nonce, lease.in_doubt, lease.held) == ("a", None, False, True)
@@ -46,7 +46,7 @@ def test_a_lease_from_its_grant_to_its_end(place):
 
 def test_administration(place):
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", ttl=TTL)
+        pool = await place.open(aio).pool("p", ttl=TTL)
         assert pool.name == "p"
         assert await pool.add(["a", "b"]) == 2
         assert await pool.list() == ["a", "b"]
@@ -74,7 +74,7 @@ def test_at_once_or_not_at_all(memory):
 
 def test_the_error_of_a_block_goes_on(place):
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=0.2)
+        pool = await place.open(aio).pool("p", slots=["a"], ttl=0.2)
         with pytest.raises(KeyError):
             async with pool.acquire(timeout=3):
                 await asyncio.sleep(0.3)
@@ -88,7 +88,7 @@ def test_the_error_of_a_block_goes_on(place):
 
 def test_a_slot_goes_from_task_to_task(place):
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=["a", "b"], ttl=5)
+        pool = await place.open(aio).pool("p", slots=["a", "b"], ttl=5)
         held, fences = set(), []
 
         async def work():
@@ -108,7 +108,7 @@ def test_a_slot_goes_from_task_to_task(place):
 
 def test_a_cancelled_acquisition_leaves_nothing(place):
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=30 if place.is_memory else TTL)
+        pool = await place.open(aio).pool("p", slots=["a"], ttl=30 if place.is_memory else TTL)
         async with pool.acquire(timeout=3):
             waiting = [asyncio.create_task(take(pool)) for _ in range(5)]
             while pool.statistics()["waiting"] < 5:
@@ -135,7 +135,7 @@ def test_cancelling_while_grants_arrive(place):
     """Whenever the cancellation comes, the slot comes back, and its nonce is not in doubt: nobody has seen it."""
 
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=[f"s{i}" for i in range(8)], ttl=TTL)
+        pool = await place.open(aio).pool("p", slots=[f"s{i}" for i in range(8)], ttl=TTL)
         for lease in await pool.acquire_many(count=8, timeout=3):
             await lease.resync(5)
             lease.unused()
@@ -161,7 +161,7 @@ def test_cancelling_while_grants_arrive(place):
 
 def test_a_grant_whose_task_was_cancelled_before_it_ran(redis_place):
     async def main():
-        pool = await aio.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a"], ttl=TTL)
+        pool = await redis_place.open(aio).pool("p", slots=["a"], ttl=TTL)
         lease = await pool.acquire(timeout=3)
         await lease.resync(5)
         lease.unused()
@@ -210,7 +210,7 @@ def test_what_was_granted_to_a_task_that_was_cancelled_goes_back_while_the_task_
     async def main():
         source = leasehold.TokensInMemory()
         source.add("w", "EUR", {"id": "a", "amount": 1})
-        lh = aio.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=TTL, response_timeout=1)
+        lh = redis_place.open(aio, lock_ttl=TTL, response_timeout=1)
         pool = await lh.pool("p", slots=["a"], ttl=TTL, keepalive=True)
         lock, flights = lh.lock("l"), lh.limit("f", max=1, kind="in_flight")
         wallet = lh.tokens("w", source=source, currency="EUR", ttl=TTL, settle=1, max_age=1)
@@ -238,7 +238,7 @@ def test_the_end_of_a_loop_ends_its_acquisitions(place):
     kept = []
 
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=8)
+        pool = await place.open(aio).pool("p", slots=["a"], ttl=8)
         kept.append(await pool.acquire(timeout=30))
         kept.append(asyncio.create_task(take(pool)))
         await asyncio.sleep(0.01)
@@ -251,17 +251,17 @@ def test_the_end_of_a_loop_ends_its_acquisitions(place):
     asyncio.run(given_back())
     kept.clear()
     gc.collect()
-    pool = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=8)
+    pool = place.open().pool("p", slots=["a"], ttl=8)
     with pool.acquire(timeout=2):
         pass
 
 
 def test_threads_and_tasks_wait_for_the_same_slots(place):
-    plain = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=5)
+    plain = place.open().pool("p", slots=["a"], ttl=5)
     lease = plain.acquire(timeout=6)
 
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=5)
+        pool = await place.open(aio).pool("p", slots=["a"], ttl=5)
         waiting = asyncio.create_task(take(pool))
         while not pool.statistics()["waiting"]:
             await asyncio.sleep(0.005)

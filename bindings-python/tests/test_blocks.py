@@ -24,7 +24,7 @@ CALLED_OFF = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledErr
 
 
 def opened(place, face):
-    return face.open(place.url, namespace=place.namespace, response_timeout=0.5, lock_ttl=TTL)
+    return place.open(face, response_timeout=0.5, lock_ttl=TTL)
 
 
 def acquired(kind, lh, pool, ttl=TTL, spender=None):

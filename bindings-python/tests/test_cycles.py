@@ -118,7 +118,7 @@ def test_a_cycle_through_the_context_of_a_coroutine_is_collected(memory):
 
 
 def test_a_lease_in_a_cycle_is_collected_and_forgotten(place):
-    lh = leasehold.open(place.url, namespace=place.namespace)
+    lh = place.open()
     relayer = Relayer()
     relayer.pool = of_method(lh, relayer)
     relayer.lease = relayer.pool.acquire(timeout=3)
@@ -137,7 +137,7 @@ def test_a_lease_in_a_cycle_is_collected_and_forgotten_with_asyncio(place):
         return weakref.ref(relayer)
 
     async def main():
-        lh = aio.open(place.url, namespace=place.namespace)
+        lh = place.open(aio)
         held = [await one(lh)]
         # This turn of the loop still has the future that had the lease.
         await asyncio.sleep(0)
@@ -149,7 +149,7 @@ def test_a_lease_in_a_cycle_is_collected_and_forgotten_with_asyncio(place):
 
 
 def test_a_selection_in_a_cycle_is_collected_and_forgotten(place):
-    lh = leasehold.open(place.url, namespace=place.namespace)
+    lh = place.open()
     relayer = Relayer()
     relayer.wallet = of_object(lh, relayer)
     relayer.selection = relayer.wallet.select(1, timeout=40)
@@ -232,7 +232,7 @@ def test_a_call_that_fails_keeps_nothing_of_its_callers(place, kind):
     alive = weakref.WeakSet()
 
     async def main():
-        lh = aio.open(place.url, namespace=place.namespace, lock_ttl=TTL, response_timeout=0.5)
+        lh = place.open(aio, lock_ttl=TTL, response_timeout=0.5)
         lock, pool = lh.lock("a"), await lh.pool("p", slots=["a"], ttl=TTL, read_nonce=fails)
         calls = {
             "in vain": lambda: lock.acquire(timeout=0.001),
@@ -360,7 +360,7 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_what_is_held_at_the_exit_is_given_back(redis_place, script):
-    lock = leasehold.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=6).lock("a")
+    lock = redis_place.open(lock_ttl=6).lock("a")
     # A server grants nothing for one time to live after its start.
     lock.acquire(timeout=12).release()
     preamble = f"import leasehold\nURL, NAMESPACE = {redis_place.url!r}, {redis_place.namespace!r}\n"

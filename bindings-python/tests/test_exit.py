@@ -137,7 +137,7 @@ def test_the_exit_is_clean(script):
 
 
 def test_what_is_garbage_at_the_exit_gives_back_what_it_has(redis_place):
-    lock = leasehold.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=6).lock("a")
+    lock = redis_place.open(lock_ttl=6).lock("a")
     lock.acquire(timeout=12).release()
     script = f"""
         import leasehold

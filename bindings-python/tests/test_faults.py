@@ -153,7 +153,7 @@ def test_a_store_that_hangs(own_redis):
 
 
 def test_ctrl_c_ends_a_wait_and_leaves_nothing(place):
-    pool = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=3 if not place.is_memory else 30)
+    pool = place.open().pool("p", slots=["a"], ttl=3 if not place.is_memory else 30)
     with pool.acquire(timeout=3):
         timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()

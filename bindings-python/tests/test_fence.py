@@ -32,7 +32,7 @@ def writer(database, statement):
 
 def paused_beyond_its_lease(place, write):
     """A holder sleeps until its lease is another's, who writes; then it goes on. Tells whether it got in."""
-    with leasehold.open(place.url, namespace=place.namespace) as lh:
+    with place.open() as lh:
         pool = lh.pool("p", slots=["a"], ttl=0.5)
         paused = pool.acquire(timeout=3)
         assert write(paused.fence, 1)

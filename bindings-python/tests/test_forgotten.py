@@ -23,7 +23,7 @@ LONG = 600
 
 @pytest.fixture
 def lh(place):
-    with leasehold.open(place.url, namespace=place.namespace, lock_ttl=3, response_timeout=0.5) as lh:
+    with place.open(lock_ttl=3, response_timeout=0.5) as lh:
         yield lh
 
 
@@ -191,7 +191,7 @@ def test_what_was_granted_to_a_cancelled_task_is_given_back_at_once(redis_place,
     """Nobody has seen it."""
 
     async def main():
-        lh = aio.open(redis_place.url, namespace=redis_place.namespace, lock_ttl=8)
+        lh = redis_place.open(aio, lock_ttl=8)
         pool = await lh.pool("p", slots=["a"], ttl=8)
         wallet = lh.tokens("w", source=lambda ask: [{"id": "a", "amount": 1}], ttl=8, settle=8, max_age=1)
         takes = {"lease": pool.acquire, "lock": lh.lock("a").acquire, "selection": lambda **wait: wallet.select(1, **wait)}

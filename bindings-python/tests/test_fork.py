@@ -122,12 +122,12 @@ def test_a_child_gives_nothing_back(lh):
 
 
 def test_a_child_opens_anew(redis_place):
-    parent = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=3)
+    parent = redis_place.open().pool("p", slots=["a", "b"], ttl=3)
     lease = parent.acquire()
     taken = lease.slot
 
     def child():
-        pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a", "b"], ttl=3)
+        pool = redis_place.open().pool("p", slots=["a", "b"], ttl=3)
         with pool.acquire() as other:
             assert other.slot != taken
 

@@ -14,7 +14,7 @@ TTL = 1.5
 
 
 def opened(place):
-    return leasehold.open(place.url, namespace=place.namespace, response_timeout=0.5)
+    return place.open(response_timeout=0.5)
 
 
 def test_a_lease_that_is_kept_outlives_its_time_to_live(place):
@@ -76,7 +76,7 @@ def test_the_end_of_a_lease_that_is_not_kept_is_told(place):
 
 def test_a_task_is_told_of_a_loss(place):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace, response_timeout=0.5) as lh:
+        async with place.open(aio, response_timeout=0.5) as lh:
             pool = await lh.pool("tasks", slots=["a", "b"], ttl=TTL)
             kept = await pool.acquire(timeout=10, keepalive=True, slots=["a"])
             listener = asyncio.ensure_future(kept.lost())

@@ -21,7 +21,7 @@ BRIEF = {"ttl": 0.2, "keepalive": False}
 
 
 def opened(place):
-    return leasehold.open(place.url, namespace=place.namespace, **OPTIONS)
+    return place.open(**OPTIONS)
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
 
 def test_a_holder_is_told_of_who_steals_with_asyncio(place, lh):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as low, aio.open(place.url, namespace=place.namespace, **OPTIONS) as high:
+        async with place.open(aio, **OPTIONS) as low, place.open(aio, **OPTIONS) as high:
             held = await low.lock("stolen", priority=-1, **KEPT).acquire()
 
             async def obliges():
@@ -375,7 +375,7 @@ def test_a_refused_extension_tells_the_body(own_redis):
 
 def test_asyncio_runs_bodies_of_both_kinds(place):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as lh, aio.open(place.url, namespace=place.namespace, **OPTIONS) as other:
+        async with place.open(aio, **OPTIONS) as lh, place.open(aio, **OPTIONS) as other:
             lock = lh.lock(["a", "b"], **KEPT)
             refused = other.lock("b", timeout=0)
 
@@ -411,7 +411,7 @@ def test_asyncio_contenders_are_never_inside_together(place):
             for _ in range(20):
                 await lock.run(lambda locked: asyncio.gather(*(room.visit(locked) for room in rooms)))
 
-        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as lh, aio.open(place.url, namespace=place.namespace, **OPTIONS) as other:
+        async with place.open(aio, **OPTIONS) as lh, place.open(aio, **OPTIONS) as other:
             await asyncio.gather(*(contend(*it) for it in [(lh, ["a", "b"]), (other, ["b", "a"]), (other, ["a", "b"])]))
 
     asyncio.run(main())
@@ -419,7 +419,7 @@ def test_asyncio_contenders_are_never_inside_together(place):
 
 def test_asyncio_is_told_that_a_body_outlived_its_lock(place):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as lh:
+        async with place.open(aio, **OPTIONS) as lh:
             lock = lh.lock("a", timeout=20, **BRIEF)
 
             async def gives(locked):
@@ -446,7 +446,7 @@ def test_asyncio_is_told_that_a_body_outlived_its_lock(place):
 
 def test_a_task_that_is_cancelled_as_it_acquires_leaves_nothing_behind(place):
     async def main():
-        async with aio.open(place.url, namespace=place.namespace, **OPTIONS) as lh, aio.open(place.url, namespace=place.namespace, **OPTIONS) as other:
+        async with place.open(aio, **OPTIONS) as lh, place.open(aio, **OPTIONS) as other:
             held = await lh.lock("a", timeout=20).acquire()
             lock = other.lock("a", **KEPT)
             waiting = [asyncio.ensure_future(it) for it in (lock.run(pytest.fail), lock.acquire())]

@@ -56,7 +56,7 @@ async def call(app, **scope):
 
 
 def test_a_limit_is_chosen_by_what_a_function_is_called_with(memory):
-    with leasehold.open(memory.url, namespace=memory.namespace) as lh:
+    with memory.open() as lh:
         lh.register("login", max=3, period=HOUR)
         ran = []
 
@@ -83,7 +83,7 @@ def test_a_limit_is_chosen_by_what_a_function_is_called_with(memory):
 
 def test_a_limit_is_chosen_by_what_a_coroutine_function_is_called_with(memory):
     async def main():
-        async with aio.open(memory.url, namespace=memory.namespace) as lh:
+        async with memory.open(aio) as lh:
             lh.register("login", max=2, period=HOUR)
 
             @leasehold.limited(lambda user, tries: lh.limit_of("login", user), cost=lambda user, tries: tries)
@@ -125,7 +125,7 @@ def test_what_is_chosen_is_of_the_face_that_is_called(memory):
 
 
 def test_wsgi_answers_what_is_refused_and_says_when_to_come_again(memory):
-    with leasehold.open(memory.url, namespace=memory.namespace) as lh:
+    with memory.open() as lh:
         lh.register("request", max=2, period=HOUR)
         cost = lambda environ: environ.get("HTTP_X_COST", 1)  # noqa: E731
         app = wsgi.LimitRequests(wsgi_app, lambda environ: lh.limit_of("request", environ["HTTP_X_KEY"]), cost)
@@ -149,7 +149,7 @@ def test_wsgi_answers_what_is_refused_and_says_when_to_come_again(memory):
 
 def test_asgi_answers_what_is_refused_and_says_when_to_come_again(memory):
     async def main():
-        async with aio.open(memory.url, namespace=memory.namespace) as lh:
+        async with memory.open(aio) as lh:
             lh.register("request", max=2, period=HOUR)
             app = asgi.LimitRequests(asgi_app, lambda scope: lh.limit_of("request", scope["client"][0]))
             for host in ("a", "a", "b"):
@@ -174,7 +174,7 @@ def test_asgi_answers_what_is_refused_and_says_when_to_come_again(memory):
 
 
 def test_what_remains_fits_into_a_header(memory):
-    with leasehold.open(memory.url, namespace=memory.namespace) as lh:
+    with memory.open() as lh:
         app = wsgi.LimitRequests(wsgi_app, lh.limit("wei", max=2**256 - 1, kind="lifetime"), 2**256 - 1)
         assert get(app)[0] == "200 OK"
         assert get(app)[1]["RateLimit"] == '"default";r=0'

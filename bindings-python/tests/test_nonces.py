@@ -84,7 +84,7 @@ def refuses(slot):
 
 
 def with_threads(place, read_nonce):
-    pool = leasehold.open(place.url, namespace=place.namespace).pool("p", slots=[SLOT], ttl=TTL, read_nonce=read_nonce)
+    pool = place.open().pool("p", slots=[SLOT], ttl=TTL, read_nonce=read_nonce)
     with pool.acquire(timeout=3) as lease:
         lease.unused()
         return lease.nonce
@@ -92,7 +92,7 @@ def with_threads(place, read_nonce):
 
 def with_asyncio(place, read_nonce):
     async def main():
-        pool = await aio.open(place.url, namespace=place.namespace).pool("p", slots=[SLOT], ttl=TTL, read_nonce=read_nonce)
+        pool = await place.open(aio).pool("p", slots=[SLOT], ttl=TTL, read_nonce=read_nonce)
         async with pool.acquire(timeout=3) as lease:
             lease.unused()
             return lease.nonce

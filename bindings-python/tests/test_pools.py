@@ -230,7 +230,7 @@ def test_a_waiter_is_granted_at_the_release(lh):
 
 
 def test_two_handles_share_a_store(place):
-    pools = [leasehold.open(place.url, namespace=place.namespace).pool("p", slots=["a"], ttl=TTL) for _ in range(2)]
+    pools = [place.open().pool("p", slots=["a"], ttl=TTL) for _ in range(2)]
     with pools[0].acquire(timeout=3):
         with pytest.raises(errors.TimedOut):
             pools[1].acquire(timeout=0.05)
@@ -244,7 +244,7 @@ def test_at_once_or_not_at_all(memory, redis_place):
     with pool.try_acquire(ttl=1.0) as lease:
         assert (lease.slot, lease.nonce) == ("a", None)
         assert pool.try_acquire() is None
-    shared = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a"], ttl=TTL)
+    shared = redis_place.open().pool("p", slots=["a"], ttl=TTL)
     with pytest.raises(errors.InvalidArgument):
         shared.try_acquire()
 
@@ -281,7 +281,7 @@ def test_a_process_that_is_killed_costs_its_ttl(redis_place):
         finally:
             child.kill()
     begun = time.monotonic()
-    pool = leasehold.open(redis_place.url, namespace=redis_place.namespace).pool("p", slots=["a"], ttl=2)
+    pool = redis_place.open().pool("p", slots=["a"], ttl=2)
     with pool.acquire(timeout=10) as lease:
         assert lease.fence > fence
         assert 0.3 < time.monotonic() - begun < 5

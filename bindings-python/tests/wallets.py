@@ -9,7 +9,7 @@ AT_ONCE = {"timeout": 0}
 
 def opened(place, face=leasehold):
     """Replies take less than selections live, for these to be renewed in time."""
-    return face.open(place.url, namespace=place.namespace, response_timeout=3)
+    return place.open(face, response_timeout=3)
 
 
 def source_of(tokens, wallet="w"):

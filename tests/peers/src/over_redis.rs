@@ -16,9 +16,9 @@ const SLOTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Sizes of the seed's, each in a database of its own, from this one on.
 const SEED_SLOTS: [usize; 3] = [100, 1_000, 10_000];
 const SEED_DATABASE: u8 = 2;
-/// The database with keys that are not leasehold's, and how many.
 /// The slots of the smallest pool.
 const FEW: usize = SLOTS[0];
+/// The database with keys that are not leasehold's, and how many.
 const FOREIGN_DATABASE: u8 = 1;
 const FOREIGN: usize = 100_000;
 /// How far a far server is, each way.
