@@ -76,8 +76,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if crowded {
             want.hear();
         }
-        let names = if self.makes_names { want.slots.clone() } else { None };
-        let seat = self.room.enter(self.turn(want), self.place(want), names.unwrap_or_default())?;
+        let place = self.place(want);
+        let names = if matches!(place, Place::Names(_)) { want.slots.clone() } else { None };
+        let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -117,7 +118,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 waiter.asked = name == self.holder(want);
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
-                if !waiter.asked && self.makes_names {
+                if !waiter.asked && matches!(place, Place::Names(_)) {
                     continue;
                 }
             }
@@ -176,10 +177,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
     }
 
-    /// Where an acquisition waits: in the store's line, unless it wants slots that others in that line do not.
+    /// Where an acquisition waits: in the store's line for any slot, in those of the slots that it names, or beside them.
     pub(super) fn place(&self, want: &Want) -> Place {
         match &want.slots {
-            Some(_) if self.makes_names => Place::Names(self.holder(want)),
+            Some(_) if self.makes_names || want.count == 1 => Place::Names(self.holder(want)),
             Some(_) => Place::These,
             None if self.names_own(want, true) => Place::Own,
             None => Place::Line(self.holder(want)),

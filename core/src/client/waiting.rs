@@ -90,11 +90,11 @@ pub(super) type Turn = (i32, i64);
 pub(super) enum Place {
     /// In the store's line for any slot, with a ticket of this name.
     Line(u128),
-    /// The same in the lines of names.
+    /// The same in the lines of names, for all of them or for one.
     Names(u128),
     /// For any slot of this process.
     Own,
-    /// For slots of their own choice.
+    /// For several slots of its own choice.
     These,
     /// For more slots than can be had without an administrator: in nobody's way, and without a ticket.
     Beyond,
@@ -483,8 +483,9 @@ impl Chair {
         self.bell.is_some() && self.place != Place::These
     }
 
+    /// Whether it counts among the first in line: who waits for names asks for a ticket as it comes, whoever sits before it.
     fn is_in_front(&self) -> bool {
-        self.place != Place::These && !self.granted && !self.is_beyond()
+        matches!(self.place, Place::Line(_) | Place::Own) && !self.granted
     }
 
     fn is_beyond(&self) -> bool {

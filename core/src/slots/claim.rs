@@ -20,6 +20,10 @@ impl Pool {
         }
         // Mostly nobody waits, and then the line need not be asked.
         let waiting = !self.line.is_empty();
+        if waiting && matches!(claim.choice, Choice::Any { .. }) {
+            // What came free in this turn may be wanted by its name.
+            self.serve_names(now);
+        }
         if waiting && let Some(grants) = self.accept(now, claim) {
             return Reply::Granted(grants);
         }
@@ -48,6 +52,10 @@ impl Pool {
                 Ok(_) => return self.refuse(now, claim, Refusal::Exhausted),
                 Err(why) => return self.refuse(now, claim, why),
             },
+            Choice::OneOf { slots } => match self.one_of(now, claim, slots) {
+                Ok(place) => vec![place],
+                Err(why) => return self.refuse(now, claim, why),
+            },
             Choice::Named { slots } => match self.places_of(now, claim, slots) {
                 Some(places) => places,
                 None => return self.refuse(now, claim, Refusal::Exhausted),
@@ -70,7 +78,7 @@ impl Pool {
                     self.waiters_until = now + INTEREST;
                     why = Refusal::Beyond;
                 }
-                (Choice::Any { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
+                (Choice::Any { .. } | Choice::OneOf { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
                     self.line.enter(now, claim);
                     if self.steal(now, claim.holder) {
                         why = Refusal::Claimed;
@@ -83,7 +91,9 @@ impl Pool {
             (Refusal::Quiet, _) => Some(self.quiet_until()),
             (Refusal::NoSlot | Refusal::Beyond, _) => None,
             (_, Choice::Any { .. }) => self.due.next(),
-            (_, Choice::These { slots, .. } | Choice::Named { slots }) => self.first_due(slots),
+            (_, Choice::These { slots, .. } | Choice::OneOf { slots } | Choice::Named { slots }) => {
+                self.first_due(slots)
+            }
             #[cfg(feature = "tokens")]
             (_, Choice::Free { slots, .. }) => self.first_due(slots),
         };
@@ -105,6 +115,26 @@ impl Pool {
             }
         }
         Ok(places)
+    }
+
+    /// The first ready one among `slots`, as [`Self::available`] gives them, for which nobody stands before the claim.
+    fn one_of(&mut self, now: Micros, claim: &Claim, slots: &[SlotId]) -> Result<u32, Refusal> {
+        let Ok(places) = self.available(slots, u32::MAX) else {
+            self.line.leave(claim.holder);
+            return Err(Refusal::NoSlot);
+        };
+        self.pass_over_the_impossible(now);
+        if self.line.precedes(None, now, claim) {
+            return Err(Refusal::Exhausted);
+        }
+        let mut first = None;
+        for place in places {
+            let id = self.slots.get(place as usize).map(|slot| slot.id.clone());
+            if first.is_none() && !self.line.precedes(id.as_ref(), now, claim) {
+                first = Some(place);
+            }
+        }
+        first.ok_or(Refusal::Exhausted)
     }
 
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or

@@ -10,7 +10,8 @@ use crate::row::{Row, take_out};
 /// The rank of priority 0, and of all who grow older: a lower rank goes first.
 const MIDDLE: i32 = 32_767;
 
-/// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name.
+/// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name. Who
+/// wants one of several slots stands in the lines of all of them, and takes a turn in that of any slot all the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// Sorted by holder, as lines are by turn.
@@ -21,6 +22,10 @@ pub(super) struct Line {
     next_lapse: Micros,
     /// Names that came free or whose line moved up, in the order in which they did.
     pub touched: Vec<SlotId>,
+    /// Of these, those that are ready for somebody who wants one of some, but others stand before it in the line of any slot.
+    pub passed: Vec<SlotId>,
+    /// Whether somebody left that line who may have kept those behind it from what is ready.
+    moved: bool,
 }
 
 /// Rank and arrival: the lower goes first, and of equal ones the lower holder.
@@ -29,10 +34,11 @@ pub(super) type Turn = (u16, Micros);
 /// A place in line, or what came of it.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
-    /// The names it waits for, all of them; none if any slot will do.
+    /// The names it waits for; none if any slot will do.
     pub names: Arc<[SlotId]>,
-    /// How many slots, where any will do, and how to choose them.
+    /// How many of them, or of any slots; 0 for all of them.
     pub count: u32,
+    /// How to choose among any.
     pub strategy: Strategy,
     turn: Turn,
     pub priority: i16,
@@ -105,7 +111,30 @@ impl Line {
             Some(ticket) if ticket.until > now => ticket.turn,
             _ => turn(now, claim),
         };
-        self.head(name, now).is_some_and(|(holder, ticket)| (ticket.turn, holder) < (own, claim.holder))
+        self.is_behind(name, now, (own, claim.holder))
+    }
+
+    /// Whether somebody stands before this turn in the line.
+    pub fn is_behind(&mut self, name: Option<&SlotId>, now: Micros, turn: (Turn, u128)) -> bool {
+        self.head(name, now).is_some_and(|(holder, ticket)| (ticket.turn, holder) < turn)
+    }
+
+    /// Nothing that was touched is of interest any more.
+    pub fn rest(&mut self) {
+        self.touched.clear();
+        self.passed.clear();
+        self.moved = false;
+    }
+
+    /// Touches all names of those who want one of some, if somebody left whom they may have stood behind.
+    pub fn move_up(&mut self) {
+        if std::mem::take(&mut self.moved) {
+            let choosers = self.tickets.iter().filter(|(_, ticket)| ticket.chooses());
+            let mut choosers: Vec<_> =
+                choosers.map(|(holder, ticket)| (ticket.turn, holder, &ticket.names)).collect();
+            choosers.sort();
+            self.touched.extend(choosers.into_iter().flat_map(|(.., names)| names.iter().cloned()));
+        }
     }
 
     /// Gives a refused claim a place in its line, or longer life to the ticket that it has.
@@ -123,12 +152,14 @@ impl Line {
         }
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
+            Choice::OneOf { slots } => (distinct(slots), 1, Strategy::default()),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
             // They stand beside the line.
             _ => return,
         };
-        let (names, turn) = (names.into(), turn(now, claim));
+        let (names, turn): (Arc<[SlotId]>, _) = (names.into(), turn(now, claim));
         let Claim { priority, steal, .. } = *claim;
+        let steal = steal.filter(|_| names.is_empty() || count == 0);
         let ticket = Ticket { names, count, strategy, turn, priority, steal, until, offered: Vec::new() };
         for name in ticket.lines() {
             let entry = (name, turn, claim.holder);
@@ -137,6 +168,10 @@ impl Line {
             }
         }
         self.next_lapse = self.next_lapse.min(until);
+        if ticket.chooses() {
+            // Those that are ready are for others, but perhaps not all of them.
+            self.touched.extend(ticket.names.iter().cloned());
+        }
         self.put(claim.holder, ticket);
     }
 
@@ -154,6 +189,9 @@ impl Line {
     pub fn offer(&mut self, holder: u128, places: Vec<u32>) {
         let Some(mut ticket) = self.take(holder) else { return };
         self.stand_aside(holder, &ticket);
+        if ticket.chooses() {
+            self.touched.extend(ticket.names.iter().cloned());
+        }
         ticket.offered = places;
         self.put(holder, ticket);
     }
@@ -202,6 +240,7 @@ impl Line {
     }
 
     fn stand_aside(&mut self, holder: u128, ticket: &Ticket) {
+        self.moved |= ticket.names.is_empty() && ticket.count > 1;
         for name in ticket.lines() {
             if let Ok(at) = self.order.binary_search(&(name, ticket.turn, holder)) {
                 take_out(&mut self.order, at);
@@ -211,6 +250,16 @@ impl Line {
 }
 
 impl Ticket {
+    /// Whether it wants one of its names.
+    pub fn chooses(&self) -> bool {
+        self.count > 0 && !self.names.is_empty()
+    }
+
+    /// Its turn among the tickets of this pool.
+    pub fn turn_of(&self, holder: u128) -> (Turn, u128) {
+        (self.turn, holder)
+    }
+
     /// The lines it stands in.
     fn lines(&self) -> impl Iterator<Item = Option<SlotId>> {
         let any = self.names.is_empty().then_some(None);

@@ -1,6 +1,7 @@
 //! Offering slots to those who wait, one after the other.
 
 use super::draw::Draw;
+use super::line::Turn;
 use super::pool::Pool;
 use super::slot::{Slot, State};
 use super::{Claim, Grant, MAX_SLOTS, OFFER, Reply};
@@ -11,30 +12,54 @@ impl Pool {
     /// Offers what is ready to the first in line.
     pub(super) fn serve(&mut self, now: Micros, draw: &mut Draw) {
         if self.line.is_empty() {
-            return self.line.touched.clear();
+            return self.line.rest();
         }
-        // One that waits for many names is looked at once, unless something came free since.
-        let (mut at, mut judged) = (0, None);
-        while let Some(name) = self.line.touched.get(at).cloned() {
-            self.serve_name(now, &name, &mut judged);
-            at += 1;
+        loop {
+            self.serve_names(now);
+            if self.count_ready() == 0 || !self.serve_first(now, draw) {
+                return self.line.rest();
+            }
         }
-        self.line.touched.clear();
-        while self.count_ready() > 0 {
+    }
+
+    /// Offers what came free to those who wait for it by its name.
+    pub(super) fn serve_names(&mut self, now: Micros) {
+        // Who stood before them may have been served since.
+        self.line.touched.append(&mut self.line.passed);
+        loop {
+            // One that waits for many names is looked at once, unless something came free since.
+            let (mut at, mut judged) = (0, None);
+            while let Some(name) = self.line.touched.get(at).cloned() {
+                self.serve_name(now, &name, &mut judged);
+                at += 1;
+            }
+            self.line.touched.clear();
+            if self.count_ready() == 0 {
+                return;
+            }
             self.pass_over_the_impossible(now);
-            let Some((holder, ticket)) = self.line.head(None, now) else { break };
-            let (count, strategy) = (ticket.count, ticket.strategy);
-            if self.count_ready() < count {
-                break;
+            self.line.move_up();
+            if self.line.touched.is_empty() {
+                return;
             }
-            let mut places = Vec::with_capacity(count as usize);
-            for _ in 0..count {
-                let Some(place) = self.choose(draw, strategy) else { break };
-                self.keep_for(now, holder, place);
-                places.push(place);
-            }
-            self.call(holder, places);
         }
+    }
+
+    /// Offers what is ready to the first who takes any slot, if that is enough; whether it is.
+    fn serve_first(&mut self, now: Micros, draw: &mut Draw) -> bool {
+        let Some((holder, ticket)) = self.line.head(None, now) else { return false };
+        let (count, strategy) = (ticket.count, ticket.strategy);
+        if self.count_ready() < count {
+            return false;
+        }
+        let mut places = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let Some(place) = self.choose(draw, strategy) else { break };
+            self.keep_for(now, holder, place);
+            places.push(place);
+        }
+        self.call(holder, places);
+        true
     }
 
     /// Offers a name to the first in its line, together with the others that it wants, if it is first for all and all
@@ -42,6 +67,10 @@ impl Pool {
     /// one that came earlier, and so on to one that is first everywhere.
     fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut Option<(u128, usize)>) {
         let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
+        if ticket.chooses() {
+            let turn = ticket.turn_of(holder);
+            return self.serve_chooser(now, name, turn);
+        }
         let names = ticket.names.clone();
         if *judged == Some((holder, self.line.touched.len())) {
             return;
@@ -55,6 +84,20 @@ impl Pool {
         let places: Vec<u32> = names.iter().map(|name| self.place_of_name(name)).collect();
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
         self.call(holder, places);
+    }
+
+    /// Offers a slot to the first who wants it or another, unless others stand before it in the line of any slot.
+    fn serve_chooser(&mut self, now: Micros, name: &SlotId, turn: (Turn, u128)) {
+        let place = self.find(name);
+        let is_ready = |slot: &Slot| slot.state == State::Ready;
+        let Some(place) = place.filter(|&place| self.slots.get(place as usize).is_some_and(is_ready)) else {
+            return;
+        };
+        if self.line.is_behind(None, now, turn) {
+            return self.line.passed.push(name.clone());
+        }
+        self.keep_for(now, turn.1, place);
+        self.call(turn.1, vec![place]);
     }
 
     /// Lets those go who want more slots than can come back without an administrator: others would wait behind them in
@@ -81,15 +124,16 @@ impl Pool {
     }
 
     fn call(&mut self, holder: u128, places: Vec<u32>) {
+        #[cfg(test)]
+        self.note_offer(holder, &places);
         self.line.offer(holder, places);
         self.called.push(holder);
     }
 
-    /// What is offered to a ticket, in the order in which it was chosen.
     #[cfg(test)]
-    pub(super) fn offered(&self, holder: u128) -> Vec<SlotId> {
+    fn note_offer(&mut self, holder: u128, places: &[u32]) {
         let id = |&place: &u32| self.slots.get(place as usize).map(|slot| slot.id.clone());
-        self.line.offered(holder).iter().filter_map(id).collect()
+        self.offers.push((holder, places.iter().filter_map(id).collect()));
     }
 
     /// Grants what was offered to this claim, if all of it still is.

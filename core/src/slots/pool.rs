@@ -47,6 +47,9 @@ pub struct Pool {
     /// How many slots became ready in this turn, and the tickets that were called.
     freed: u32,
     pub(super) called: Vec<u128>,
+    /// What was offered in this turn, and to whom, one after the other.
+    #[cfg(test)]
+    pub(super) offers: Vec<(u128, Vec<crate::id::SlotId>)>,
     /// Fences of leases that were claimed in this turn.
     pub(super) claimed: Vec<u64>,
     ever_added: usize,
@@ -89,6 +92,8 @@ impl Pool {
         }
         self.clock.advance(moment.wall, now);
         self.freed = 0;
+        #[cfg(test)]
+        self.offers.clear();
         if self.defined {
             self.notice_loss(now, moment, envelope);
             self.sweep(now);

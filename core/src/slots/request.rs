@@ -77,8 +77,8 @@ pub struct Claim {
     pub ttl: Micros,
     /// How long renewals may prolong it in all; 0 for no bound.
     pub max_hold: Micros,
-    /// Whether to wait in line, if refused: those who name what they want by [`Choice::These`] or
-    /// [`Choice::Free`] are told of every slot that becomes ready, all others have a ticket.
+    /// Whether to wait, if refused: in line, with a ticket; but those who name what they want by [`Choice::These`] or
+    /// [`Choice::Free`] stand in no line, and are told of every slot that becomes ready.
     pub wait: bool,
     /// The higher ones go before the lower.
     pub priority: i16,
@@ -128,6 +128,12 @@ pub enum Choice {
         least: u32,
         /// `least` to the number of ids.
         most: u32,
+    },
+    /// One of these, in the order given, and one in doubt after the others. Who waits for it stands in the lines of all of
+    /// them, and behind those who came before it for any slot.
+    OneOf {
+        /// The ids; one that is there twice counts once.
+        slots: Vec<SlotId>,
     },
     /// All of these; those that the pool does not have are made for the time of their lease.
     Named {

@@ -155,6 +155,9 @@ fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     if let Some(slots) = keys.take("named", |value| list(value, slot))? {
         return Ok(Choice::Named { slots });
     }
+    if let Some(slots) = keys.take("one_of", |value| list(value, slot))? {
+        return Ok(Choice::OneOf { slots });
+    }
     let free = keys.take("free", |value| list(value, slot))?;
     let strategy = match keys.take("any", Value::as_text)? {
         Some("random") => Some(Strategy::Random),

@@ -149,7 +149,7 @@ fn audit_line(redis: &mut EmbeddedRedis, prefix: &str, places: &mut BTreeMap<Str
     for (holder, record) in pairs(&tickets) {
         let record = std::str::from_utf8(record).expect("text");
         let words: Vec<&str> = record.split_ascii_whitespace().collect();
-        let [lapses, turn, _, _, _, _, offered, ids @ ..] = &words[..] else { panic!("{record}") };
+        let [lapses, turn, _, _, wants, _, offered, ids @ ..] = &words[..] else { panic!("{record}") };
         let told = format!("ticket {holder}: {record}");
         count += 1;
         let lapse = places.remove(&format!("%{holder}"));
@@ -159,7 +159,12 @@ fn audit_line(redis: &mut EmbeddedRedis, prefix: &str, places: &mut BTreeMap<Str
         }
         assert_eq!(lapse, Some(WHEN_LAPSED + lapses.parse::<u64>().expect("a time")), "{told}");
         namers += u64::from(!ids.is_empty());
-        let lines = if ids.is_empty() { &["%"][..] } else { ids };
+        let lines: &[&str] = match (ids, *wants) {
+            ([], _) => &["%"],
+            (_, "0") => ids,
+            // Who wants one of its names stands in a line of all of those too.
+            _ => &[&["%%"], ids].concat(),
+        };
         for id in lines {
             assert!(line.remove(&format!("{id} {turn}{holder}")), "{told} does not stand in line {id}");
         }

@@ -148,7 +148,8 @@ impl Traffic {
     fn request(&mut self, pool: usize) -> Request {
         match self.random.below(27) {
             0..5 => self.claim_any(),
-            5..7 => self.claim_these(),
+            5 => self.claim_these(),
+            6 => self.claim_one_of(),
             7 => self.claim_named(),
             25..27 => self.claim_free(),
             8..11 => {
@@ -203,6 +204,11 @@ impl Traffic {
         let most = 1 + self.random.below(slots.len() as u64) as u32;
         let least = 1 + self.random.below(u64::from(most)) as u32;
         self.claim(Choice::These { slots, least, most })
+    }
+
+    fn claim_one_of(&mut self) -> Request {
+        let slots = (0..1 + self.random.below(4)).map(|_| self.slot()).collect();
+        self.claim(Choice::OneOf { slots })
     }
 
     /// Names of which the pool has some, and makes the others.

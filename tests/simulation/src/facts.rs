@@ -1,5 +1,6 @@
 //! What a store did, read from the words that travelled: an own reading of the wire, not the library's.
 
+use leasehold::id::SlotId;
 use leasehold::nonce::{NonceRecord, Outcome};
 use leasehold::slots::{Calls, Choice, Claim, Refusal, Reply, Request, SlotChange};
 
@@ -137,6 +138,7 @@ fn bid(claim: &[&str]) -> Bid {
         holder: claim[1].to_owned(),
         wish: match claim[9] {
             "any" => Wish::Any(number(11)),
+            "oneof" => Wish::OneOf(claim[13..].iter().map(|&slot| slot.to_owned()).collect()),
             "named" => Wish::Names(claim[11..].iter().map(|&name| name.to_owned()).collect()),
             "free" => Wish::Free {
                 asked: number(12),
@@ -215,20 +217,21 @@ fn holder(id: u128) -> String {
     format!("{id:032x}")
 }
 
+fn texts(slots: &[SlotId]) -> Vec<String> {
+    slots.iter().map(|slot| slot.as_str().to_owned()).collect()
+}
+
 fn bid_of_memory(claim: &Claim) -> Bid {
     Bid {
         holder: holder(claim.holder),
         wish: match &claim.choice {
             Choice::Any { least, .. } => Wish::Any(u64::from(*least)),
             Choice::These { .. } => Wish::These,
-            Choice::Free { slots, most, asked, .. } => Wish::Free {
-                asked: *asked,
-                names: slots.iter().map(|slot| slot.as_str().to_owned()).collect(),
-                most: u64::from(*most),
-            },
-            Choice::Named { slots } => {
-                Wish::Names(slots.iter().map(|slot| slot.as_str().to_owned()).collect())
+            Choice::Free { slots, most, asked, .. } => {
+                Wish::Free { asked: *asked, names: texts(slots), most: u64::from(*most) }
             }
+            Choice::OneOf { slots } => Wish::OneOf(texts(slots)),
+            Choice::Named { slots } => Wish::Names(texts(slots)),
         },
         priority: i64::from(claim.priority),
         ageing: claim.ageing,

@@ -296,6 +296,8 @@ pub enum Wish {
         /// How many at most.
         most: u64,
     },
+    /// One of these, which the pool has.
+    OneOf(Vec<String>),
     /// All of these names.
     Names(Vec<String>),
 }

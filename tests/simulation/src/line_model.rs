@@ -8,7 +8,9 @@
 //! so that it may have ended with any change of an administrator.
 //!
 //! A ticket of several names bars all of their lines while it stands there, also where one of its names is held: else
-//! those who want one name each would keep it waiting for ever. Claims of slots by their ids stand beside the line.
+//! those who want one name each would keep it waiting for ever. Who wants one of some slots stands in the lines of all
+//! of them, and behind those who take any slot and came before it. Claims of several slots by their ids stand beside the
+//! line.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +39,14 @@ pub struct LineModel {
     roster: Roster,
     replica: Roster,
     readiness: Readiness,
+    /// Whom the store granted any slot in this turn as they asked, and when it was their turn.
+    took_any: BTreeMap<String, Turn>,
+    /// Who stands in line since this turn, or fetched in it what was offered in it. That is told at its end, though a slot
+    /// is offered to who wants it as soon as others ask for any.
+    new: Vec<String>,
+    fetched: Vec<String>,
+    /// Whether an administrator changed something in this turn.
+    changed: bool,
 }
 
 /// The slots that were defined, and whether they take part.
@@ -139,6 +149,10 @@ impl LineModel {
             self.clear();
         }
         self.top = done.top;
+        self.took_any.clear();
+        self.new.clear();
+        self.fetched.clear();
+        self.changed = false;
         self.tickets.retain(|_, ticket| ticket.until > done.now);
         self.offers.retain(|_, offer| offer.until > done.now);
     }
@@ -148,9 +162,10 @@ impl LineModel {
         self.readiness.apply(now, fact);
         match fact {
             Fact::Served(bid) => self.serve(now, bid)?,
+            Fact::Granted { holder, slot, .. } => self.nobody_chose(holder, slot)?,
             Fact::Refused { bid, why } => self.refuse(at, now, bid, why)?,
             Fact::Withdrawn { holder } => {
-                self.tickets.remove(holder);
+                self.fetched.extend(self.tickets.remove(holder).map(|_| holder.clone()));
                 self.offers.remove(holder);
             }
             Fact::Offered { holder } => self.offer(now, holder)?,
@@ -173,6 +188,7 @@ impl LineModel {
                 let least = self.taking_part();
                 self.tickets.values_mut().for_each(|ticket| ticket.sure &= ticket.wish.fits(least));
                 self.offers.values_mut().for_each(|offer| offer.sure = false);
+                self.changed = true;
             }
             _ => {}
         }
@@ -185,12 +201,17 @@ impl LineModel {
             let free = match &ticket.wish {
                 Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
+                // Which slots are kept for others nobody is told.
+                Wish::OneOf(slots) => {
+                    let may_be_kept = self.offers.values().any(|offer| !offer.wish.is_of_names());
+                    !may_be_kept && slots.iter().any(|slot| self.readiness.is_ready(slot, now))
+                }
                 Wish::These | Wish::Free { .. } => false,
             };
             // Of two with one turn either may be the first, and one that is not sure may stand there or not; but not at
             // the head of its line, where something is ready, if it wants more than take part.
             let behind = |other: &Ticket| {
-                let apart = !other.wish.shares(&ticket.wish) || !other.wish.fits(self.taking_part());
+                let apart = !ticket.wish.yields_to(&other.wish) || !other.wish.fits(self.taking_part());
                 other.turn > ticket.turn || apart
             };
             let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
@@ -211,7 +232,11 @@ impl LineModel {
 
     /// How many slots of any kind are kept for somebody, at most.
     fn kept(&self) -> u64 {
-        let count = |offer: &Offer| if let Wish::Any(count) = offer.wish { count } else { 0 };
+        let count = |offer: &Offer| match offer.wish {
+            Wish::Any(count) => count,
+            Wish::OneOf(_) => 1,
+            _ => 0,
+        };
         self.offers.values().map(count).sum()
     }
 
@@ -221,11 +246,19 @@ impl LineModel {
             return Ok(());
         }
         let turn = match self.tickets.remove(&bid.holder) {
-            Some(ticket) if ticket.sure => ticket.turn,
+            Some(ticket) if ticket.sure => {
+                if matches!(bid.wish, Wish::OneOf(_)) {
+                    self.fetched.push(bid.holder.clone());
+                }
+                ticket.turn
+            }
             // As in `refuse`.
             Some(ticket) => ticket.turn.min(turn(now, bid)),
             None => turn(now, bid),
         };
+        if matches!(bid.wish, Wish::Any(_)) {
+            self.took_any.insert(bid.holder.clone(), turn);
+        }
         let kept =
             self.offers.iter().find(|(_, offer)| offer.wish.is_of_names() && offer.wish.shares(&bid.wish));
         if let Some((other, _)) = kept {
@@ -241,7 +274,7 @@ impl LineModel {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
             return Err(Breach::new("Q2", text));
         }
-        if why == "beyond" {
+        if why == "beyond" || why == "noslot" && matches!(bid.wish, Wish::OneOf(_)) {
             self.tickets.remove(&bid.holder);
         }
         if !bid.waits
@@ -258,8 +291,11 @@ impl LineModel {
             asked: 0,
             sure: true,
             priority: bid.priority,
-            steal: bid.steal,
+            steal: bid.steal.filter(|_| !matches!(bid.wish, Wish::OneOf(_))),
         };
+        if !self.tickets.contains_key(&bid.holder) {
+            self.new.push(bid.holder.clone());
+        }
         let ticket = self.tickets.entry(bid.holder.clone()).or_insert_with(fresh);
         if !ticket.sure {
             // It may not have stood there before: then it waits as it says now.
@@ -272,18 +308,24 @@ impl LineModel {
 
     fn offer(&mut self, now: u64, holder: &str) -> Result<(), Breach> {
         let Some(ticket) = self.tickets.remove(holder) else {
+            if self.fetched.iter().any(|fetched| fetched == holder) {
+                return Ok(());
+            }
             return Err(Breach::new("Q4", format!("{holder} was called and does not stand in line")));
         };
         self.nobody_before(holder, &ticket.wish, ticket.turn, "offered")?;
-        self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER, sure: true });
+        let sure = !self.changed || !matches!(ticket.wish, Wish::OneOf(_));
+        self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER, sure });
         Ok(())
     }
 
     /// Nobody who wants a part of what this one got stands before it.
     fn nobody_before(&self, holder: &str, wish: &Wish, turn: Turn, what: &str) -> Result<(), Breach> {
         let mut tickets = self.tickets.iter();
-        let before =
-            tickets.find(|(_, ticket)| ticket.sure && ticket.turn < turn && ticket.wish.shares(wish));
+        let before = tickets.find(|(other, ticket)| {
+            let may_be_later = matches!(wish, Wish::OneOf(_)) && self.new.contains(other);
+            ticket.sure && ticket.turn < turn && wish.yields_to(&ticket.wish) && !may_be_later
+        });
         match before {
             Some((other, ticket)) => {
                 let text = format!(
@@ -291,6 +333,19 @@ impl LineModel {
                     ticket.turn, ticket.wish
                 );
                 Err(Breach::new("Q1", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody who waits for this slot by its name stands before the one that was granted it as one of any.
+    fn nobody_chose(&self, holder: &str, slot: &str) -> Result<(), Breach> {
+        let Some(turn) = self.took_any.get(holder) else { return Ok(()) };
+        let chooses = |ticket: &Ticket| matches!(&ticket.wish, Wish::OneOf(_)) && ticket.wish.is_for(slot);
+        let mut tickets = self.tickets.iter().filter(|(other, _)| !self.new.contains(other));
+        match tickets.find(|(_, ticket)| ticket.sure && ticket.turn < *turn && chooses(ticket)) {
+            Some((other, _)) => {
+                Err(Breach::new("Q1", format!("{holder} was granted {slot} before {other}, who chose it")))
             }
             None => Ok(()),
         }
@@ -306,7 +361,7 @@ impl Wish {
     pub fn is_for(&self, slot: &str) -> bool {
         match self {
             Wish::Any(_) => true,
-            Wish::Names(names) => names.iter().any(|name| name == slot),
+            Wish::OneOf(names) | Wish::Names(names) => names.iter().any(|name| name == slot),
             Wish::These | Wish::Free { .. } => false,
         }
     }
@@ -322,6 +377,16 @@ impl Wish {
             (Wish::Any(_), Wish::Any(_)) => true,
             (Wish::Names(names), Wish::Names(others)) => names.iter().any(|name| others.contains(name)),
             _ => false,
+        }
+    }
+
+    /// Whether it has to wait for the other that comes before it, whatever there is.
+    fn yields_to(&self, other: &Wish) -> bool {
+        match (self, other) {
+            (Wish::OneOf(_), Wish::Any(_)) => true,
+            // To those who want the one that there is.
+            (Wish::OneOf(slots), Wish::OneOf(others)) => slots.iter().all(|slot| others.contains(slot)),
+            _ => self.shares(other),
         }
     }
 

@@ -30,6 +30,11 @@ impl Readiness {
         self.0.values().filter(|stand| matches!(stand, Stand::Ready(since) if *since <= now)).count() as u64
     }
 
+    /// Whether this one is.
+    pub fn is_ready(&self, slot: &str, now: u64) -> bool {
+        matches!(self.0.get(slot), Some(Stand::Ready(since)) if *since <= now)
+    }
+
     /// The store forgot everything.
     pub fn wipe(&mut self) {
         self.0.clear();

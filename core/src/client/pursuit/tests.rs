@@ -60,6 +60,38 @@ async fn who_waited_leaves_no_alarm_behind() {
     assert!(tasks < 5, "{tasks} tasks");
 }
 
+// What came free was offered to those who take any slot, of whom there were always some: it waited in vain.
+#[tokio::test]
+async fn who_names_a_slot_is_served_in_turn_among_those_who_take_any() {
+    let handle = connect("memory:chosen").namespace("test").open().unwrap();
+    let pool = handle.pool("p").slots(["a", "b"]).timeout(std::time::Duration::from_secs(60)).await.unwrap();
+    let held = pool.acquire_many(2).await.unwrap();
+    let served = Arc::new(AtomicU64::new(0));
+    let waits = |slot: Option<&'static str>| {
+        let (pool, served) = (pool.clone(), served.clone());
+        tokio::spawn(async move {
+            let asked = if let Some(slot) = slot { pool.acquire().slots([slot]) } else { pool.acquire() };
+            let lease = asked.await.unwrap();
+            let turn = served.fetch_add(1, Relaxed);
+            lease.release().await.unwrap();
+            turn
+        })
+    };
+    let mut waiting = Vec::new();
+    for slot in [None, Some("a"), None, None] {
+        waiting.push(waits(slot));
+        while pool.statistics().waiting < waiting.len() as u64 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let [a, b] = &held[..] else { panic!("{}", held.len()) };
+    let a = if a.slot() == "a" { a } else { b };
+    a.release().await.unwrap();
+    for (expected, waiting) in (0..).zip(waiting) {
+        assert_eq!(waiting.await.unwrap(), expected);
+    }
+}
+
 // So many took minutes when every one of them was looked at for each slot that came free.
 #[tokio::test]
 async fn as_many_as_may_wait_are_served_in_turn() {

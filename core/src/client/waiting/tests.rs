@@ -53,6 +53,21 @@ fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
     assert!(!may_ask(), "which was not to be believed");
 }
 
+// Those who wait for a slot that is long in coming would keep all others from the store's line.
+#[test]
+fn who_takes_any_moves_up_beside_those_who_name_slots() {
+    let room = Arc::new(WaitingRoom::default());
+    let named = |number: i64| room.enter((0, number), Place::Names(number as u128), vec![slot()]);
+    let mut named: Vec<_> =
+        (0..2 * FRONT as i64).map(|number| named(number).expect("there is room")).collect();
+    (0..).zip(&mut named).for_each(|(number, seat)| seat.stay(Place::Names(number), true));
+    let mut last = room.enter((0, 99), Place::Line(99), Vec::new()).expect("there is room");
+    last.stay(Place::Line(99), false);
+    room.call_who_moved_up();
+    assert_eq!(last.bell.try_recv().ok().flatten(), Some(Call::Ready));
+    assert!(named.iter_mut().all(|seat| seat.bell.try_recv().ok().flatten().is_none()), "they have asked");
+}
+
 #[test]
 fn what_came_free_before_anybody_waited_is_for_newcomers() {
     let room = Arc::new(WaitingRoom::default());

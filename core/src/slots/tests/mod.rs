@@ -1,6 +1,7 @@
 //! Tests of the machine: tables by topic, properties against a naive model, the odds of its draws.
 
 mod account;
+mod choosers;
 mod claims;
 mod defects;
 mod draws;

@@ -4,6 +4,8 @@
 //! the rules leave a choice free (a random slot, how much larger a fence is), the model checks that the
 //! machine's choice is allowed and follows it.
 
+use std::collections::VecDeque;
+
 use super::account::{Account, after, lowest, unsettled};
 use super::queue::Queue;
 use crate::Micros;
@@ -36,6 +38,10 @@ pub struct Model {
     pub(super) became_ready: u32,
     /// Fences of leases that were claimed in this turn.
     pub(super) claimed: Vec<u64>,
+    /// Tickets that were called in this turn.
+    called: Vec<u128>,
+    /// What the machine offered in this turn, and the model has not yet.
+    offers: VecDeque<(u128, Vec<SlotId>)>,
     pub(super) queue: Queue,
     pub(super) kept: Vec<(Lane, Performed, Micros)>,
 }
@@ -43,13 +49,13 @@ pub struct Model {
 impl Model {
     /// What the answer must be. `given` is what the machine said; only where a choice is free is it followed.
     ///
-    /// `offered` tells what the machine chose to offer to a ticket.
+    /// `offers` are those that the machine made, one after the other.
     pub fn answer(
         &mut self,
         moment: Moment<'_>,
         envelope: &Envelope,
         given: &Answer,
-        offered: impl Fn(u128) -> Vec<SlotId>,
+        offers: &[(u128, Vec<SlotId>)],
     ) -> Answer {
         let now = self.latest.max(moment.wall + self.ahead);
         if let Some(lane) = envelope.lane {
@@ -75,6 +81,8 @@ impl Model {
         (self.latest, self.ahead) = (now, now - moment.wall);
         self.became_ready = 0;
         self.claimed.clear();
+        self.called.clear();
+        self.offers = offers.iter().cloned().collect();
         if self.defined {
             let fence = envelope.seen;
             let moved = self.incarnation != moment.incarnation;
@@ -95,14 +103,14 @@ impl Model {
             };
             replies.push(self.reply(now, moment, envelope.seen, request, hint));
         }
-        let tickets = self.serve(now, offered);
+        self.serve(now);
+        assert!(self.offers.is_empty(), "nobody else is to be served: {:?}", self.offers);
         let ready = self.in_state(State::Ready);
         let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
-        let tickets = in_order_of(given, tickets);
         let performed = Performed {
             now,
             top: self.top,
-            calls: Calls { freed, tickets, claimed: self.claimed.clone() },
+            calls: Calls { freed, tickets: self.called.clone(), claimed: self.claimed.clone() },
             replies,
         };
         if let Some(lane) = envelope.lane {
@@ -127,39 +135,65 @@ impl Model {
         self.queue.clear();
     }
 
-    /// Offers what is there to those whose turn it is; they are called.
-    fn serve(&mut self, now: Micros, offered: impl Fn(u128) -> Vec<SlotId>) -> Vec<u128> {
-        let mut called = Vec::new();
+    /// Offers what is there to those whose turn it is.
+    fn serve(&mut self, now: Micros) {
         loop {
-            let is_free = |name: &SlotId| {
-                let account = self.accounts.iter().find(|account| account.id == *name);
-                account.is_none_or(|account| account.state == State::Ready)
-            };
+            self.serve_names(now);
             let ready = self.in_state(State::Ready) as usize;
-            if self.queue.servable(is_free).is_none() && ready > 0 {
-                self.queue.pass_over(self.obtainable());
-            }
-            let any = || self.queue.first().filter(|first| (1..=ready).contains(&first.count));
-            let Some(waiter) = self.queue.servable(is_free).or_else(any) else { return called };
-            let (holder, names, count) = (waiter.holder, waiter.names.clone(), waiter.count);
-            let slots = if names.is_empty() { offered(holder) } else { names };
-            assert!(count == 0 || slots.len() == count, "{slots:?} is offered for {count}");
-            for id in &slots {
-                match self.account(id) {
-                    None => self.accounts.push(Account::new(id, 1, Mode::Passing)),
-                    Some(account) => {
-                        assert!(account.state == State::Ready, "{id} is not there to be offered")
-                    }
-                }
-                if let Some(account) = self.account(id) {
-                    (account.state, account.holder, account.until) = (State::Offered, holder, now + OFFER);
-                }
-            }
-            if let Some(waiter) = self.queue.waiters.iter_mut().find(|waiter| waiter.holder == holder) {
-                waiter.offered = slots;
-            }
-            called.push(holder);
+            let first = self.queue.first().filter(|first| (1..=ready).contains(&first.count));
+            let Some((holder, count)) = first.map(|first| (first.holder, first.count)) else { return };
+            let slots = self.next_offer(|to, slots| to == holder && slots.len() == count).1;
+            self.offer(now, holder, slots);
         }
+    }
+
+    /// Offers what is there to those whose turn it is who wait for it by its name.
+    pub(super) fn serve_names(&mut self, now: Micros) {
+        loop {
+            let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
+            let is_ready = |name: &SlotId| find(name).map(|found| found.state == State::Ready);
+            let servable = self.queue.servable(is_ready);
+            if servable.is_empty() {
+                let obtainable = self.obtainable();
+                if self.in_state(State::Ready) > 0 && self.queue.pass_over(obtainable) {
+                    continue;
+                }
+                return;
+            }
+            let waiters = self.queue.waiters.clone();
+            let (holder, slots) = self.next_offer(|to, slots| {
+                let names = servable.iter().find(|(holder, _)| *holder == to).map(|(_, names)| names);
+                let all = waiters.iter().any(|waiter| waiter.holder == to && waiter.count == 0);
+                names.is_some_and(|names| match slots {
+                    [slot] if !all => names.contains(slot),
+                    slots => all && names == slots,
+                })
+            });
+            self.offer(now, holder, slots);
+        }
+    }
+
+    /// What the machine offered next must be right.
+    fn next_offer(&mut self, is_right: impl Fn(u128, &[SlotId]) -> bool) -> (u128, Vec<SlotId>) {
+        let next = self.offers.pop_front();
+        let right = next.clone().filter(|(holder, slots)| is_right(*holder, slots));
+        right.unwrap_or_else(|| panic!("somebody else is to be served, not {next:?}"))
+    }
+
+    fn offer(&mut self, now: Micros, holder: u128, slots: Vec<SlotId>) {
+        for id in &slots {
+            match self.account(id) {
+                None => self.accounts.push(Account::new(id, 1, Mode::Passing)),
+                Some(account) => assert!(account.state == State::Ready, "{id} is not there to be offered"),
+            }
+            if let Some(account) = self.account(id) {
+                (account.state, account.holder, account.until) = (State::Offered, holder, now + OFFER);
+            }
+        }
+        if let Some(waiter) = self.queue.waiters.iter_mut().find(|waiter| waiter.holder == holder) {
+            waiter.offered = slots;
+        }
+        self.called.push(holder);
     }
 
     /// What is offered to a ticket, which is gone with it; nothing if a part of it is offered no more.
@@ -503,13 +537,4 @@ impl Model {
             loss: self.lost_at.unwrap_or(0) as u32,
         }
     }
-}
-
-/// The same tickets, in the order in which the machine happened to call them.
-fn in_order_of(given: &Answer, mut tickets: Vec<u128>) -> Vec<u128> {
-    if let Answer::Performed(performed) = given {
-        let at = |ticket: &u128| performed.calls.tickets.iter().position(|called| called == ticket);
-        tickets.sort_by_key(at);
-    }
-    tickets
 }

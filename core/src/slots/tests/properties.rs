@@ -51,6 +51,7 @@ enum Event {
 enum Ask {
     Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, who: Who },
     These { slots: Vec<u8>, least: u32, ttl: usize },
+    OneOf { slots: Vec<u8>, ttl: usize, who: Who },
     Named { slots: Vec<u8>, ttl: usize, who: Who },
     Free { slots: Vec<u8>, least: u32, more: u32, late: Option<Micros>, ttl: usize, who: Who },
     Withdraw { holder: u128 },
@@ -138,6 +139,8 @@ fn asks() -> impl Strategy<Value = Ask> {
         2 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len())
             .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
         2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
+            .prop_map(|(slots, ttl, who)| Ask::OneOf { slots, ttl, who }),
+        2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
             .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
         2 => (prop::collection::vec(slot(), 1..5), 1..3u32, 0..4u32, prop::option::of(prop_oneof![Just(0), 0..9 * SECOND]), 0..TTLS.len(), who())
             .prop_map(|(slots, least, more, late, ttl, who)| Ask::Free { slots, least, more, late, ttl, who }),
@@ -198,7 +201,7 @@ impl Pair {
     fn apply(&mut self, moment: Moment<'_>, envelope: &Envelope) -> Answer {
         let answer = self.pool.apply(moment, envelope);
         assert_eq!(
-            self.model.answer(moment, envelope, &answer, |holder| self.pool.offered(holder)),
+            self.model.answer(moment, envelope, &answer, &self.pool.offers),
             answer,
             "the model's answer is the left one"
         );
@@ -280,6 +283,7 @@ impl Trace {
                 let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0, steal: None };
                 claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
+            Ask::OneOf { slots, ttl, who } => claim(Choice::OneOf { slots: named(slots) }, *who, *ttl, 0),
             Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),
             Ask::Free { slots, least, more, late, ttl, who } => {
                 let asked = late.map_or(0, |late| self.pair.model.now().saturating_sub(late));

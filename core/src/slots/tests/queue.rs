@@ -13,7 +13,7 @@ pub struct Queue {
 #[derive(Clone)]
 pub struct Waiter {
     pub holder: u128,
-    /// What it wants: all of these names, or so many of any slots.
+    /// What it wants: all of these names (0), one of them (1), or so many of any slots.
     pub names: Vec<SlotId>,
     pub count: usize,
     turn: (i64, i128),
@@ -40,11 +40,16 @@ impl Queue {
             Some(waiter) => waiter.turn,
             None => turn(now, claim),
         };
+        self.anybody_before((own, claim.holder), wants)
+    }
+
+    /// Whether anybody who waits for one of these, or for any slot, comes before this turn.
+    fn anybody_before(&self, turn: ((i64, i128), u128), wants: &[SlotId]) -> bool {
         let same_line = |waiter: &&Waiter| match wants {
             [] => waiter.names.is_empty(),
             names => waiter.names.iter().any(|name| names.contains(name)),
         };
-        self.standing().filter(same_line).any(|waiter| (waiter.turn, waiter.holder) < (own, claim.holder))
+        self.standing().filter(same_line).any(|waiter| (waiter.turn, waiter.holder) < turn)
     }
 
     pub fn enter(&mut self, now: Micros, claim: &Claim) {
@@ -55,6 +60,7 @@ impl Queue {
         }
         let (wanted, count) = match &claim.choice {
             Choice::Any { least, .. } => (Vec::new(), *least as usize),
+            Choice::OneOf { slots } => (slots.clone(), 1),
             Choice::Named { slots } => (slots.clone(), 0),
             Choice::These { .. } | Choice::Free { .. } => return,
         };
@@ -65,7 +71,10 @@ impl Queue {
             }
         }
         let turn = turn(now, claim);
-        let Claim { holder, priority, steal, .. } = *claim;
+        let Claim { holder, priority, mut steal, .. } = *claim;
+        if matches!(claim.choice, Choice::OneOf { .. }) {
+            steal = None;
+        }
         self.waiters.push(Waiter {
             holder,
             names,
@@ -83,12 +92,14 @@ impl Queue {
         Some(self.waiters.remove(at))
     }
 
-    /// Lets those go, from the first on, who want more than there will ever be.
-    pub fn pass_over(&mut self, obtainable: usize) {
+    /// Lets those go, from the first on, who want more than there will ever be; whether anybody does.
+    pub fn pass_over(&mut self, obtainable: usize) -> bool {
+        let before = self.waiters.len();
         while let Some(first) = self.first().filter(|first| first.count > obtainable) {
             let holder = first.holder;
             self.leave(holder);
         }
+        self.waiters.len() < before
     }
 
     /// The first who takes any slot.
@@ -105,15 +116,27 @@ impl Queue {
         self.standing().filter(in_line).min_by_key(|waiter| (waiter.turn, waiter.holder))
     }
 
-    /// One for names that are all free and for none of which anybody comes before it.
-    pub fn servable(&self, is_free: impl Fn(&SlotId) -> bool) -> Option<&Waiter> {
-        let first = |waiter: &&Waiter| {
-            let before = |other: &Waiter| (other.turn, other.holder) < (waiter.turn, waiter.holder);
-            let rivals = |other: &&Waiter| other.names.iter().any(|name| waiter.names.contains(name));
-            !self.standing().filter(rivals).any(before)
+    /// Those who can have all the names that they want, or one of them, before whom nobody comes for these; and what they
+    /// can have.
+    /// `is_ready` says it of the slots that are there.
+    pub fn servable(&self, is_ready: impl Fn(&SlotId) -> Option<bool>) -> Vec<(u128, Vec<SlotId>)> {
+        let can_have = |waiter: &Waiter, names: &[SlotId]| {
+            let before = self.anybody_before((waiter.turn, waiter.holder), names);
+            let may_be_made = waiter.count == 0;
+            names.iter().all(|name| is_ready(name).unwrap_or(may_be_made)) && !before
         };
         let named = self.standing().filter(|waiter| !waiter.names.is_empty());
-        named.filter(first).find(|waiter| waiter.names.iter().all(&is_free))
+        let what = named.map(|waiter| {
+            let one = |name: &&SlotId| can_have(waiter, std::slice::from_ref(name));
+            let names = match waiter.count {
+                0 if can_have(waiter, &waiter.names) => waiter.names.clone(),
+                0 => Vec::new(),
+                _ if self.anybody_before((waiter.turn, waiter.holder), &[]) => Vec::new(),
+                _ => waiter.names.iter().filter(one).cloned().collect(),
+            };
+            (waiter.holder, names)
+        });
+        what.filter(|(_, names)| !names.is_empty()).collect()
     }
 
     fn find(&self, holder: u128) -> Option<&Waiter> {

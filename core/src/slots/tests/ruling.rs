@@ -12,11 +12,17 @@ impl Model {
         let mut accepted = false;
         let chosen = if self.quiet_until() > now {
             Err(Reply::Refused { why: Refusal::Quiet, earliest: Some(self.quiet_until()) })
-        } else if let Some(offered) = self.accept(now, claim.holder) {
+        } else if let Some(offered) = self.offered_by_now(now, claim) {
             accepted = true;
             Ok(in_order_of_grants(hint, offered))
         } else {
-            if matches!(claim.choice, Choice::Any { .. }) {
+            let there = |id: &SlotId| self.accounts.iter().any(|account| account.id == *id);
+            let looks_at_the_line = match &claim.choice {
+                Choice::Any { .. } => true,
+                Choice::OneOf { slots } => slots.iter().all(there),
+                _ => false,
+            };
+            if looks_at_the_line {
                 self.queue.pass_over(self.obtainable());
             }
             self.chosen(now, claim, hint)
@@ -32,7 +38,7 @@ impl Model {
                         self.interest_ends = now + INTEREST;
                         return Reply::Refused { why: Refusal::Beyond, earliest: None };
                     }
-                    Choice::Any { .. } | Choice::Named { .. } if exhausted => {
+                    Choice::Any { .. } | Choice::OneOf { .. } | Choice::Named { .. } if exhausted => {
                         self.queue.enter(now, claim);
                         // What it claims ends early, perhaps, and what it lets go of as before.
                         let claims = self.steal(now, claim.holder);
@@ -74,6 +80,14 @@ impl Model {
             return Reply::Partly { grants, earliest };
         }
         Reply::Granted(grants)
+    }
+
+    /// What is offered to a claim. If it takes any slot, those are served first who wait for some by their names.
+    fn offered_by_now(&mut self, now: Micros, claim: &Claim) -> Option<Vec<SlotId>> {
+        if matches!(claim.choice, Choice::Any { .. }) {
+            self.serve_names(now);
+        }
+        self.accept(now, claim.holder)
     }
 
     /// The ticket that claims a leased slot, and its priority, as long as it waits.
@@ -164,9 +178,10 @@ impl Model {
     fn earliest(&self, choice: &Choice) -> Option<Micros> {
         let wanted = |account: &&Account| match choice {
             Choice::Any { .. } => true,
-            Choice::These { slots, .. } | Choice::Named { slots } | Choice::Free { slots, .. } => {
-                slots.contains(&account.id)
-            }
+            Choice::These { slots, .. }
+            | Choice::OneOf { slots }
+            | Choice::Named { slots }
+            | Choice::Free { slots, .. } => slots.contains(&account.id),
         };
         let timed = self.accounts.iter().filter(|account| account.is_timed());
         timed.filter(wanted).map(|account| account.until).min()
@@ -245,6 +260,23 @@ impl Model {
                     return refused(Refusal::Exhausted, ends.into_iter().min());
                 }
                 Ok(chosen)
+            }
+            Choice::OneOf { slots } => {
+                let found = |id: &SlotId| self.accounts.iter().find(|account| account.id == *id);
+                let Some(found) = slots.iter().map(found).collect::<Option<Vec<_>>>() else {
+                    self.queue.leave(claim.holder);
+                    return refused(Refusal::NoSlot, None);
+                };
+                let behind = self.queue.overtakes(now, claim, &[]);
+                let can = |account: &&&Account| {
+                    let first = !self.queue.overtakes(now, claim, std::slice::from_ref(&account.id));
+                    ready(account) && first && !behind
+                };
+                let ends = found.iter().copied().filter(timed).map(|account| account.until).min();
+                match found.iter().filter(can).min_by_key(|account| account.in_doubt()) {
+                    Some(account) => Ok(vec![account.id.clone()]),
+                    None => refused(Refusal::Exhausted, ends),
+                }
             }
             Choice::Free { slots, least, most, asked } => {
                 let mut chosen: Vec<SlotId> = Vec::new();

@@ -194,6 +194,9 @@ impl Words {
             Choice::These { slots, least, most } => {
                 self.text("these").number(u64::from(*least)).number(u64::from(*most)).ids(slots);
             }
+            Choice::OneOf { slots } => {
+                self.text("oneof").number(1).number(1).ids(slots);
+            }
             Choice::Named { slots } => {
                 self.text("named").ids(slots);
             }

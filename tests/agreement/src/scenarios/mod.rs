@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 mod accounts;
+mod choosers;
 mod holding;
 mod kinds;
 mod limits;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Scenario> {
         holding::waiting(),
         holding::names(),
         holding::free_names(),
+        choosers::choosers(),
         line::line(),
         line::lines_of_names(),
         line::stealing(),

@@ -329,7 +329,9 @@ impl<'a> Judge<'a> {
             self.line.apply(at, now, fact)?;
             // Who wants more than are left may be passed over, and claims nothing then.
             if let Fact::Changed { slot, .. } = fact {
-                self.thefts.changes(self.store.fence_of(slot));
+                let fence = self.store.fence_of(slot);
+                self.thefts.changes(fence);
+                turn.changed.push(fence);
                 let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
                 unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }

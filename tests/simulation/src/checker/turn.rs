@@ -12,6 +12,8 @@ pub struct Turn {
     thieves: Vec<(Wish, Thief)>,
     /// The leases that were given back or broken: their holders are called in vain.
     pub ended: Vec<u64>,
+    /// Those whose slots an administrator changed. That they were claimed before is told at its end.
+    pub changed: Vec<u64>,
 }
 
 impl Turn {
@@ -21,7 +23,7 @@ impl Turn {
             |fact: &Fact| if let Fact::Called { fences } = fact { fences.clone() } else { Vec::new() };
         let called: Vec<u64> = facts.iter().flat_map(called).collect();
         let thieves = if called.is_empty() { Vec::new() } else { line.thieves() };
-        Turn { called, thieves, ended: Vec::new() }
+        Turn { called, thieves, ended: Vec::new(), changed: Vec::new() }
     }
 
     /// One of them was done.

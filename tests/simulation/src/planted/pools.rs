@@ -4,7 +4,7 @@ use super::PlantedFault::Script;
 use super::{EMPTY_RESTART, Planted, PlantedFault};
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 28] = [
+pub const OF_POOLS: [Planted; 32] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -104,13 +104,29 @@ pub const OF_POOLS: [Planted; 28] = [
     Planted {
         name: "what is kept for one taken by its id",
         fault: Script(&[(
-            "elseif s[4] == 'r' then\n          local list",
-            "elseif s[4] == 'r' or s[4] == 'h' then\n          local list",
+            "if s[4] == 'r' then\n            local list",
+            "if s[4] == 'r' or s[4] == 'h' then\n            local list",
         )]),
     },
     Planted {
         name: "next for any slot not called",
-        fault: Script(&[("while pool[11] + pool[12] > 0 do", "while false do")]),
+        fault: Script(&[("until pool[11] + pool[12] == 0 or not serve_first()", "until true")]),
+    },
+    Planted {
+        name: "what somebody chose taken by one who takes any",
+        fault: Script(&[("if way == 'any' then line('serve_names')() end", "")]),
+    },
+    Planted {
+        name: "who chose a slot called before those who take any and came before",
+        fault: Script(&[("if is_behind('%', card.turn .. holder) then", "if false then")]),
+    },
+    Planted {
+        name: "who chose a slot served before all who wait",
+        fault: Script(&[("if queue.precedes('%', holder) then return nil end", "")]),
+    },
+    Planted {
+        name: "who chose a slot not called",
+        fault: Script(&[("keep_for(holder, s)\n    return offer(holder, card, { s })", "return")]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

@@ -20,6 +20,8 @@
         cursor = way == 'free' and at + 11 + args[at + 11] or at + 10 + args[at + 10]
         least, most = args[at + 8] + 0, args[at + 9] + 0
       end
+      -- Who names what it wants one of takes nothing from anybody.
+      if way == 'oneof' then steal = '-' end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
       local lasts = now + ttl
       if args[at + 4] ~= '0' then
@@ -33,6 +35,8 @@
     if pool[LOST_AT] ~= 0 and pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST] > now then
       why, earliest = 'quiet', pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
     elseif pool[WAITING] > 0 then
+      -- What came free in this turn may be wanted by its name.
+      if way == 'any' then line('serve_names')() end
       answer = line('accept')(holder)
     end
     if why or answer then
@@ -54,22 +58,32 @@
           answer = grant(holder, ready < most and ready or most, {})
         end
       until answer or why
-    elseif way == 'these' then
-      local found, doubtful, seen, missing = {}, {}, {}, false
+    elseif way == 'these' or way == 'oneof' then
+      local one, most, found, doubtful, seen, missing = way == 'oneof', ask[MOST], {}, {}, {}, false
+      if one then names, most = {}, cursor end
       for i = at + 11, cursor do
         local s = load(args[i])
         if not s then
           missing = true
-        elseif s[STATE] == 'r' then
-          local list = s[KIND] == 'd' and doubtful or found
-          if #list < ask[MOST] and not seen[s[ID]] then list[#list + 1], seen[s[ID]] = s, true end
-        elseif s[STATE] ~= 'o' then
-          earliest = math.min(earliest or s[ENDS], s[ENDS])
+        elseif not seen[s[ID]] then
+          seen[s[ID]] = true
+          if one then names[#names + 1] = s[ID] end
+          if s[STATE] == 'r' then
+            local list = s[KIND] == 'd' and doubtful or found
+            if #list < most then list[#list + 1] = s end
+          elseif s[STATE] ~= 'o' then
+            earliest = math.min(earliest or s[ENDS], s[ENDS])
+          end
         end
       end
-      for i = 1, math.min(#doubtful, ask[MOST] - #found) do found[#found + 1] = doubtful[i] end
+      for i = 1, math.min(#doubtful, most - #found) do found[#found + 1] = doubtful[i] end
       if missing then
-        why, earliest = 'noslot', nil
+        why, earliest, names = 'noslot', nil, nil
+        if one and pool[WAITING] > 0 then line('leave')(holder) end
+      elseif one then
+        found = { line('first_for')(holder, found) }
+      end
+      if why then -- one is not there
       elseif #found < ask[LEAST] then
         why = 'exhausted'
       else

@@ -30,13 +30,27 @@ local function keep(holder, card)
   call('HSET', TICKETS, holder, format('%d %s %d %s %d %s %d ', card.ends, card.turn, card.priority,
     card.steal, card.count, card.how, card.offered and 1 or 0) .. table.concat(card.ids, ' '))
 end
-local function lines_of(ids)
-  return ids[1] and ids or { '%' }
+-- Whether it wants one of its names. Those who do stand in a line of theirs (%%) too, so that all can be found.
+local function chooses(card)
+  return card.count > 0 and card.ids[1]
 end
+local function touch(ids)
+  for _, id in ipairs(ids) do touched[#touched + 1] = id end
+end
+local function lines_of(card)
+  if not card.ids[1] then return { '%' } end
+  if card.count == 0 then return card.ids end
+  local lines = { '%%', unpack(card.ids) }
+  return lines
+end
+local passed = {} -- touched names that are ready for one of those, but others stand before it in the line of any slot
+local moved = false -- whether somebody left that line who may have kept those behind it from what is ready
 local function stand_aside(holder, card)
-  for _, id in ipairs(lines_of(card.ids)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
+  for _, id in ipairs(lines_of(card)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
   call('ZREM', PLACES, '%' .. holder)
-  if card.ids[1] then pool[NAMERS] = pool[NAMERS] - 1 end
+  if card.ids[1] then pool[NAMERS] = pool[NAMERS] - 1
+  elseif card.count > 1 then moved = true
+  end
 end
 local function drop(holder)
   call('HDEL', TICKETS, holder)
@@ -49,7 +63,7 @@ local function leave(holder)
   drop(holder)
   if not card.offered then
     stand_aside(holder, card)
-    for _, id in ipairs(card.ids) do touched[#touched + 1] = id end
+    touch(card.ids)
   end
   return card
 end
@@ -119,11 +133,23 @@ local function next_turn()
   end
   return format('%05d%016d', rank, arrival)
 end
+local function is_behind(name, turn)
+  local first, card = head(name)
+  return first and card.turn .. first < turn
+end
 function queue.precedes(name, holder)
   local own = find(holder)
   local turn = own and own.ends > now and own.turn or next_turn()
-  local first, card = head(name)
-  return first and card.turn .. first < turn .. holder
+  return is_behind(name, turn .. holder)
+end
+-- The first of these slots for which nobody stands before it.
+function queue.first_for(holder, slots)
+  if pool[WAITING] == 0 then return slots[1] end
+  pass_over()
+  if queue.precedes('%', holder) then return nil end
+  for i = 1, #slots do
+    if not queue.precedes(slots[i][ID], holder) then return slots[i] end
+  end
 end
 -- Gives it a ticket, or says that it wants more than can be had.
 function queue.enter(holder, names)
@@ -144,18 +170,21 @@ function queue.enter(holder, names)
     keep(holder, card)
     call('ZADD', PLACES, lapses, '%' .. holder)
     -- The script that made it may have died before this.
-    for _, id in ipairs(lines_of(card.ids)) do call('ZADD', LINE, '0', id .. ' ' .. card.turn .. holder) end
+    for _, id in ipairs(lines_of(card)) do call('ZADD', LINE, '0', id .. ' ' .. card.turn .. holder) end
   else
     leave(holder)
     if pool[WAITING] >= MAX_TICKETS then return end
     local turn = next_turn()
     local any = not names[1]
-    keep(holder, { ends = ends, turn = turn, priority = ask[PRIORITY], steal = ask[STEAL], count = any and ask[LEAST] or 0, how = any and ask[STRATEGY] or 'random',
-      offered = false, ids = names })
-    for _, id in ipairs(lines_of(names)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
+    local card = { ends = ends, turn = turn, priority = ask[PRIORITY], steal = ask[STEAL], count = ask[LEAST] or 0,
+      how = any and ask[STRATEGY] or 'random', offered = false, ids = names }
+    keep(holder, card)
+    for _, id in ipairs(lines_of(card)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
     call('ZADD', PLACES, lapses, '%' .. holder)
     pool[WAITING] = pool[WAITING] + 1
     if not any then pool[NAMERS] = pool[NAMERS] + 1 end
+    -- Those that are ready are for others, but perhaps not all of them.
+    if chooses(card) then touch(names) end
   end
   local keep_for = format('%d', (TICKET_LIFE + LANE_GRACE) / 1000)
   call('PEXPIRE', LINE, keep_for)
@@ -234,6 +263,7 @@ local function keep_for(holder, s)
 end
 local function offer(holder, card, slots)
   stand_aside(holder, card)
+  if chooses(card) then touch(card.ids) end
   local ids = {}
   for i = 1, #slots do ids[i] = slots[i][ID] end
   card.offered, card.ids = true, ids
@@ -244,6 +274,16 @@ local judged, judged_at -- the last that was found not to be served, and how muc
 local function serve_name(name)
   local holder, card = head(name)
   if not holder or holder == judged and #touched == judged_at then return end
+  if chooses(card) then
+    local s = load(name)
+    if not s or s[STATE] ~= 'r' then return end
+    if is_behind('%', card.turn .. holder) then
+      passed[#passed + 1] = name
+      return
+    end
+    keep_for(holder, s)
+    return offer(holder, card, { s })
+  end
   local slots, ids, free = {}, card.ids, true
   for i = 1, #ids do
     slots[i] = load(ids[i]) or false
@@ -265,29 +305,50 @@ local function serve_name(name)
   end
   offer(holder, card, slots)
 end
-function queue.serve()
-  local at = 1
-  while touched[at] do
-    serve_name(touched[at])
-    at = at + 1
-  end
-  while pool[CERTAIN] + pool[DOUBTFUL] > 0 do
-    pass_over()
-    local holder, card = head('%')
-    if not holder or pool[CERTAIN] + pool[DOUBTFUL] < card.count then return end
-    local slots = {}
-    for i = 1, card.count do
-      local s = draw('pick')(card.how, card.count - i + 1)
-      if not s then
-        for at = 1, i - 1 do settle(slots[at]) end
-        slots = nil
-        break
-      end
-      keep_for(holder, s)
-      slots[i] = s
+function queue.serve_names()
+  -- Who stood before them may have been served since.
+  touch(passed)
+  passed = {}
+  repeat
+    local at = 1
+    judged = nil
+    while touched[at] do
+      serve_name(touched[at])
+      at = at + 1
     end
-    if slots then offer(holder, card, slots) end
+    touched = {}
+    if pool[CERTAIN] + pool[DOUBTFUL] == 0 then return end
+    pass_over()
+    if moved then
+      moved = false
+      for _, entry in ipairs(call('ZRANGEBYLEX', LINE, '[%% ', '(%%!')) do
+        local card = find(string.sub(entry, -32))
+        if card then touch(card.ids) end
+      end
+    end
+  until not touched[1]
+end
+-- Whether the first who takes any slot was offered some, or was to be, but the counts were wrong.
+local function serve_first()
+  local holder, card = head('%')
+  if not holder or pool[CERTAIN] + pool[DOUBTFUL] < card.count then return false end
+  local slots = {}
+  for i = 1, card.count do
+    local s = draw('pick')(card.how, card.count - i + 1)
+    if not s then
+      for at = 1, i - 1 do settle(slots[at]) end
+      return true
+    end
+    keep_for(holder, s)
+    slots[i] = s
   end
+  offer(holder, card, slots)
+  return true
+end
+function queue.serve()
+  repeat
+    queue.serve_names()
+  until pool[CERTAIN] + pool[DOUBTFUL] == 0 or not serve_first()
 end
 
 return queue[name]

@@ -65,6 +65,9 @@ impl Judge<'_> {
                         lease,
                         wanting.map(|(wish, thief)| (thief.clone(), matches!(wish, Wish::Any(_)))).collect(),
                     )?;
+                    if turn.changed.contains(&fence) {
+                        self.thefts.changes(fence);
+                    }
                     let Some(prompt) = self.rules.prompt else { continue };
                     for &(_, process) in
                         self.watched.get(&slot).into_iter().flatten().filter(|w| w.0 == fence)

@@ -1,0 +1,160 @@
+//! Who wants one of some slots waits in their lines, and among those who take any slot.
+
+use super::scene::{Scene, any, asking, change, define, ids, refused, release};
+use crate::nonce::Outcome;
+use crate::slots::{
+    Choice, Claim, Grant, OFFER, Refusal, Reply, Request, SlotChange, State, Strategy, TICKET_LIFE,
+    TO_THE_END,
+};
+
+/// A claim of one of these with a ticket.
+fn one_of(holder: u128, slots: &[&str]) -> Claim {
+    Claim { holder, wait: true, ..asking(Choice::OneOf { slots: ids(slots) }) }
+}
+
+/// A claim of any slots with a ticket.
+fn queue(holder: u128, count: u32) -> Claim {
+    let choice = Choice::Any { strategy: Strategy::LeastRecent, least: count, most: count };
+    Claim { holder, wait: true, ..asking(choice) }
+}
+
+impl Scene {
+    /// All of these slots, which are leased now.
+    fn held(slots: &[&str]) -> (Self, Vec<Grant>) {
+        let mut scene = Scene::of(slots);
+        let held = slots.iter().map(|slot| scene.claim_of(slot)).collect();
+        (scene, held)
+    }
+
+    fn waits(&mut self, claim: Claim) {
+        let reply = self.ask(Request::Claim(claim));
+        assert!(matches!(reply, Reply::Refused { why: Refusal::Exhausted, .. }), "{reply:?}");
+    }
+
+    /// Gives leases back, and tells who is called.
+    fn back(&mut self, grants: &[&Grant]) -> Vec<u128> {
+        let back = grants.iter().map(|grant| release(grant, Outcome::Unused)).collect();
+        self.perform(back).calls.tickets
+    }
+
+    fn kept_for(&mut self, slot: &str) -> Option<u128> {
+        let view = self.view(slot);
+        (view.state == State::Offered).then_some(view.holder)
+    }
+}
+
+// What came free was offered to the line for any slot first: in a crowded pool a claim of one slot was never served.
+#[test]
+fn who_names_a_slot_is_not_passed_over_by_those_who_take_any() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(one_of(1, &["a"]));
+    (2..=4).for_each(|holder| scene.waits(queue(holder, 1)));
+    assert_eq!(scene.back(&[&held[1]]), [2], "it does not want this one");
+    assert_eq!(scene.back(&[&held[0]]), [1]);
+    let lease = scene.grants(Request::Claim(one_of(1, &["a"]))).remove(0);
+    assert_eq!(lease.slot.as_str(), "a");
+    assert_eq!(scene.back(&[&lease]), [3], "and the line goes on");
+}
+
+#[test]
+fn nor_does_it_pass_over_those_who_came_before() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(queue(1, 1));
+    scene.waits(one_of(2, &["a"]));
+    scene.waits(Claim { priority: 1, ..one_of(3, &["a"]) });
+    assert_eq!(scene.back(&[&held[0]]), [3], "a higher priority");
+    let lease = scene.grants(Request::Claim(one_of(3, &["a"]))).remove(0);
+    assert_eq!(scene.back(&[&lease]), [1]);
+    let lease = scene.grants(Request::Claim(queue(1, 1))).remove(0);
+    assert_eq!(scene.back(&[&lease]), [2]);
+}
+
+#[test]
+fn of_several_it_gets_the_first_that_comes_free() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(one_of(1, &["a", "b", "a"]));
+    scene.waits(one_of(2, &["b", "c"]));
+    assert_eq!(scene.back(&[&held[1]]), [1]);
+    assert_eq!(scene.kept_for("b"), Some(1));
+    assert_eq!(scene.back(&[&held[0], &held[2]]), [2], "the other that the first wanted is for anybody");
+    assert_eq!((scene.kept_for("a"), scene.kept_for("c")), (None, Some(2)));
+    // Whoever does not fetch it leaves it to the next.
+    scene.pass(OFFER);
+    assert_eq!(scene.counts(), [3, 3, 0, 0]);
+}
+
+#[test]
+fn what_is_left_by_those_before_it_is_its_own() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(queue(1, 1));
+    scene.waits(one_of(2, &["a"]));
+    scene.waits(queue(3, 1));
+    // The one that has been ready longest is drawn: the other.
+    assert_eq!(scene.back(&[&held[1], &held[0]]), [1, 2]);
+    assert_eq!((scene.kept_for("b"), scene.kept_for("a")), (Some(1), Some(2)));
+}
+
+#[test]
+fn nobody_who_takes_any_takes_it_in_the_request_that_gives_it_back() {
+    let (mut scene, held) = Scene::held(&["a"]);
+    scene.waits(one_of(1, &["a"]));
+    let performed = scene.perform(vec![release(&held[0], Outcome::Unused), any(1)]);
+    assert!(matches!(performed.replies[1], Reply::Refused { why: Refusal::Exhausted, .. }), "{performed:?}");
+    assert_eq!(performed.calls.tickets, [1]);
+}
+
+#[test]
+fn who_wants_many_lets_it_go_on_by_leaving() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(queue(1, 2));
+    scene.waits(one_of(2, &["a"]));
+    assert_eq!(scene.back(&[&held[0]]), [0; 0], "the first in line wants one more");
+    scene.waits(one_of(2, &["a"]));
+    let performed = scene.perform(vec![Request::Withdraw { holder: 1 }]);
+    assert_eq!(performed.calls.tickets, [2]);
+    // Or as its ticket lapses, or by being served with others.
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(queue(1, 2));
+    scene.pass(TICKET_LIFE / 2);
+    scene.waits(one_of(2, &["a"]));
+    assert_eq!(scene.back(&[&held[0]]), [0; 0]);
+    scene.pass(TICKET_LIFE / 2);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(queue(1, 3));
+    scene.waits(one_of(2, &["c"]));
+    scene.waits(queue(3, 1));
+    assert_eq!(scene.back(&[&held[2], &held[1]]), [0; 0]);
+    scene.ask(define(&["d", "e"]));
+    assert_eq!(scene.kept_for("c"), Some(1), "it has been ready longest");
+    assert_eq!(scene.back(&[&held[0]]), [0; 0], "and the second is not for the third");
+}
+
+#[test]
+fn a_slot_that_is_gone_is_waited_for_no_more() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(one_of(1, &["a", "b"]));
+    scene.ask(change("a", SlotChange::Remove));
+    scene.back(&[&held[0]]);
+    assert_eq!(scene.ask(Request::Claim(one_of(1, &["a", "b"]))), refused(Refusal::NoSlot, None));
+    assert!(scene.pool.line.is_empty());
+    assert_eq!(scene.back(&[&held[1]]), [0; 0]);
+}
+
+#[test]
+fn a_disabled_slot_is_offered_as_it_is_enabled() {
+    let mut scene = Scene::of(&["a"]);
+    scene.ask(change("a", SlotChange::Disable));
+    scene.waits(one_of(1, &["a"]));
+    assert_eq!(scene.perform(vec![change("a", SlotChange::Enable)]).calls.tickets, [1]);
+}
+
+#[test]
+fn who_names_a_slot_claims_no_lease() {
+    let (mut scene, held) = Scene::held(&["a"]);
+    let thief = Claim { priority: 9, steal: Some(TO_THE_END), ..one_of(1, &["a"]) };
+    let performed = scene.perform(vec![Request::Claim(thief)]);
+    assert!(matches!(performed.replies[0], Reply::Refused { why: Refusal::Exhausted, .. }), "{performed:?}");
+    assert_eq!(performed.calls.claimed, [0; 0]);
+    assert_eq!(scene.back(&[&held[0]]), [1]);
+}
