@@ -130,10 +130,7 @@ impl Line {
     pub fn move_up(&mut self) {
         if std::mem::take(&mut self.moved) {
             let choosers = self.tickets.iter().filter(|(_, ticket)| ticket.chooses());
-            let mut choosers: Vec<_> =
-                choosers.map(|(holder, ticket)| (ticket.turn, holder, &ticket.names)).collect();
-            choosers.sort();
-            self.touched.extend(choosers.into_iter().flat_map(|(.., names)| names.iter().cloned()));
+            self.touched.extend(choosers.flat_map(|(_, ticket)| ticket.names.iter().cloned()));
         }
     }
 

@@ -159,12 +159,9 @@ fn audit_line(redis: &mut EmbeddedRedis, prefix: &str, places: &mut BTreeMap<Str
         }
         assert_eq!(lapse, Some(WHEN_LAPSED + lapses.parse::<u64>().expect("a time")), "{told}");
         namers += u64::from(!ids.is_empty());
-        let lines: &[&str] = match (ids, *wants) {
-            ([], _) => &["%"],
-            (_, "0") => ids,
-            // Who wants one of its names stands in a line of all of those too.
-            _ => &[&["%%"], ids].concat(),
-        };
+        let lines = if ids.is_empty() { &["%"][..] } else { ids };
+        let chooses = !ids.is_empty() && *wants != "0";
+        assert_eq!(line.remove(&format!("%% {holder}")), chooses, "{told} stands in the row of choosers");
         for id in lines {
             assert!(line.remove(&format!("{id} {turn}{holder}")), "{told} does not stand in line {id}");
         }

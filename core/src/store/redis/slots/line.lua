@@ -30,23 +30,23 @@ local function keep(holder, card)
   call('HSET', TICKETS, holder, format('%d %s %d %s %d %s %d ', card.ends, card.turn, card.priority,
     card.steal, card.count, card.how, card.offered and 1 or 0) .. table.concat(card.ids, ' '))
 end
--- Whether it wants one of its names. Those who do stand in a line of theirs (%%) too, so that all can be found.
+-- Whether it wants one of its names. Those who do stand in a row of theirs (%%) too, so that all can be found.
 local function chooses(card)
   return card.count > 0 and card.ids[1]
 end
 local function touch(ids)
   for _, id in ipairs(ids) do touched[#touched + 1] = id end
 end
-local function lines_of(card)
-  if not card.ids[1] then return { '%' } end
-  if card.count == 0 then return card.ids end
-  local lines = { '%%', unpack(card.ids) }
-  return lines
+local function entries(holder, card)
+  local own = {}
+  for i, id in ipairs(card.ids[1] and card.ids or { '%' }) do own[i] = id .. ' ' .. card.turn .. holder end
+  if chooses(card) then own[#own + 1] = '%% ' .. holder end
+  return own
 end
 local passed = {} -- touched names that are ready for one of those, but others stand before it in the line of any slot
 local moved = false -- whether somebody left that line who may have kept those behind it from what is ready
 local function stand_aside(holder, card)
-  for _, id in ipairs(lines_of(card)) do call('ZREM', LINE, id .. ' ' .. card.turn .. holder) end
+  for _, entry in ipairs(entries(holder, card)) do call('ZREM', LINE, entry) end
   call('ZREM', PLACES, '%' .. holder)
   if card.ids[1] then pool[NAMERS] = pool[NAMERS] - 1
   elseif card.count > 1 then moved = true
@@ -170,7 +170,7 @@ function queue.enter(holder, names)
     keep(holder, card)
     call('ZADD', PLACES, lapses, '%' .. holder)
     -- The script that made it may have died before this.
-    for _, id in ipairs(lines_of(card)) do call('ZADD', LINE, '0', id .. ' ' .. card.turn .. holder) end
+    for _, entry in ipairs(entries(holder, card)) do call('ZADD', LINE, '0', entry) end
   else
     leave(holder)
     if pool[WAITING] >= MAX_TICKETS then return end
@@ -179,7 +179,7 @@ function queue.enter(holder, names)
     local card = { ends = ends, turn = turn, priority = ask[PRIORITY], steal = ask[STEAL], count = ask[LEAST] or 0,
       how = any and ask[STRATEGY] or 'random', offered = false, ids = names }
     keep(holder, card)
-    for _, id in ipairs(lines_of(card)) do call('ZADD', LINE, '0', id .. ' ' .. turn .. holder) end
+    for _, entry in ipairs(entries(holder, card)) do call('ZADD', LINE, '0', entry) end
     call('ZADD', PLACES, lapses, '%' .. holder)
     pool[WAITING] = pool[WAITING] + 1
     if not any then pool[NAMERS] = pool[NAMERS] + 1 end
