@@ -17,6 +17,8 @@ pub struct Births {
     pub ends: u64,
     /// What ended by then, and is older, was over as it began.
     began: u64,
+    /// The latest of what others told of that.
+    heard: u64,
     /// When it was told to be over, where it is so sooner by now.
     told: u64,
     /// What is older does not count, or is counted in the present one.
@@ -191,6 +193,7 @@ impl Births {
         if let Some(seen) = seen {
             news |= seen.since > next.since;
             next.began = next.began.max(seen.began);
+            next.heard = next.heard.max(seen.began);
             next.since = next.since.max(seen.since.clone());
             for (birth, part) in seen.known.iter().filter(|(birth, _)| **birth >= next.since) {
                 if next.known.get(birth).is_none_or(|(version, _)| *version < part.0) {
@@ -234,6 +237,10 @@ impl Births {
             }
             let own = self.known.remove(UNNAMED).unwrap_or_default();
             self.known.insert(told.present.clone(), own);
+            // A birth that tells when its period began leaves only what others said of that to be told.
+            if told.began == self.heard {
+                self.began = self.heard;
+            }
             self.present.clone_from(&told.present);
             if self.since == UNNAMED {
                 self.since.clone_from(&told.present);
@@ -243,7 +250,8 @@ impl Births {
         if told.began == 0 {
             self.began = 0;
         }
-        let kept = Births { ends: self.over(), said: Vec::new(), follows: false, told: 0, ..self.clone() };
+        let kept =
+            Births { ends: self.over(), said: Vec::new(), follows: false, told: 0, heard: 0, ..self.clone() };
         (kept != *told).then(|| format!("{told:?} is told, it is {self:?}"))
     }
 
