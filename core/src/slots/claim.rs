@@ -127,14 +127,13 @@ impl Pool {
         if self.line.precedes(None, now, claim) {
             return Err(Refusal::Exhausted);
         }
-        let mut first = None;
         for place in places {
             let id = self.slots.get(place as usize).map(|slot| slot.id.clone());
-            if first.is_none() && !self.line.precedes(id.as_ref(), now, claim) {
-                first = Some(place);
+            if !self.line.precedes(id.as_ref(), now, claim) {
+                return Ok(place);
             }
         }
-        first.ok_or(Refusal::Exhausted)
+        Err(Refusal::Exhausted)
     }
 
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or

@@ -80,14 +80,14 @@
       if missing then
         why, earliest, names = 'noslot', nil, nil
         if one and pool[WAITING] > 0 then line('leave')(holder) end
-      elseif one then
+      elseif one and pool[WAITING] > 0 then
         found = { line('first_for')(holder, found) }
       end
       if why then -- one is not there
       elseif #found < ask[LEAST] then
         why = 'exhausted'
       else
-        answer = grant(holder, #found, found)
+        answer = grant(holder, one and 1 or #found, found)
       end
     elseif way == 'free' then
       local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 12, cursor)), {}, {}, 0, nil

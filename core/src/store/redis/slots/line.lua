@@ -144,7 +144,6 @@ function queue.precedes(name, holder)
 end
 -- The first of these slots for which nobody stands before it.
 function queue.first_for(holder, slots)
-  if pool[WAITING] == 0 then return slots[1] end
   pass_over()
   if queue.precedes('%', holder) then return nil end
   for i = 1, #slots do
