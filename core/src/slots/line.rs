@@ -78,9 +78,9 @@ impl Line {
         *self = Line::default();
     }
 
-    /// A name came free.
+    /// A name came free: of interest where somebody waits for names. The line of any slot stands before theirs.
     pub fn freed(&mut self, name: &SlotId) {
-        if !self.tickets.is_empty() {
+        if self.order.iter().next_back().is_some_and(|(line, ..)| line.is_some()) {
             self.touched.push(name.clone());
         }
     }

@@ -71,7 +71,7 @@
           if s[STATE] == 'r' then
             local list = s[KIND] == 'd' and doubtful or found
             if #list < most then list[#list + 1] = s end
-          elseif s[STATE] ~= 'o' then
+          elseif s[STATE] ~= 'o' and not one then -- of names it is told below
             earliest = math.min(earliest or s[ENDS], s[ENDS])
           end
         end
