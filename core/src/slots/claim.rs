@@ -20,7 +20,7 @@ impl Pool {
         }
         // Mostly nobody waits, and then the line need not be asked.
         let waiting = !self.line.is_empty();
-        if waiting && matches!(claim.choice, Choice::Any { .. }) {
+        if self.line.is_named() && matches!(claim.choice, Choice::Any { .. }) {
             // What came free in this turn may be wanted by its name.
             self.serve_names(now);
         }

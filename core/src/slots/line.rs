@@ -78,9 +78,14 @@ impl Line {
         *self = Line::default();
     }
 
-    /// A name came free: of interest where somebody waits for names. The line of any slot stands before theirs.
+    /// Whether somebody waits for names: the line of any slot stands before theirs.
+    pub fn is_named(&self) -> bool {
+        self.order.iter().next_back().is_some_and(|(line, ..)| line.is_some())
+    }
+
+    /// A name came free: of interest where somebody waits for names.
     pub fn freed(&mut self, name: &SlotId) {
-        if self.order.iter().next_back().is_some_and(|(line, ..)| line.is_some()) {
+        if self.is_named() {
             self.touched.push(name.clone());
         }
     }
@@ -116,7 +121,7 @@ impl Line {
 
     /// Whether somebody stands before this turn in the line.
     pub fn is_behind(&mut self, name: Option<&SlotId>, now: Micros, turn: (Turn, u128)) -> bool {
-        self.head(name, now).is_some_and(|(holder, ticket)| (ticket.turn, holder) < turn)
+        self.head(name, now).is_some_and(|(holder, ticket)| ticket.turn_of(holder) < turn)
     }
 
     /// Nothing that was touched is of interest any more.

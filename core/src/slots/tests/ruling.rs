@@ -84,7 +84,8 @@ impl Model {
 
     /// What is offered to a claim. If it takes any slot, those are served first who wait for some by their names.
     fn offered_by_now(&mut self, now: Micros, claim: &Claim) -> Option<Vec<SlotId>> {
-        if matches!(claim.choice, Choice::Any { .. }) {
+        let named = self.queue.standing().any(|waiter| !waiter.names.is_empty());
+        if named && matches!(claim.choice, Choice::Any { .. }) {
             self.serve_names(now);
         }
         self.accept(now, claim.holder)

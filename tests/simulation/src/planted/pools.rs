@@ -114,7 +114,7 @@ pub const OF_POOLS: [Planted; 32] = [
     },
     Planted {
         name: "what somebody chose taken by one who takes any",
-        fault: Script(&[("if way == 'any' then line('serve_names')() end", "")]),
+        fault: Script(&[("if way == 'any' and pool[15] > 0 then line('serve_names')() end", "")]),
     },
     Planted {
         name: "who chose a slot called before those who take any and came before",

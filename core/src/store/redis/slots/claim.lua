@@ -20,8 +20,6 @@
         cursor = way == 'free' and at + 11 + args[at + 11] or at + 10 + args[at + 10]
         least, most = args[at + 8] + 0, args[at + 9] + 0
       end
-      -- Who names what it wants one of takes nothing from anybody.
-      if way == 'oneof' then steal = '-' end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
       local lasts = now + ttl
       if args[at + 4] ~= '0' then
@@ -36,7 +34,7 @@
       why, earliest = 'quiet', pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
     elseif pool[WAITING] > 0 then
       -- What came free in this turn may be wanted by its name.
-      if way == 'any' then line('serve_names')() end
+      if way == 'any' and pool[NAMERS] > 0 then line('serve_names')() end
       answer = line('accept')(holder)
     end
     if why or answer then
@@ -80,14 +78,13 @@
       if missing then
         why, earliest, names = 'noslot', nil, nil
         if one and pool[WAITING] > 0 then line('leave')(holder) end
-      elseif one and pool[WAITING] > 0 then
-        found = { line('first_for')(holder, found) }
-      end
-      if why then -- one is not there
-      elseif #found < ask[LEAST] then
-        why = 'exhausted'
       else
-        answer = grant(holder, one and 1 or #found, found)
+        if one and pool[WAITING] > 0 then found = { line('first_for')(holder, found) } end
+        if #found < ask[LEAST] then
+          why = 'exhausted'
+        else
+          answer = grant(holder, one and 1 or #found, found)
+        end
       end
     elseif way == 'free' then
       local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 12, cursor)), {}, {}, 0, nil
