@@ -145,28 +145,29 @@ impl Pool {
             self.steal_from_new(now, &grants);
             return Some(grants);
         }
-        self.take_back(claim.holder, places);
+        self.take_back(now, claim.holder, places);
         None
     }
 
-    pub(super) fn withdraw(&mut self, holder: u128) -> Reply {
+    pub(super) fn withdraw(&mut self, now: Micros, holder: u128) -> Reply {
         if let Some(ticket) = self.line.leave(holder) {
-            self.take_back(holder, ticket.offered);
+            self.take_back(now, holder, ticket.offered);
         }
         Reply::Withdrawn
     }
 
     /// A slot is offered no more, and so is nothing else of its offer.
-    pub(super) fn break_offer(&mut self, place: u32) {
+    pub(super) fn break_offer(&mut self, now: Micros, place: u32) {
         let offered = self.slots.get(place as usize).filter(|slot| slot.state == State::Offered);
         let Some(holder) = offered.map(|slot| slot.holder) else { return };
         let others = self.line.end_offer(holder, place).unwrap_or_default();
-        self.take_back(holder, others.into_iter().filter(|&other| other != place).collect());
+        self.take_back(now, holder, others.into_iter().filter(|&other| other != place).collect());
     }
 
-    fn take_back(&mut self, holder: u128, places: Vec<u32>) {
+    /// Slots are offered no more. What is overdue is put back in its turn, whether or not its ticket is still there.
+    fn take_back(&mut self, now: Micros, holder: u128, places: Vec<u32>) {
         for place in places {
-            if self.is_offered(place, holder, 0) {
+            if self.is_offered(place, holder, now) {
                 self.due.remove(place, &mut self.positions);
                 self.hand_in(place);
             }

@@ -174,7 +174,7 @@ impl Pool {
     ) -> Reply {
         match request {
             Request::Claim(claim) => self.claim(now, draw, claim),
-            Request::Withdraw { holder } => self.withdraw(*holder),
+            Request::Withdraw { holder } => self.withdraw(now, *holder),
             Request::Renew { lease, ttl } => self.renew(now, lease, *ttl),
             Request::Release { lease, outcome, cooldown } => self.release(now, lease, *outcome, *cooldown),
             Request::Resync { lease, chain, rewind, settle } => {

@@ -81,7 +81,7 @@ impl Pool {
         if opens && mode == Mode::Enabled && matches!(state, State::Ready | State::Offered) {
             return Reply::Changed;
         }
-        self.break_offer(place);
+        self.break_offer(now, place);
         // A lease goes on under every change but one; all else is put where it now belongs.
         if !leased || change == SlotChange::Break {
             self.take_out(place);

@@ -48,6 +48,10 @@ struct Known {
 const LANES: usize = 3;
 /// Leases and envelopes that are remembered, to be named or sent again.
 const MEMORY: usize = 24;
+/// Names that a pool does not have, which claims of names make.
+const OTHER_NAMES: u64 = 7;
+/// Once in so many envelopes all slots are looked at: a difference shows before it has consequences.
+const LOOK: u64 = 12;
 
 impl Traffic {
     /// The traffic of a seed.
@@ -91,6 +95,10 @@ impl Traffic {
         }
         if self.pools[pool].undefined && !self.random.once_in(4) {
             requests.insert(0, self.define(self.scale.slots));
+        }
+        if self.random.once_in(LOOK) {
+            let slots = (0..self.scale.slots + OTHER_NAMES).map(|number| self.name(number)).collect();
+            requests.push(Request::Inspect { slots });
         }
         let known = &self.pools[pool];
         let (top, now, unit) = (known.top, known.now, self.scale.unit);
@@ -217,7 +225,7 @@ impl Traffic {
         let mut name = || match self.random.once_in(3) {
             true => self.slot(),
             false => {
-                let number = self.scale.slots + 1 + self.random.below(6);
+                let number = self.scale.slots + 1 + self.random.below(OTHER_NAMES - 1);
                 self.name(number)
             }
         };
@@ -230,7 +238,7 @@ impl Traffic {
         let count = 1 + self.random.below(6);
         let mut slots = Vec::new();
         for _ in 0..count {
-            let number = self.scale.slots + 1 + self.random.below(6);
+            let number = self.scale.slots + 1 + self.random.below(OTHER_NAMES - 1);
             slots.push(if self.random.once_in(3) { self.slot() } else { self.name(number) });
         }
         let least = 1 + self.random.below(2) as u32;

@@ -1,7 +1,10 @@
 //! The machine against the script on a virtual clock, through restarts, lost memory, flushes and clock steps.
 
 use leasehold::SECOND;
-use leasehold::slots::{Answer, Envelope, Reply, Request};
+use leasehold::id::SlotId;
+use leasehold::slots::{
+    Answer, Choice, Claim, Envelope, LANE_GRACE, Reply, Request, SWEEP, SlotSpec, Strategy, TICKET_LIFE,
+};
 use leasehold_agreement::{Scale, Script, Traffic, seeds};
 
 /// Sends one trace and returns how many envelopes were performed.
@@ -87,6 +90,39 @@ fn single_slots_agree() {
 #[test]
 fn large_pools_agree() {
     traces(4, Scale { pools: 1, slots: 700, unit: SECOND }, 500);
+}
+
+/// The script's tickets are gone a while after the last was given, the machine's are not; what was offered may wait longer
+/// to be put back.
+#[test]
+fn an_offer_that_is_over_is_put_back_in_its_turn_though_somebody_comes_back_for_it() {
+    let id = |text: &str| SlotId::new(text).expect("an id");
+    let spec = |number| SlotSpec { slot: id(&format!("s{number}")), weight: 1 };
+    let many = 2 * SWEEP as u32;
+    let every = Choice::Any { strategy: Strategy::Random, least: many, most: many };
+    let pair = |holder| {
+        let choice = Choice::Named { slots: vec![id("a"), id("b")] };
+        Request::Claim(Claim { wait: true, ..Claim::new(choice, holder, SECOND) })
+    };
+    let mut script = Script::new(1_700_000_000 * SECOND, 1);
+    let mut ask = |pass, request: Request| {
+        script.set_wall(script.wall() + pass);
+        let envelope = Envelope { requests: vec![request], ..Envelope::default() };
+        let (theirs, ours) = script.answers(0, &envelope);
+        assert_eq!(theirs, ours, "to {envelope:#?}");
+        let Answer::Performed(done) = ours else { panic!("stale") };
+        done.replies
+    };
+    ask(0, Request::Define { slots: (0..many).map(spec).collect(), longest: 30 * SECOND, doubt_rest: 0 });
+    ask(31 * SECOND, pair(1));
+    ask(0, Request::Claim(Claim::new(every, 2, SECOND + 1)));
+    ask(0, pair(3));
+    // It is offered to the third now, until those leases have ended too.
+    ask(SECOND, Request::Inspect { slots: vec![] });
+    for left in [true, true, false] {
+        let replies = ask(if left { TICKET_LIFE + LANE_GRACE } else { 0 }, pair(3));
+        assert_eq!(matches!(replies[..], [Reply::Refused { .. }]), left, "{replies:?}");
+    }
 }
 
 /// A server tells its start in whole seconds only. A lease given just before its restart must have ended when

@@ -204,7 +204,7 @@ impl Model {
         if offered.iter().all(stands) {
             return Some(offered);
         }
-        self.take_back(holder, offered);
+        self.take_back(now, holder, offered);
         None
     }
 
@@ -215,9 +215,9 @@ impl Model {
         self.accounts.iter().any(|account| account.id == *id && kept(account))
     }
 
-    pub(super) fn take_back(&mut self, holder: u128, offered: Vec<SlotId>) {
+    pub(super) fn take_back(&mut self, now: Micros, holder: u128, offered: Vec<SlotId>) {
         for id in offered {
-            if self.is_offered(&id, holder, 0) {
+            if self.is_offered(&id, holder, now) {
                 self.rested(&id);
             }
         }
@@ -234,14 +234,14 @@ impl Model {
     }
 
     /// A slot is offered no more, and so is nothing else of its offer.
-    fn break_offer(&mut self, id: &SlotId) {
+    fn break_offer(&mut self, now: Micros, id: &SlotId) {
         let Some(account) = self.account(id).filter(|account| account.state == State::Offered) else {
             return;
         };
         let holder = account.holder;
         let others: Vec<SlotId> =
             self.end_offer(holder, id).into_iter().filter(|other| other != id).collect();
-        self.take_back(holder, others);
+        self.take_back(now, holder, others);
     }
 
     /// What was offered together with this slot to a ticket, which is dropped.
@@ -348,7 +348,7 @@ impl Model {
             Request::Claim(claim) => self.claim(now, claim, hint),
             Request::Withdraw { holder } => {
                 if let Some(waiter) = self.queue.leave(*holder) {
-                    self.take_back(*holder, waiter.offered);
+                    self.take_back(now, *holder, waiter.offered);
                 }
                 Reply::Withdrawn
             }
@@ -485,7 +485,7 @@ impl Model {
         if idle && mode == Mode::Enabled {
             return Reply::Changed;
         }
-        self.break_offer(id);
+        self.break_offer(now, id);
         let Some(account) = self.account(id) else { return Reply::Changed };
         match change {
             SlotChange::Enable => (account.mode, account.quarantine_ends) = (Mode::Enabled, 0),

@@ -194,8 +194,9 @@ function queue.enter(holder, names)
 end
 
 local function is_offered(s, holder)
-  return s and s[STATE] == 'h' and s[HOLDER] == holder
+  return s and s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now
 end
+-- What is overdue is put back in its turn, whether or not its ticket is still there.
 local function take_back(holder, ids)
   for _, id in ipairs(ids) do
     local s = load(id)
@@ -221,7 +222,7 @@ function queue.accept(holder)
   local found = {}
   for _, id in ipairs(card.ids) do
     local s = load(id)
-    if is_offered(s, holder) and s[ENDS] > now then found[#found + 1] = s end
+    if is_offered(s, holder) then found[#found + 1] = s end
   end
   if #found == #card.ids then
     local answer = grant(holder, #found, found)
