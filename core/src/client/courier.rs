@@ -512,6 +512,10 @@ impl State {
     fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
         let (share, mut others) = (self.lanes.share(self.queue.len()), 0);
+        #[cfg(not(target_family = "wasm"))]
+        if share < self.queue.len() {
+            pair_up(&mut self.queue);
+        }
         while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
             if parcel.is_wanted(now) {
@@ -523,6 +527,26 @@ impl State {
         self.lanes.set_out(lane, others.max(usize::from(!batch.is_empty())), now);
         release_first(batch)
     }
+}
+
+/// Mixes what is given back with the claims that it is for: else the one half would give back what the other waits for.
+/// A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all else.
+#[cfg(not(target_family = "wasm"))]
+fn pair_up(queue: &mut VecDeque<Parcel>) {
+    let is_claim = |parcel: &Parcel| matches!(parcel.request, Request::Claim { .. });
+    let is_paired = |parcel: &Parcel| match parcel.request {
+        Request::Claim { .. } => parcel.patience > 0,
+        _ => matches!(parcel.request, Request::Release { .. }),
+    };
+    if !queue.iter().all(is_paired) {
+        return;
+    }
+    let (claims, mut releases): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_claim);
+    for claim in claims {
+        queue.extend(releases.pop_front());
+        queue.push_back(claim);
+    }
+    queue.append(&mut releases);
 }
 
 /// What is given back goes to those who claim in the same envelope. All else keeps its order: a renewal that

@@ -16,8 +16,10 @@ const SLOTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Sizes of the seed's, each in a database of its own, from this one on.
 const SEED_SLOTS: [usize; 3] = [100, 1_000, 10_000];
 const SEED_DATABASE: u8 = 2;
-/// The slots of the smallest pool.
+/// The slots of the smallest pool, and twice as many callers: so many requests are under way there at once, each slot given back by
+/// one and claimed by the next.
 const FEW: usize = SLOTS[0];
+const PAIRED: usize = 2 * FEW;
 /// The database with keys that are not leasehold's, and how many.
 const FOREIGN_DATABASE: u8 = 1;
 const FOREIGN: usize = 100_000;
@@ -58,6 +60,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     // With ten slots no more than ten callers are ever served at once.
     let mut few_scripts = Series::new(format!("redis, empty EVALSHA, {FEW} connections"), "ceiling");
     let mut one = Series::new("redis, 1000 slots, 1 caller", "leasehold");
+    let mut paired = Series::new(format!("redis, 1000 slots, {PAIRED} callers"), "leasehold");
     let mut foreign =
         Series::new(format!("redis, 1000 slots, {CALLERS} callers, {FOREIGN} foreign keys"), "leasehold");
     let mut apart_series =
@@ -71,6 +74,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         }
         foreign.add(runtime.block_on(pairs(&vec![crowded.clone(); CALLERS], pace.time))?);
         apart_series.add(runtime.block_on(pairs(&apart, pace.time))?);
+        paired.add(runtime.block_on(pairs(&vec![crowded.clone(); PAIRED], pace.time))?);
         one.add(runtime.block_on(pairs(&vec![crowded.clone(); 1], pace.time))?);
         for (callers, series) in &mut far_away {
             series.add(runtime.block_on(pairs(&vec![far.clone(); *callers], pace.time))?);
@@ -88,7 +92,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     let seeds = seeds.iter().flat_map(|(_, alone, crowd)| [alone, crowd]);
     let sized = sized.iter().map(|(_, series)| series);
     let far_away = far_away.iter().map(|(_, series)| series);
-    let others = [&one, &foreign, &apart_series];
+    let others = [&one, &paired, &foreign, &apart_series];
     sized.chain(others).chain(far_away).chain(seeds).for_each(|series| series.print("pairs/s"));
     Ok(())
 }

@@ -211,3 +211,48 @@ async fn who_asks_in_a_runtime_that_ended_is_told_so() {
     let error = pool.acquire_with(within(60 * SECOND)).await.unwrap_err();
     assert_eq!(error.code(), Code::Cancelled, "{error}");
 }
+
+/// Parcels: `c` claims and waits, `t` does not wait, `r` gives back, `w` gives up a ticket; each with its number.
+fn queue_of(what: &str) -> VecDeque<Parcel> {
+    let parcel = |(number, kind): (usize, char)| {
+        let slot = crate::id::SlotId::new("a").unwrap();
+        let choice = crate::slots::Choice::Named { slots: vec![slot.clone()] };
+        let lease = LeaseRef { slot, fence: number as u64, place: 0 };
+        let request = match kind {
+            'r' => Request::Release { lease, outcome: Outcome::Unused, cooldown: 0 },
+            'w' => Request::Withdraw { holder: number as u128 },
+            _ => Request::Claim(crate::slots::Claim::new(choice, number as u128, SECOND)),
+        };
+        let patience = if kind == 'c' { SECOND } else { 0 };
+        Parcel { request, patience, stands: SECOND, caller: oneshot::channel().0 }
+    };
+    what.chars().enumerate().map(parcel).collect()
+}
+
+fn numbers(queue: &VecDeque<Parcel>) -> Vec<u64> {
+    let number = |parcel: &Parcel| match &parcel.request {
+        Request::Release { lease, .. } => lease.fence,
+        Request::Withdraw { holder } => *holder as u64,
+        Request::Claim(claim) => claim.holder as u64,
+        other => panic!("{other:?}"),
+    };
+    queue.iter().map(number).collect()
+}
+
+// Ten that gave back went in the one half, and the ten who waited for that in the other: there were two ways for each.
+#[test]
+fn what_is_given_back_goes_with_who_waits_for_it() {
+    for (queue, order) in [
+        ("rrrccc", vec![0, 3, 1, 4, 2, 5]),
+        ("crrr", vec![1, 0, 2, 3]),
+        ("cccr", vec![3, 0, 1, 2]),
+        // Whoever cannot wait may have given back what it claims.
+        ("rrrcct", vec![0, 1, 2, 3, 4, 5]),
+        // Who gives up its ticket has claimed before.
+        ("rrccw", vec![0, 1, 2, 3, 4]),
+    ] {
+        let mut parcels = queue_of(queue);
+        pair_up(&mut parcels);
+        assert_eq!(numbers(&parcels), order, "{queue}");
+    }
+}
