@@ -4,6 +4,8 @@
 //! again under the same number, so that it is performed at most once; a grant that nobody waits for any
 //! more is given back.
 
+mod delivered;
+mod parcel;
 #[cfg(test)]
 #[cfg(feature = "tokio")]
 mod tests;
@@ -14,6 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
+pub(super) use self::delivered::Delivered;
+use self::delivered::Refund;
+#[cfg(not(target_family = "wasm"))]
+use self::parcel::pair_up;
+use self::parcel::{Parcel, abandon, release_first, requests, tell_impatient};
 use super::acquisition::mix;
 use super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
@@ -79,58 +86,10 @@ struct State {
     unsafe_before: Micros,
 }
 
-/// A request and the caller that waits for its reply.
-#[derive(Debug)]
-struct Parcel {
-    request: Request,
-    /// When the caller is told of a failure instead of another attempt.
-    patience: Micros,
-    /// Until when it is sent even if nobody waits for the reply; 0 if it is not.
-    stands: Micros,
-    caller: oneshot::Sender<Result<Delivered>>,
-}
-
-/// A reply on its way to its caller. Leases that it grants are given back if it is dropped unread.
-pub(super) struct Delivered {
-    reply: Option<Reply>,
-    /// The store's time of the reply.
-    pub now: Micros,
-    /// When the request was first sent, on the local clock: no lease is counted from later.
-    pub sent: Micros,
-    refund: Box<dyn Refund>,
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-trait Refund: Send + Sync {
-    fn refund(&self, grants: Vec<Grant>);
-}
-#[cfg(target_arch = "wasm32")]
-trait Refund {
-    fn refund(&self, grants: Vec<Grant>);
-}
-
 impl<P: StorePool, R: Runtime> Refund for Weak<Courier<P, R>> {
     fn refund(&self, grants: Vec<Grant>) {
         if let Some(courier) = self.upgrade() {
             grants.into_iter().for_each(|grant| courier.give_back(grant));
-        }
-    }
-}
-
-impl Delivered {
-    /// The reply, for whose grants the caller answers from now on.
-    pub fn take(mut self) -> Reply {
-        self.reply.take().unwrap_or(Reply::Undefined)
-    }
-}
-
-impl Drop for Delivered {
-    fn drop(&mut self) {
-        match self.reply.take() {
-            Some(Reply::Granted(grants)) => self.refund.refund(grants),
-            #[cfg(feature = "tokens")]
-            Some(Reply::Partly { grants, .. }) => self.refund.refund(grants),
-            _ => {}
         }
     }
 }
@@ -529,74 +488,11 @@ impl State {
     }
 }
 
-/// Mixes what is given back with the claims that it is for: else the one half would give back what the other waits for.
-/// A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all else.
-#[cfg(not(target_family = "wasm"))]
-fn pair_up(queue: &mut VecDeque<Parcel>) {
-    let is_claim = |parcel: &Parcel| matches!(parcel.request, Request::Claim { .. });
-    let is_paired = |parcel: &Parcel| match parcel.request {
-        Request::Claim { .. } => parcel.patience > 0,
-        _ => matches!(parcel.request, Request::Release { .. }),
-    };
-    if !queue.iter().all(is_paired) {
-        return;
-    }
-    let (claims, mut releases): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_claim);
-    for claim in claims {
-        queue.extend(releases.pop_front());
-        queue.push_back(claim);
-    }
-    queue.append(&mut releases);
-}
-
-/// What is given back goes to those who claim in the same envelope. All else keeps its order: a renewal that
-/// was asked for before the release of its lease is still performed before it.
-fn release_first(batch: Vec<Parcel>) -> Vec<Parcel> {
-    let mut ordered = Vec::with_capacity(batch.len());
-    let mut claims = Vec::new();
-    for parcel in batch {
-        match parcel.request {
-            Request::Claim { .. } => claims.push(parcel),
-            Request::Release { .. } => ordered.push(parcel),
-            _ => {
-                ordered.append(&mut claims);
-                ordered.push(parcel);
-            }
-        }
-    }
-    ordered.append(&mut claims);
-    ordered
-}
-
-fn requests(parcels: &[Parcel]) -> Vec<Request> {
-    parcels.iter().map(|parcel| parcel.request.clone()).collect()
-}
-
-impl Parcel {
-    fn is_wanted(&self, now: Micros) -> bool {
-        self.stands > now || !self.caller.is_canceled()
-    }
-
-    fn tell(&mut self, cause: &str) {
-        let (gone, _) = oneshot::channel();
-        let caller = std::mem::replace(&mut self.caller, gone);
-        // What a claim is granted later is given back, and what only looks does nothing.
-        let is_free = matches!(self.request, Request::Claim(_) | Request::Inspect { .. } | Request::List);
-        let _ = caller.send(Err(if is_free { unavailable(cause) } else { unsure(cause) }));
-    }
-}
-
 /// What comes back for a request.
 async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
     reply.await.unwrap_or_else(|_| {
         Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
     })
-}
-
-/// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be
-/// sent again as it was.
-fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str, now: Micros) {
-    parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
 }
 
 /// A pool that is gone again as often as it is made.
@@ -612,14 +508,6 @@ fn forgotten() -> StoreError {
 /// A store for whose time every envelope is too late, or too early.
 fn jumping() -> StoreError {
     StoreError::new(Certainty::Refused, "the store's clock jumps")
-}
-
-/// Tells all callers of the failure and gives their requests up.
-fn abandon(parcels: &mut [Parcel], cause: &str) {
-    for parcel in parcels {
-        parcel.stands = 0;
-        parcel.tell(cause);
-    }
 }
 
 /// The error of a request for which there is no room.

@@ -1,0 +1,96 @@
+//! Requests on their way to the store, and the order in which they go.
+
+#[cfg(not(target_family = "wasm"))]
+use std::collections::VecDeque;
+
+use futures_channel::oneshot;
+
+use super::{Delivered, unavailable, unsure};
+use crate::Micros;
+use crate::error::Result;
+use crate::slots::Request;
+
+/// A request and the caller that waits for its reply.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    pub request: Request,
+    /// When the caller is told of a failure instead of another attempt.
+    pub patience: Micros,
+    /// Until when it is sent even if nobody waits for the reply; 0 if it is not.
+    pub stands: Micros,
+    pub caller: oneshot::Sender<Result<Delivered>>,
+}
+
+impl Parcel {
+    /// Whether it is to be sent, if for nobody who waits.
+    pub fn is_wanted(&self, now: Micros) -> bool {
+        self.stands > now || !self.caller.is_canceled()
+    }
+
+    /// Tells the caller of a failure.
+    fn tell(&mut self, cause: &str) {
+        let (gone, _) = oneshot::channel();
+        let caller = std::mem::replace(&mut self.caller, gone);
+        // What a claim is granted later is given back, and what only looks does nothing.
+        let is_free = matches!(self.request, Request::Claim(_) | Request::Inspect { .. } | Request::List);
+        let _ = caller.send(Err(if is_free { unavailable(cause) } else { unsure(cause) }));
+    }
+}
+
+/// What the parcels ask for.
+pub(super) fn requests(parcels: &[Parcel]) -> Vec<Request> {
+    parcels.iter().map(|parcel| parcel.request.clone()).collect()
+}
+
+/// Mixes what is given back with the claims that it is for: else the one half would give back what the other waits for.
+/// A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all else.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn pair_up(queue: &mut VecDeque<Parcel>) {
+    let is_claim = |parcel: &Parcel| matches!(parcel.request, Request::Claim { .. });
+    let is_paired = |parcel: &Parcel| match parcel.request {
+        Request::Claim { .. } => parcel.patience > 0,
+        _ => matches!(parcel.request, Request::Release { .. }),
+    };
+    if !queue.iter().all(is_paired) {
+        return;
+    }
+    let (claims, mut releases): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_claim);
+    for claim in claims {
+        queue.extend(releases.pop_front());
+        queue.push_back(claim);
+    }
+    queue.append(&mut releases);
+}
+
+/// What is given back goes to those who claim in the same envelope. All else keeps its order: a renewal that
+/// was asked for before the release of its lease is still performed before it.
+pub(super) fn release_first(batch: Vec<Parcel>) -> Vec<Parcel> {
+    let mut ordered = Vec::with_capacity(batch.len());
+    let mut claims = Vec::new();
+    for parcel in batch {
+        match parcel.request {
+            Request::Claim { .. } => claims.push(parcel),
+            Request::Release { .. } => ordered.push(parcel),
+            _ => {
+                ordered.append(&mut claims);
+                ordered.push(parcel);
+            }
+        }
+    }
+    ordered.append(&mut claims);
+    ordered
+}
+
+/// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be
+/// sent again as it was.
+pub(super) fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str, now: Micros) {
+    parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
+}
+
+/// Tells all callers of the failure and gives their requests up.
+pub(super) fn abandon(parcels: &mut [Parcel], cause: &str) {
+    for parcel in parcels {
+        parcel.stands = 0;
+        parcel.tell(cause);
+    }
+}
