@@ -1,4 +1,5 @@
 import { glue, guarded, Owned, releaseNow, settled } from "../core.js";
+import { asyncDispose, dispose } from "./dispose.js";
 import { invalid, LeaseholdError } from "./errors.js";
 import { fromCore, toCore } from "./keys.js";
 import { conclude, type Ended } from "./run.js";
@@ -160,12 +161,12 @@ export class Lease {
    * As `release`, but rejects with no other error than `lost`: the block had the lease to its end, whether or not the store
    * could be told of that, and of the nonce.
    */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.conclude();
   }
 
   /** Gives the slot back in the background; whether that worked is not told. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     try {
       if (!this.#owned || this.#releaseNow(undefined)) return;
     } catch {

@@ -1,4 +1,5 @@
 import { asking, glue, guarded, Owned, settled } from "../core.js";
+import { asyncDispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { taken, toCore } from "./keys.js";
 import { Lock, type LockOptions } from "./lock.js";
@@ -68,7 +69,7 @@ export class Leasehold {
     guarded(() => glue.close(this.#owned.number));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.close();
   }
 }

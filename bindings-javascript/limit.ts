@@ -1,6 +1,7 @@
 import { type Call, glue, guarded, limitNames, Owned, settled, takenNow, takeNow } from "../core.js";
 import { unlessAborted } from "./abort.js";
 import { type Amount, digits } from "./amount.js";
+import { asyncDispose, dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
@@ -326,12 +327,12 @@ export class Reservation {
   }
 
   /** As `commit`, unless it was ended; rejects with nothing but `lost`: what was charged stays so in any case. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await conclude(undefined, () => this.#hold.end((number, call) => glue.reservationEnd(number, false, call)));
   }
 
   /** As `commit`, in the background. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     this.commit().catch(() => {});
   }
 

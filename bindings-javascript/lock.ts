@@ -1,5 +1,6 @@
 import { type Call, glue, guarded, Owned, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
+import { asyncDispose, dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
 import { taken, toCore } from "./keys.js";
@@ -105,7 +106,7 @@ export class Lock<Options = LockOptions> {
     const granted = await settled<GrantedLock | null | undefined>(begin, signal);
     if (!granted) return undefined;
     const locked = new Locked(granted, this.#names);
-    return unlessAborted(signal, locked, () => locked[Symbol.dispose]());
+    return unlessAborted(signal, locked, () => locked[dispose]());
   }
 }
 
@@ -165,12 +166,12 @@ export class Locked {
   }
 
   /** As `release`, but rejects with no other error than `lost`: the block had the lock to its end. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.conclude();
   }
 
   /** Gives the lock back in the background; whether that worked is not told. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     this.release().catch(() => {});
   }
 }

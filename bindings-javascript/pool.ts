@@ -1,5 +1,6 @@
 import { acquireNow, type Begun, type Call, glue, granted, type Granted, guarded, Owned, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
+import { dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { fromCore, taken, toCore } from "./keys.js";
 import { Lease } from "./lease.js";
@@ -213,7 +214,7 @@ export class Pool {
       for (const lease of leases) {
         // Nobody has signed with its nonce.
         lease.unused();
-        lease[Symbol.dispose]();
+        lease[dispose]();
       }
     });
   }

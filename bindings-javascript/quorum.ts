@@ -1,4 +1,5 @@
 import { glue, guarded, Owned } from "../core.js";
+import { asyncDispose } from "./dispose.js";
 import { toCore } from "./keys.js";
 import { Lock, type LockOptions } from "./lock.js";
 
@@ -28,7 +29,7 @@ export class Quorum {
     guarded(() => glue.quorumClose(this.#owned.number));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.close();
   }
 }

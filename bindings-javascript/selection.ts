@@ -1,4 +1,5 @@
 import { glue, settled } from "../core.js";
+import { asyncDispose, dispose } from "./dispose.js";
 import { Hold } from "./hold.js";
 
 /** A token of a selection. */
@@ -83,12 +84,12 @@ export class Selection {
   }
 
   /** As `release`, but rejects with no other error than `lost`: the block had all of them to its end. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.#hold.conclude((number, call) => glue.selectionEnd(number, false, call));
   }
 
   /** Gives them back in the background; whether that worked is not told. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     this.release().catch(() => {});
   }
 }

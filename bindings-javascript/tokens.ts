@@ -1,6 +1,7 @@
 import { type Call, glue, guarded, Owned, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
 import { type Amount, digits } from "./amount.js";
+import { dispose } from "./dispose.js";
 import { fromCore, taken, toCore } from "./keys.js";
 import type { Statistics } from "./statistics.js";
 import { type Selected, Selection } from "./selection.js";
@@ -128,7 +129,7 @@ export class Tokens {
     const core = toCore(rest);
     const begin = (call: Call) => glue.tokensSelect(this.#owned.number, digits(target), core, call);
     const selection = new Selection(await settled<Selected>(begin, signal));
-    return unlessAborted(signal, selection, () => selection[Symbol.dispose]());
+    return unlessAborted(signal, selection, () => selection[dispose]());
   }
 
   /**

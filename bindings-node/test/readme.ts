@@ -17,7 +17,9 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
   let nonce = lease.nonce!;
   for (const payment of payments) {
     lease.unknown(); // until the node has answered: if it never does, the next holder asks the chain
-    await fetch(node, { method: "POST", body: sign(payment, lease.slot, nonce), signal: lease.lost });
+    const answer = await fetch(node, { method: "POST", body: sign(payment, lease.slot, nonce), signal: lease.lost });
+    const { result } = (await answer.json()) as { result?: string };
+    if (!result) throw new Error("the node did not take the payment"); // or did, and nobody knows: `unknown` stands
     lease.used(++nonce);
   }
 }

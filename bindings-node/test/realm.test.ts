@@ -66,3 +66,18 @@ test("copies of the package in one thread do not disturb each other", async () =
     console.log(JSON.stringify(told));`);
   assert.deepEqual(told, Array(4).fill([true, true, true]));
 });
+
+// Where nobody knows the words of disposal, all of their methods were one that is called "undefined", and no compiled `await using` found it.
+test("in a context without symbols of disposal, what compilers take instead gives back", async () => {
+  const told = await run(`
+    const { open } = await realm();
+    const pool = await (await open("memory:")).pool("p", { slots: ["a"] });
+    const words = ["dispose", "asyncDispose"].map((word) => Symbol[word] ?? Symbol.for("Symbol." + word));
+    const other = ["dispose", "asyncDispose"].map((word) => Symbol.for("Symbol." + word));
+    const lease = pool.tryAcquire();
+    const called = words.concat(other).map((word) => typeof lease[word]);
+    const end = lease[other[1]] ?? lease[words[1]];
+    await end.call(lease);
+    console.log(JSON.stringify([called.includes("function"), "undefined" in lease, pool.tryAcquire()?.slot]));`);
+  assert.deepEqual(told, [true, false, "a"]);
+});

@@ -46,6 +46,13 @@ const others = (origin: string): Checks => ({
     same([refused.name, refused.message.split(" ")[0]], ["ReplyError", "WRONGPASS"]);
     const missing = (await send("/nowhere").catch((error: unknown) => error)) as Error;
     same([missing.name, missing.message], ["Error", "the server answered with status 404"]);
+    // A gateway speaks in the same way: what it did not let through may be sent again, and what it lost may have been performed.
+    for (const status of [403, 408, 429]) {
+      const gateway = async () => new Response('{"error":"slow down"}', { status });
+      const sent = fetchTransport({ url: origin, fetch: gateway }).send(["PING"]);
+      const slow = (await sent.catch((error: unknown) => error)) as Error;
+      same([slow.name, slow.message], ["Error", `the server answered with status ${status}`]);
+    }
     for (const url of ["nonsense", "redis://host", "https://user:password@host"]) {
       await fails(() => fetchTransport({ url, token: undefined }), "invalid_argument", /^url: (?!.*password@)/, "url");
     }

@@ -36,7 +36,7 @@ export function fetchTransport(options: FetchOptions): Transport {
       const text = await response.text();
       const answer = parsed(text);
       if (answer && "result" in answer && response.ok) return answer.result as Reply;
-      if (answer && typeof answer.error === "string" && response.status < 500) {
+      if (answer && typeof answer.error === "string" && (response.ok || REFUSED.has(response.status))) {
         return Object.assign(new Error(answer.error), { name: "ReplyError" });
       }
       throw new Error(`the server answered with status ${response.status}`);
@@ -64,6 +64,9 @@ function patience(timeout: unknown = 10_000): number {
 }
 
 const LONGEST = 2 ** 31 - 1;
+
+/** With these the server says why it refuses a command. With others a gateway may speak, of what was performed or can be sent again. */
+const REFUSED: ReadonlySet<number> = new Set([400, 401]);
 
 const KNOWN: ReadonlySet<string> = new Set(["url", "token", "fetch", "timeout"] satisfies (keyof FetchOptions)[]);
 

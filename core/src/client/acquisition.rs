@@ -560,6 +560,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "all slots are leased or rest; one is due within {left} ms; wait by giving a timeout"
                 ),
             ),
+            _ if self.makes_names => Error::new(code, "others wait for the lock; wait by giving a timeout"),
+            _ if refused.why == Refusal::Exhausted => Error::new(
+                code,
+                "others wait for what is ready, or it is disabled; wait by giving a timeout, enable or add some",
+            ),
             _ => Error::new(code, "too few slots are enabled; enable or add some"),
         };
         error.after(left)

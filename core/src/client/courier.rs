@@ -318,11 +318,17 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             };
             uncertain |= failure.certainty == Certainty::Unknown;
             let now = self.runtime.now();
-            let hopeless = failure.certainty == Certainty::Refused || now > first + PURSUIT;
+            let too_long = now > first + PURSUIT;
+            let hopeless = failure.certainty == Certainty::Refused || too_long;
             if hopeless {
-                abandon(&mut parcels, &failure.cause);
+                abandon(&mut parcels, &failure.cause, too_long);
             }
             tell_impatient(parcels.iter_mut(), &failure.cause, now);
+            // What only looks is not sent again for nobody: all others would wait behind it.
+            #[cfg(not(target_family = "wasm"))]
+            {
+                uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
+            }
             {
                 let mut state = self.lock();
                 tell_impatient(state.queue.iter_mut(), &failure.cause, now);

@@ -208,14 +208,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         check_rest("cooldown", options.cooldown.unwrap_or(0))?;
         let ended = self.has_ended();
         let Some((outcome, cooldown)) = self.close(options) else { return Ok(()) };
+        let _told = GivenBack(self);
         match self.core.release(&self.at, outcome, cooldown).await {
             Ok(reply) => self.settled(reply),
             // That it was over, no store has to say.
             Err(_) if ended => Err(self.found_ended()),
-            Err(error) => {
-                self.given_back();
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 
@@ -554,6 +552,16 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     fn lock(&self) -> MutexGuard<'_, Held> {
         unpoisoned(&self.held)
+    }
+}
+
+/// A lease that is being given back: whoever waits for its loss is told so at the end, or as nobody waits for that any more, if
+/// nothing else was told by then.
+struct GivenBack<'a, S: Store, R: Runtime>(&'a Lease<S, R>);
+
+impl<S: Store, R: Runtime> Drop for GivenBack<'_, S, R> {
+    fn drop(&mut self) {
+        self.0.given_back();
     }
 }
 

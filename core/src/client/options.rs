@@ -221,7 +221,7 @@ impl AcquireOptions {
             slots: options.take("slots", slot_ids)?,
             strategy: options.take("strategy", strategy)?,
             priority: options.take("priority", priority)?,
-            steal: steal(&mut options)?.flatten(),
+            steal: steal(&mut options, None)?.flatten(),
         };
         options.end()?;
         read.check_slots()?;
@@ -238,6 +238,15 @@ impl AcquireOptions {
         }
         if let Some(count) = self.count {
             check_count(u64::from(count)).map_err(|error| error.within("count"))?;
+        }
+        // Those that a language names were looked at as they were read.
+        if let Some(slots) = &self.slots {
+            check_number_of_ids(slots.len(), MAX_PER_REQUEST).map_err(|error| error.within("slots"))?;
+            let mut accounts = FxHashMap::default();
+            for (slot, at) in slots.iter().zip(0..) {
+                is_there_once(&mut accounts, slot, at, slot.as_str())
+                    .map_err(|error| error.within("slots"))?;
+            }
         }
         self.check_slots()
     }
@@ -413,16 +422,15 @@ pub(super) fn priority(value: &Value) -> Result<i16> {
     }
 }
 
-/// Whether to steal, and by what factor; nothing if that is not said.
-fn steal(options: &mut Options<'_>) -> Result<Option<Option<f64>>> {
+/// Whether to steal, and by what factor, over what was said `before`; nothing if that is not said.
+fn steal(options: &mut Options<'_>, before: Option<f64>) -> Result<Option<Option<f64>>> {
     let wanted = options.take("steal", Value::as_bool)?;
     let factor = options.take("stolen_consistency_factor", Value::as_number)?;
     check_factor(factor)?;
     match (wanted, factor) {
-        (None | Some(false), Some(_)) => {
-            Err(Error::invalid("stolen_consistency_factor", "is for those who steal"))
-        }
-        (Some(true), factor) => Ok(Some(Some(factor.unwrap_or(1.0)))),
+        (Some(true), factor) => Ok(Some(Some(factor.or(before).unwrap_or(1.0)))),
+        (None, Some(factor)) if before.is_some() => Ok(Some(Some(factor))),
+        (_, Some(_)) => Err(Error::invalid("stolen_consistency_factor", "is for those who steal")),
         (wanted, None) => Ok(wanted.map(|_| None)),
     }
 }
@@ -487,19 +495,29 @@ pub(super) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
     specs(value, MAX_SLOTS)
 }
 
+fn check_number_of_ids(count: usize, most: usize) -> Result<()> {
+    if count == 0 || count > most {
+        return Err(Error::invalid("", format_args!("{count} ids; 1 to {most} are allowed")));
+    }
+    Ok(())
+}
+
+/// Two spellings of one account would be two leases of one nonce.
+fn is_there_once(accounts: &mut FxHashMap<SlotId, u32>, slot: &SlotId, at: u32, shown: &str) -> Result<()> {
+    match accounts.insert(slot.account(), at) {
+        Some(_) => Err(Error::invalid(format!("[{at}]"), format_args!("\"{shown}\" is there twice"))),
+        None => Ok(()),
+    }
+}
+
 fn specs(value: &Value, most: usize) -> Result<Vec<(String, SlotSpec)>> {
     let values = value.as_list()?;
-    if values.is_empty() || values.len() > most {
-        return Err(Error::invalid("", format_args!("{} ids; 1 to {most} are allowed", values.len())));
-    }
+    check_number_of_ids(values.len(), most)?;
     let mut specs = Vec::with_capacity(values.len());
     let mut accounts = FxHashMap::<SlotId, u32>::default();
     for (value, at) in values.iter().zip(0..) {
         let (shown, spec) = spec(value).map_err(|error| error.within(&format!("[{at}]")))?;
-        // Two spellings of one account would be two leases of one nonce.
-        if accounts.insert(spec.slot.account(), at).is_some() {
-            return Err(Error::invalid(format!("[{at}]"), format_args!("\"{shown}\" is there twice")));
-        }
+        is_there_once(&mut accounts, &spec.slot, at, &shown)?;
         specs.push((shown, spec));
     }
     Ok(specs)

@@ -154,6 +154,8 @@ impl Line {
         }
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
+            // Without names it would be taken for one that takes any.
+            Choice::OneOf { slots } if slots.is_empty() => return,
             Choice::OneOf { slots } => (distinct(slots), 1, Strategy::default()),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
             // They stand beside the line.

@@ -172,6 +172,12 @@ async fn what_is_wrong_with_a_pool_or_an_acquisition_is_named() {
     let twice = [SlotId::new("a").unwrap(), SlotId::new("A").unwrap()];
     let twice = AcquireOptions { count: Some(2), slots: Some(twice.to_vec()), ..AcquireOptions::default() };
     assert_eq!(field(pool.acquire_many_with(twice).await).as_deref(), Some("slots"));
+    // An empty list was a ticket for any slot, and over Redis one that no script could read.
+    let a = SlotId::new("a").unwrap();
+    for (slots, wrong) in [(vec![], "slots"), (vec![a.clone(), a], "slots[1]")] {
+        let named = AcquireOptions { slots: Some(slots), ..AcquireOptions::default() };
+        assert_eq!(field(pool.acquire_with(named).await).as_deref(), Some(wrong));
+    }
     let factor = pool.acquire().stolen_consistency_factor(f64::NAN);
     assert_eq!(field(factor.await).as_deref(), Some("stolen_consistency_factor"));
     assert_eq!(pool.acquire_many(2).await.unwrap().len(), 2, "nothing was taken meanwhile");

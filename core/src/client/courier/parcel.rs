@@ -27,6 +27,12 @@ impl Parcel {
         self.stands > now || !self.caller.is_canceled()
     }
 
+    /// Whether it changes nothing, if it is performed or not.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn only_looks(&self) -> bool {
+        matches!(self.request, Request::Inspect { .. } | Request::List)
+    }
+
     /// Tells the caller of a failure.
     fn tell(&mut self, cause: &str) {
         let (gone, _) = oneshot::channel();
@@ -87,10 +93,13 @@ pub(super) fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, 
     parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
 }
 
-/// Tells all callers of the failure and gives their requests up.
-pub(super) fn abandon(parcels: &mut [Parcel], cause: &str) {
+/// Tells all callers of the failure and gives their requests up. If only that took `too_long`, releases go on until they have no
+/// sense any more: one that was performed already changes nothing, and without them the slots would be nobody's for as long.
+pub(super) fn abandon(parcels: &mut [Parcel], cause: &str, too_long: bool) {
     for parcel in parcels {
-        parcel.stands = 0;
+        if !too_long || !matches!(parcel.request, Request::Release { .. }) {
+            parcel.stands = 0;
+        }
         parcel.tell(cause);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, WELL};
+use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, WELL};
 use crate::client::warped::Warped;
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, tasks};
 
@@ -210,6 +210,49 @@ async fn who_asks_in_a_runtime_that_ended_is_told_so() {
     }
     let error = pool.acquire_with(within(60 * SECOND)).await.unwrap_err();
     assert_eq!(error.code(), Code::Cancelled, "{error}");
+}
+
+// It may have been performed, and so nobody sent it again after half a minute: the slot was nobody's for the rest of its time.
+#[tokio::test]
+async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
+    let (store, ahead) = jumping();
+    let passed = ahead.clone();
+    let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    lease.unused().unwrap();
+    // The request is lost on its way.
+    store.is(LOST);
+    let releasing = tokio::spawn(async move { lease.release().await });
+    while pool.core.courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    ahead.store(35 * SECOND, Relaxed);
+    let error = soon(releasing).await.unwrap().unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    let released = |request: &Request| matches!(request, Request::Release { .. });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    store.is(WELL);
+    soon(store.performs(released, 0)).await;
+    soon(pool.acquire_with(within(5 * SECOND))).await.unwrap();
+}
+
+// A list that took longer than anybody waits for was asked for again for half a minute, and all else waited behind it.
+#[tokio::test]
+async fn what_only_looks_holds_up_nobody_when_nobody_waits_for_it() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let options = OpenOptions { response_timeout: 100 * MILLISECOND, ..OpenOptions::default() };
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), runtime, options);
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    store.is(SILENT_ON_LISTS);
+    assert_eq!(soon(pool.list()).await.unwrap_err().code(), Code::StoreUnavailable);
+    soon(lease.renew()).await.unwrap();
 }
 
 /// Parcels: `c` claims and waits, `t` does not wait, `r` gives back, `w` gives up a ticket; each with its number.

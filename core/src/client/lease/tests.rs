@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::SECOND;
-use crate::client::faulty::{DEAD, Faulty};
+use crate::client::faulty::{DEAD, Faulty, HUNG};
 use crate::client::native::{NativeLease, connect};
 use crate::client::warped::Warped;
 use crate::client::{Leasehold, OpenOptions, PoolOptions, TokioRuntime};
@@ -180,4 +180,18 @@ async fn of_a_lease_that_has_ended_no_chain_is_asked() {
         assert_eq!(lease.resync(3, false).await.unwrap_err().code(), Code::Lost);
     }
     assert_eq!(asked.load(Relaxed), before);
+}
+
+// Whoever waited for its loss waited for as long as the object lived.
+#[tokio::test]
+async fn who_waits_for_the_loss_of_what_is_given_back_hears_so_though_nobody_waits_for_the_release() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = store.opened(SECOND).pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let lost = lease.lost();
+    store.is(HUNG);
+    let brief = tokio::time::timeout(Duration::from_millis(1), lease.release()).await;
+    assert!(brief.is_err(), "{brief:?}");
+    let told = tokio::time::timeout(Duration::from_secs(10), lost).await.expect("told");
+    assert!(told.is_none(), "{told:?}");
 }

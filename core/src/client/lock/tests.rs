@@ -211,3 +211,46 @@ async fn a_body_that_is_not_to_be_locked_is_not() {
     let options = Value::map([("unless", Value::Bool(true))]);
     assert_eq!(lock.acquire_by(&options, Unit::Seconds).await.unwrap_err().field(), Some("unless"));
 }
+
+// It was told that too few slots are enabled.
+#[tokio::test]
+async fn a_free_lock_for_which_others_wait_is_refused_in_words_of_locks() {
+    let handle = Arc::new(opened("waited-for").unwrap());
+    let _held = handle.lock_with(["b"], at_once()).unwrap().acquire().await.unwrap();
+    let (both, waits) =
+        (handle.clone(), LockOptions { timeout: 30 * crate::SECOND, ..LockOptions::default() });
+    let waiting = tokio::spawn(async move { both.lock_with(["a", "b"], waits)?.acquire().await.map(drop) });
+    let text = loop {
+        // Until the other stands in line.
+        match handle.lock_with(["a"], at_once()).unwrap().acquire().await {
+            Ok(lock) => lock.release().await.unwrap(),
+            Err(error) => break error,
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(text.code(), Code::Exhausted);
+    assert_eq!(text.message(), "others wait for the lock; wait by giving a timeout");
+    waiting.abort();
+}
+
+// The factor alone was refused though the lock steals, and to say once more that it steals put it back to 1.
+#[test]
+fn an_acquisition_says_how_to_steal_over_what_its_lock_does() {
+    let read = |lock: LockOptions, words: &[(&str, Value)]| {
+        let words = words.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        lock.read(&Value::Map(words.collect()), Unit::Milliseconds)
+    };
+    let factor = ("stolen_consistency_factor", Value::Number(0.5));
+    let steals = ("steal", Value::Bool(true));
+    let half = read(LockOptions::default(), &[steals.clone(), factor.clone()]).unwrap();
+    assert_eq!(half.steal, Some(0.5));
+    assert_eq!(read(half.clone(), std::slice::from_ref(&steals)).unwrap().steal, Some(0.5));
+    let whole = read(LockOptions::default(), std::slice::from_ref(&steals)).unwrap();
+    assert_eq!(whole.steal, Some(1.0));
+    assert_eq!(read(whole.clone(), std::slice::from_ref(&factor)).unwrap().steal, Some(0.5));
+    assert_eq!(read(whole.clone(), &[("steal", Value::Bool(false))]).unwrap().steal, None);
+    for words in [vec![factor.clone()], vec![("steal", Value::Bool(false)), factor]] {
+        let over = if words.len() == 1 { LockOptions::default() } else { whole.clone() };
+        assert_eq!(read(over, &words).unwrap_err().field(), Some("stolen_consistency_factor"), "{words:?}");
+    }
+}

@@ -83,7 +83,8 @@ impl LockOptions {
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
         set(&mut self.priority, options.take("priority", priority)?);
-        set(&mut self.steal, steal(&mut options)?);
+        let steals = steal(&mut options, self.steal)?;
+        set(&mut self.steal, steals);
         set(&mut self.reentrant, options.take("reentrant", Value::as_bool)?);
         options.end()?;
         Ok(self)

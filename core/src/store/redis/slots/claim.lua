@@ -161,7 +161,7 @@
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
       -- There is no line for one alone that was to be granted slots that are elsewhere than the counts say.
       if ask[WAIT] and names and why == 'exhausted' and line then
-        if line('enter')(holder, names) then
+        if line('enter')(holder, names, way) then
           why = 'beyond'
         else
           local ticket = line('find')(holder)

@@ -151,7 +151,9 @@ function queue.first_for(holder, slots)
   end
 end
 -- Gives it a ticket, or says that it wants more than can be had.
-function queue.enter(holder, names)
+function queue.enter(holder, names, way)
+  -- Without names it would be taken for one that takes any.
+  if way == 'oneof' and not names[1] then return end
   if not names[1] and ask[LEAST] > pool[CERTAIN] + pool[DOUBTFUL] and ask[LEAST] > obtainable() then
     leave(holder)
     pool[WAITERS_UNTIL] = now + INTEREST
