@@ -561,11 +561,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 ),
             ),
             _ if self.makes_names => Error::new(code, "others wait for the lock; wait by giving a timeout"),
-            _ if refused.why == Refusal::Exhausted => Error::new(
-                code,
-                "others wait for what is ready, or it is disabled; wait by giving a timeout, enable or add some",
-            ),
-            _ => Error::new(code, "too few slots are enabled; enable or add some"),
+            _ => Error::new(code, "too few slots are enabled, or others wait; enable or add some"),
         };
         error.after(left)
     }
