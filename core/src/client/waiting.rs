@@ -227,6 +227,14 @@ impl WaitingRoom {
         }
     }
 
+    /// Whoever leaves may have been about to see to the alarm.
+    fn note_anew(&self) {
+        let noted = std::mem::take(&mut self.lock().noted);
+        if noted {
+            self.note_call();
+        }
+    }
+
     fn call_all(&self) {
         self.call(u32::MAX, Call::Ready, &|chair| chair.asked || chair.bell.is_none());
     }
@@ -514,10 +522,13 @@ pub(super) fn closed() -> Error {
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        let Some(chair) = self.remove().filter(|chair| chair.bell.is_none()) else { return };
         // Calls that this caller did not use belong to the next: one that it was about to answer, and one that came
         // meanwhile.
-        if let Some(chair) = self.remove().filter(|chair| chair.bell.is_none() && chair.place == Place::Own) {
+        if chair.place == Place::Own {
             self.room.call_aside(1 + u32::from(chair.again));
+        } else if chair.asked && !cfg!(target_family = "wasm") {
+            self.room.note_anew();
         }
     }
 }

@@ -131,10 +131,11 @@ impl Line {
         self.moved = false;
     }
 
-    /// Touches all names of those who want one of some, if somebody left whom they may have stood behind.
+    /// Touches all names of those who wait for one of some, if somebody left whom they may have stood behind.
     pub fn move_up(&mut self) {
         if std::mem::take(&mut self.moved) {
-            let choosers = self.tickets.iter().filter(|(_, ticket)| ticket.chooses());
+            let waits = |ticket: &Ticket| ticket.chooses() && ticket.offered.is_empty();
+            let choosers = self.tickets.iter().filter(|(_, ticket)| waits(ticket));
             self.touched.extend(choosers.flat_map(|(_, ticket)| ticket.names.iter().cloned()));
         }
     }

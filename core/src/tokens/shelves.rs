@@ -110,7 +110,7 @@ impl Shelves {
             (Order::Ends, Some(amounts), _) => {
                 picked.least = 0;
                 amounts.boards.values().rev().try_for_each(|board| picked.board(board, draw));
-                picked.least = picked.places.len() + least;
+                picked.least = picked.places.len().saturating_add(least);
                 picked.before = picked.places.iter().copied().collect();
                 amounts.boards.values().try_for_each(|board| picked.board(board, draw));
             }
@@ -193,9 +193,9 @@ impl Shelf<Amount> {
         let above = self.boards.range(target..).filter(|(amount, _)| **amount > target);
         above.into_iter().try_for_each(|(_, board)| picked.board(board, draw));
         let largest = picked.places.len();
-        picked.most = largest + most;
+        picked.most = largest.saturating_add(most);
         picked.before = picked.places.iter().copied().collect();
-        (picked.enough, picked.least, picked.sum) = (target, largest + least, Amount::ZERO);
+        (picked.enough, picked.least, picked.sum) = (target, largest.saturating_add(least), Amount::ZERO);
         let below = self.boards.range(..target).rev();
         below.into_iter().try_for_each(|(_, board)| picked.board(board, draw));
         self.smaller(picked, largest, target, draw);

@@ -171,3 +171,17 @@ fn whom_the_store_calls_by_name_asks_again() {
     room.hear(Some(&calls));
     assert_eq!(ask_again(&mut seats), [1]);
 }
+
+// It took the watch over the offer along, and if nobody fetched that, those who stayed heard of the slot seconds later.
+#[test]
+fn who_leaves_as_it_is_told_of_an_offer_made_elsewhere_leaves_the_watch_to_the_next() {
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 3);
+    (0..).zip(&mut seats).for_each(|(number, seat)| seat.stay(Place::Line(number), true));
+    room.hear(Some(&Calls { tickets: vec![77], ..Calls::default() }));
+    let told = |seat: &mut Seat| seat.bell.try_recv().ok().flatten();
+    assert_eq!(told(&mut seats[1]), None, "one is enough");
+    drop(seats.remove(0));
+    assert_eq!(told(&mut seats[0]), Some(Call::Elsewhere));
+    assert_eq!(told(&mut seats[1]), None);
+}

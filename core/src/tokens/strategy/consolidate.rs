@@ -27,7 +27,7 @@ impl Strategy for Consolidate {
 
     fn choose(&self, offered: &[Amount], target: Amount, most: usize, _: &mut Draw) -> Option<Vec<usize>> {
         let mut chosen = first_to_cover(offered, target, most)?;
-        let count = most.min(chosen.len() + self.extra).min(offered.len());
+        let count = most.min(chosen.len().saturating_add(self.extra)).min(offered.len());
         chosen.extend(chosen.len()..count);
         Some(chosen)
     }
@@ -45,5 +45,6 @@ mod tests {
         assert_eq!(choose(2, 9), Some(vec![0, 1, 2, 3]));
         assert_eq!(choose(8, 3), Some(vec![0, 1, 2]));
         assert_eq!(choose(8, 1), None);
+        assert_eq!(choose(usize::MAX, 9), Some(vec![0, 1, 2, 3, 4]));
     }
 }

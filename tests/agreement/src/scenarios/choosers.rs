@@ -43,6 +43,18 @@ pub fn choosers() -> Scenario {
     told.ask(json!({ "request": "withdraw", "holder": "4" }));
     told.ask(change("c", "remove"));
     told.ask(one_of(5, &["c", "a"]));
+    // Who has an offer is not looked at as somebody leaves: the next gets what it asked for first.
+    told.pass(40);
+    let [a, b] = ["a", "b"].map(|slot| told.lease(slot));
+    told.ask(json!({ "request": "define", "slots": [{ "slot": "c" }], "longest": TTL }));
+    let c = told.lease("c");
+    told.ask(one_of(7, &["b", "c"]));
+    told.ask(queue(8, 3));
+    told.ask(one_of(9, &["a", "b"]));
+    told.ask(release("c", &c, "unused"));
+    told.send(json!({ "requests": [release("b", &b, "unused"), release("a", &a, "unused")] }));
+    told.ask(json!({ "request": "withdraw", "holder": "8" }));
+    told.look(&["a", "b", "c"]);
     told.pass(40).look(&["a", "b", "c"]);
     told
 }
