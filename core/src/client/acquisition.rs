@@ -560,7 +560,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "all slots are leased or rest; one is due within {left} ms; wait by giving a timeout"
                 ),
             ),
-            _ if self.makes_names => Error::new(code, "others wait for the lock; wait by giving a timeout"),
+            // A wasm module, which is judged by its size, says it in the words of pools.
+            _ if self.makes_names && !cfg!(target_family = "wasm") => {
+                Error::new(code, "others wait for the lock; wait by giving a timeout")
+            }
             _ => Error::new(code, "too few slots are enabled, or others wait; enable or add some"),
         };
         error.after(left)
