@@ -479,7 +479,7 @@ impl State {
         let (share, mut others) = (self.lanes.share(self.queue.len()), 0);
         #[cfg(not(target_family = "wasm"))]
         if share < self.queue.len() {
-            pair_up(&mut self.queue);
+            pair_up(&mut self.queue, 2 * share);
         }
         while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };

@@ -28,7 +28,6 @@ impl Parcel {
     }
 
     /// Whether it changes nothing, if it is performed or not.
-    #[cfg(not(target_family = "wasm"))]
     pub fn only_looks(&self) -> bool {
         matches!(self.request, Request::Inspect { .. } | Request::List)
     }
@@ -38,7 +37,7 @@ impl Parcel {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
         // What a claim is granted later is given back, and what only looks does nothing.
-        let is_free = matches!(self.request, Request::Claim(_) | Request::Inspect { .. } | Request::List);
+        let is_free = matches!(self.request, Request::Claim(_)) || self.only_looks();
         let _ = caller.send(Err(if is_free { unavailable(cause) } else { unsure(cause) }));
     }
 }
@@ -48,24 +47,29 @@ pub(super) fn requests(parcels: &[Parcel]) -> Vec<Request> {
     parcels.iter().map(|parcel| parcel.request.clone()).collect()
 }
 
-/// Mixes what is given back with the claims that it is for: else the one half would give back what the other waits for.
-/// A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all else.
+/// Mixes what is given back with the claims that it is for, among the first so many: else the one half would give back what the other
+/// waits for. A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all
+/// else. Those behind stay where they are: after an outage there may be very many.
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn pair_up(queue: &mut VecDeque<Parcel>) {
+pub(super) fn pair_up(queue: &mut VecDeque<Parcel>, first: usize) {
     let is_claim = |parcel: &Parcel| matches!(parcel.request, Request::Claim { .. });
     let is_paired = |parcel: &Parcel| match parcel.request {
         Request::Claim { .. } => parcel.patience > 0,
         _ => matches!(parcel.request, Request::Release { .. }),
     };
-    if !queue.iter().all(is_paired) {
+    let first = first.min(queue.len());
+    if !queue.range(..first).all(is_paired) {
         return;
     }
-    let (claims, mut releases): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_claim);
+    let (claims, releases): (Vec<_>, Vec<_>) = queue.drain(..first).partition(is_claim);
+    let mut releases = releases.into_iter();
+    let mut mixed = Vec::with_capacity(first);
     for claim in claims {
-        queue.extend(releases.pop_front());
-        queue.push_back(claim);
+        mixed.extend(releases.next());
+        mixed.push(claim);
     }
-    queue.append(&mut releases);
+    mixed.extend(releases);
+    mixed.into_iter().rev().for_each(|parcel| queue.push_front(parcel));
 }
 
 /// What is given back goes to those who claim in the same envelope. All else keeps its order: a renewal that
