@@ -239,6 +239,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             return Some(Err(error));
         }
         let Some((outcome, cooldown)) = self.close(options) else { return Some(Ok(())) };
+        let _told = GivenBack(self);
         self.core.release_now(&self.at, outcome, cooldown).map(|reply| self.settled(reply))
     }
 
@@ -511,7 +512,6 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         if let Reply::Lost(loss) = reply {
             return Err(self.found_lost(loss));
         }
-        self.given_back();
         match reply {
             Reply::Released => Ok(()),
             Reply::Backwards { floor } => Err(Error::invalid(

@@ -241,12 +241,7 @@ impl AcquireOptions {
         }
         // Those that a language names were looked at as they were read.
         if let Some(slots) = &self.slots {
-            check_number_of_ids(slots.len(), MAX_PER_REQUEST).map_err(|error| error.within("slots"))?;
-            let mut accounts = FxHashMap::default();
-            for (slot, at) in slots.iter().zip(0..) {
-                is_there_once(&mut accounts, slot, at, slot.as_str())
-                    .map_err(|error| error.within("slots"))?;
-            }
+            check_ids(slots).map_err(|error| error.within("slots"))?;
         }
         self.check_slots()
     }
@@ -493,6 +488,14 @@ pub(super) fn slot_ids(value: &Value) -> Result<Vec<SlotId>> {
 /// A list of ids, or of maps with an id and a weight.
 pub(super) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
     specs(value, MAX_SLOTS)
+}
+
+/// The rules of [`slot_ids`] for ids that nobody read.
+fn check_ids(slots: &[SlotId]) -> Result<()> {
+    check_number_of_ids(slots.len(), MAX_PER_REQUEST)?;
+    let mut accounts = FxHashMap::default();
+    let mut ids = slots.iter().zip(0..);
+    ids.try_for_each(|(slot, at)| is_there_once(&mut accounts, slot, at, slot.as_str()))
 }
 
 fn check_number_of_ids(count: usize, most: usize) -> Result<()> {

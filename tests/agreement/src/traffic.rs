@@ -224,10 +224,7 @@ impl Traffic {
         let count = 1 + self.random.below(3);
         let mut name = || match self.random.once_in(3) {
             true => self.slot(),
-            false => {
-                let number = self.scale.slots + 1 + self.random.below(OTHER_NAMES - 1);
-                self.name(number)
-            }
+            false => self.other_name(),
         };
         let slots = (0..count).map(|_| name()).collect();
         self.claim(Choice::Named { slots })
@@ -238,8 +235,8 @@ impl Traffic {
         let count = 1 + self.random.below(6);
         let mut slots = Vec::new();
         for _ in 0..count {
-            let number = self.scale.slots + 1 + self.random.below(OTHER_NAMES - 1);
-            slots.push(if self.random.once_in(3) { self.slot() } else { self.name(number) });
+            let other = self.other_name();
+            slots.push(if self.random.once_in(3) { self.slot() } else { other });
         }
         let least = 1 + self.random.below(2) as u32;
         let most = least + self.random.below(count) as u32;
@@ -369,6 +366,12 @@ impl Traffic {
     fn slot(&mut self) -> SlotId {
         let bound = self.focus + u64::from(self.random.once_in(10));
         let number = self.random.below(bound);
+        self.name(number)
+    }
+
+    /// A name that the pool does not have, unless a claim of names made it.
+    fn other_name(&mut self) -> SlotId {
+        let number = self.scale.slots + 1 + self.random.below(OTHER_NAMES - 1);
         self.name(number)
     }
 
