@@ -347,7 +347,7 @@ impl Ledger {
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.term.rule().letter() == 'f' {
                 let mut draft = self.draft(sight, charge);
-                match (draft.is_of(part.epoch), sight.is_elsewhere(charge)) {
+                match (draft.is_of(part.epoch), draft.forgot_since(part.mark)) {
                     (true, false) => draft.give_back(part.cost, part.mark),
                     // It stays charged: who asks once more is not to hear that it was given back.
                     (true, true) if !part.cost.is_zero() => state = State::Committed,

@@ -268,10 +268,18 @@ impl<'a> Draft<'a> {
         self.epoch == Some(epoch)
     }
 
+    /// Whether what was charged with this mark may have been given back before the store lost its memory.
+    pub fn forgot_since(&self, mark: Mark) -> bool {
+        matches!((mark, self.usage.standing()), (Mark::Birth(birth), Some(standing)) if standing.birth() != birth)
+    }
+
     /// By what a reservation knows when it charged the limit.
     pub fn mark(&self, ttl: Micros) -> Mark {
         match &self.usage {
-            Usage::None | Usage::Lifetime(_) | Usage::Budget(_) => Mark::Nothing,
+            Usage::None => Mark::Nothing,
+            Usage::Lifetime(Lifetime { standing }) | Usage::Budget(Budget { standing, .. }) => {
+                Mark::Birth(standing.birth())
+            }
             Usage::InFlight(_) => Mark::Time(self.now + ttl),
             Usage::Refill(refill) => Mark::Refilled(refill.refilled()),
             Usage::Rolling(_) => Mark::Time(self.now),
@@ -325,7 +333,7 @@ impl<'a> Draft<'a> {
         if standing.used() == Amount::ZERO {
             self.epoch = None;
         }
-        (changed, seen.is_some_and(|seen| standing.forgot_since(seen)))
+        (changed, standing.forgot_since(seen))
     }
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.

@@ -2,6 +2,7 @@
 
 use super::Amount;
 use super::record::Epoch;
+use super::standing::Birth;
 use crate::Micros;
 
 /// A reservation.
@@ -37,6 +38,8 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Nothing,
+    /// Of money: the birth that it is counted in. In another nobody knows whether it was given back before the store lost its memory.
+    Birth(Birth),
     /// When it was charged, by the limit's time; of what is in flight, until when.
     Time(Micros),
     /// How much had been refilled by then in the limit's epoch, in parts.

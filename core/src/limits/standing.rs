@@ -229,8 +229,9 @@ impl Standing {
     }
 
     /// Whether something may have been forgotten since it was seen like this: it is of another birth, and not of one that a reset
-    /// began since.
-    pub(super) fn forgot_since(&self, seen: &Standing) -> bool {
+    /// began since. Who has seen nothing may be of before any loss.
+    pub(super) fn forgot_since(&self, seen: Option<&Standing>) -> bool {
+        let Some(seen) = seen else { return self.past.as_ref().is_some_and(|past| !past.others.is_empty()) };
         self.birth != seen.birth && (self.since() != self.birth || seen.birth > self.birth)
     }
 

@@ -133,9 +133,15 @@ impl Births {
         self.present.is_empty()
     }
 
+    /// The birth that is charged; empty if there is none.
+    pub fn present(&self) -> &str {
+        &self.present
+    }
+
     /// Whether something may have been forgotten since it was seen so: only a reset begins a birth of which all counts, and nothing of
-    /// before.
-    pub fn forgot_since(&self, seen: &Births) -> bool {
+    /// before. Where nothing was seen, since any time of which something is known.
+    pub fn forgot_since(&self, seen: Option<&Births>) -> bool {
+        let Some(seen) = seen else { return self.known.len() > 1 };
         let by_reset = self.since == self.present && seen.present < self.present;
         self.present != seen.present && !by_reset
     }

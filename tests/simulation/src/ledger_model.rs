@@ -53,6 +53,8 @@ struct Reservation {
     /// Whether it was given back, once it has ended.
     ended: Option<bool>,
     parts: Vec<Part>,
+    /// Limits of which a birth has begun since: of them it gives nothing back.
+    before: BTreeSet<(Kind, String)>,
 }
 
 /// What a reservation took of a limit: when that was, or until when, or how much had been refilled by then; and how much.
@@ -215,7 +217,8 @@ impl LedgerModel {
         self.write(wall, costs, sights);
         if let Action::Reserve { id, ttl, .. } = &deed.act {
             let gone = last_millisecond(wall, *ttl);
-            let reservation = Reservation { until: wall + ttl, gone, ended: None, parts };
+            let before = BTreeSet::new();
+            let reservation = Reservation { until: wall + ttl, gone, ended: None, parts, before };
             if self.reservations.insert(id.clone(), reservation).is_some() {
                 return Err(Breach::new("M3", format!("{id} was reserved twice")));
             }
@@ -242,9 +245,10 @@ impl LedgerModel {
                 let mut sights = self.sights(wall, costs);
                 // What ended with its period, and what was found to be nothing, is forgotten by now.
                 let known = part.filter(|_| self.is_reserved(id, cost));
-                let elsewhere = self.elsewhere.contains(&key(cost));
-                all_back &= !elsewhere || known.is_none_or(|(_, amount)| amount == 0);
-                let known = known.filter(|_| !elsewhere);
+                let reservation = self.reservations.get(id);
+                let before = reservation.is_some_and(|reservation| reservation.before.contains(&key(cost)));
+                all_back &= !before || known.is_none_or(|(_, amount)| amount == 0);
+                let known = known.filter(|_| !before);
                 if let Some((mark, amount)) = known.filter(|_| sights.iter().all(|sight| !sight.unknown)) {
                     sights.iter_mut().for_each(|sight| sight.give_back(cost, amount, Some(mark)));
                 }
@@ -298,9 +302,15 @@ impl LedgerModel {
         }
         if let Some(seen) = self.unseen.remove(&limit) {
             let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now && !births.follows(seen));
+            let birth = births.present().to_owned();
             let changed = births.look(seen.as_ref(), moved);
-            if seen.is_some_and(|seen| births.forgot_since(&seen)) {
+            if births.forgot_since(seen.as_ref()) {
                 self.elsewhere.insert(limit.clone());
+            }
+            if births.present() != birth {
+                self.reservations.values_mut().for_each(|reservation| {
+                    reservation.before.insert(limit.clone());
+                });
             }
             if births.used() == 0 {
                 self.forget(&limit);

@@ -410,12 +410,18 @@ impl LimitCalls {
         }
     }
 
-    /// It is told what became of that.
-    pub fn settled(&mut self, number: u64, tagged: bool, error: Option<&str>) -> Result<(), Breach> {
+    /// Who ended it, perhaps another process, is told what became of that.
+    pub fn settled(
+        &mut self,
+        process: ProcessId,
+        number: u64,
+        tagged: bool,
+        error: Option<&str>,
+    ) -> Result<(), Breach> {
         let Some(call) = self.calls.get(&number) else { return Ok(()) };
         let Some((began, back)) = call.settling else { return Ok(()) };
         for cost in &call.ask.costs {
-            self.restored.insert((call.process, cost.limit.clone()), began);
+            self.restored.insert((process, cost.limit.clone()), began);
         }
         let forgot = self.losses.iter().any(|lost| *lost >= call.began);
         let flies = call.ask.costs.iter().any(|cost| cost.kind == Kind::InFlight);

@@ -34,6 +34,14 @@ struct Member<S: LimitStore> {
     taken: Mutex<Vec<(LimitPlan, u128)>>,
 }
 
+/// What was reserved by a call, of which limits, and with what tag.
+struct Held {
+    call: u64,
+    plans: Vec<LimitPlan>,
+    tag: Option<(u64, bool)>,
+    reservation: SimReservation,
+}
+
 /// What came of a call that charges.
 enum Outcome {
     Judged(LimitAnswer),
@@ -81,7 +89,8 @@ impl<S: LimitStore> Member<S> {
             (false, true) => Want::Wait,
         };
         let tagged = rng.in_thousand(600);
-        let (limit, costs) = self.group(&plans, tagged.then_some((number, rng.in_thousand(500))), rng);
+        let tag = tagged.then_some((number, rng.in_thousand(500)));
+        let (limit, costs) = self.group(&plans, tag, rng);
         let timeout = if waits { *rng.pick(&[0, 30_000, 500_000, 3 * SECOND, 8 * SECOND]) } else { 0 };
         let ttl = rng.spread(5_000, 10 * SECOND);
         let open = plans.iter().all(|plan| plan.open);
@@ -132,9 +141,8 @@ impl<S: LimitStore> Member<S> {
             Ok(Outcome::Reserved(reservation)) => {
                 site.census.count("limits reserved");
                 let (member, rng) = (self.clone(), rng.fork(number));
-                site.world.spawn(self.process, async move {
-                    member.hold(number, tagged, reservation, ttl, rng).await
-                });
+                let held = Held { call: number, plans, tag, reservation };
+                site.world.spawn(self.process, async move { member.hold(held, ttl, rng).await });
             }
             Ok(Outcome::Judged(answer))
                 if answer.allowed && answer.said == Said::Store && plans.len() == 1 =>
@@ -146,15 +154,9 @@ impl<S: LimitStore> Member<S> {
     }
 
     /// Ends what was reserved, in time or too late; or leaves that to the store.
-    async fn hold(
-        self: &Arc<Self>,
-        call: u64,
-        tagged: bool,
-        reservation: SimReservation,
-        ttl: u64,
-        mut rng: Rng,
-    ) {
-        let site = &self.site;
+    async fn hold(self: &Arc<Self>, held: Held, ttl: u64, mut rng: Rng) {
+        let Held { call, plans, tag, reservation } = held;
+        let (site, tagged) = (&self.site, tag.is_some());
         site.world.sleep(rng.spread(1_000, ttl * 5 / 4)).await;
         let record = |what| site.history.record(site.world.now(), self.process, what);
         let way = rng.below(10);
@@ -171,7 +173,14 @@ impl<S: LimitStore> Member<S> {
                 return;
             }
             3..=5 => reservation.commit().await,
-            _ => reservation.refund().await,
+            6..=7 => reservation.refund().await,
+            _ => {
+                let id = reservation.hand_over();
+                for _ in 0..way - 7 {
+                    self.hand(call, &plans, tag, &id, &mut rng);
+                }
+                return;
+            }
         };
         let error = ended.err().map(|error| error.code().as_str().to_owned());
         site.census.count(match (back, &error) {
@@ -181,6 +190,33 @@ impl<S: LimitStore> Member<S> {
             (true, Some(_)) => "reservation not given back",
         });
         record(What::ReservationEnded { call, tagged, error });
+    }
+
+    /// Has a process give back what this one reserved, some time.
+    fn hand(&self, call: u64, plans: &[LimitPlan], tag: Option<(u64, bool)>, id: &str, rng: &mut Rng) {
+        let site = &self.site;
+        let handles: Vec<_> = unpoisoned(&site.state).lockers.clone().into_iter().collect();
+        if handles.is_empty() {
+            return;
+        }
+        let (process, handle) = rng.pick(&handles).clone();
+        let (remaining, taken) = (Mutex::default(), Mutex::default());
+        let other = Member { site: site.clone(), process, handle, remaining, taken };
+        let (limit, _) = other.group(plans, tag, rng);
+        let (id, rest) = (id.to_owned(), rng.spread(0, 2 * SECOND));
+        site.world.spawn(process, async move {
+            other.site.world.sleep(rest).await;
+            let error =
+                limit.refund_reservation(&id).await.err().map(|error| error.code().as_str().to_owned());
+            other.site.census.count(match error {
+                None => "reservation given back by another",
+                Some(_) => "reservation not given back by another",
+            });
+            // Of two that end it one may come too late.
+            if error.is_none() {
+                other.record(What::ReservationEnded { call, tagged: tag.is_some(), error });
+            }
+        });
     }
 
     async fn peek(&self, rng: &mut Rng) {

@@ -141,7 +141,7 @@ const KINDS_OF_ROBBERIES: [&str; 12] = [
 const TWO_AT_ONCE: &str = "two hold a name";
 
 /// The same of worlds in which limits are charged.
-const KINDS_OF_LIMITS: [&str; 21] = [
+const KINDS_OF_LIMITS: [&str; 23] = [
     "clock set back",
     "clock set forward",
     "crash",
@@ -161,6 +161,8 @@ const KINDS_OF_LIMITS: [&str; 21] = [
     "reservation committed late",
     "reservation dropped",
     "reservation given back",
+    "reservation given back by another",
+    "reservation not given back by another",
     "reservation left to itself",
     "restart without data",
 ];

@@ -20,7 +20,7 @@ use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict};
+use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
 use crate::poison::unpoisoned;
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
@@ -150,6 +150,13 @@ impl<R: Runtime> Carrier<R> {
         envelope
     }
 
+    /// Whether it has not seen how a limit of money stands that is charged.
+    fn is_new_to(&self, request: &Request) -> bool {
+        let (envelope, time) = (self.informed(request.clone()), self.store_time().unwrap_or(0));
+        let is_of_now = |seen: &&Seen| matches!(seen.standing.ends(), ends if ends == 0 || ends > time);
+        envelope.of_money().len() > envelope.seen.iter().filter(is_of_now).count()
+    }
+
     /// Asks a store that answers at once.
     pub fn ask_now(&self, request: &Request) -> Option<Reply> {
         self.ledger.charge_now(request)
@@ -169,6 +176,15 @@ impl<R: Runtime> Carrier<R> {
             self.announce(&request);
             return Ok(reply);
         }
+        // Only of who has seen something can the store tell whether it asks from before a loss.
+        if request.act == Act::Refund && self.is_new_to(&request) {
+            self.send(Request { act: Act::Peek, ..request.clone() }).await?;
+        }
+        self.send(request).await
+    }
+
+    /// Has the store asked, and hears what it says.
+    async fn send(self: &Arc<Self>, request: Request) -> Result<Reply> {
         let patience = self.runtime.now() + self.response_timeout;
         // What ends a reservation is not given up with its caller.
         let stands =

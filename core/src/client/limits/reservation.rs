@@ -114,7 +114,7 @@ impl<R: Runtime> Reservation<R> {
     ///
     /// # Errors
     /// `lost` if its time has passed, or the store lost its memory meanwhile: then what it charged stays charged, of money in any
-    /// case. `store_unavailable`: it is tried on for half a minute.
+    /// case, and also where the server was restarted or replaced. `store_unavailable`: it is tried on for half a minute.
     pub async fn refund(mut self) -> Result<()> {
         let is_over = self.remaining_micros() == 0;
         match self.settle(Act::GiveBack { id: self.id }).await? {
@@ -123,14 +123,14 @@ impl<R: Runtime> Reservation<R> {
                 Code::Lost,
                 match ended {
                     Settlement::Before { .. } => {
-                        "the reservation was committed before, or could not be given back since the store lost its memory, and what it charged stays charged"
+                        "the reservation was committed before, or could not be given back since the store was replaced or lost its memory, and what it charged stays charged"
                     }
                     _ if is_over => {
                         "the reservation's time has passed, and what it charged stays charged; reserve for longer"
                     }
                     _ if self.is_elsewhere() => UNKNOWN,
                     _ => {
-                        "the store has lost its memory since this was reserved, or it was committed elsewhere, and what it charged of budgets and lifetimes stays charged"
+                        "the store was restarted or replaced, or lost its memory, since this was reserved, or it was committed elsewhere, and what it charged of budgets and lifetimes stays charged; if nobody else ends it, refund its cost without it"
                     }
                 },
             )),

@@ -144,10 +144,21 @@ pub fn servers() -> Tally {
     told.incarnation = Some(SERVERS[0]);
     told.pass(SECOND).ask_having_seen("lifetime", &Json::Null, peek(&limit));
     told.ask(reserve(1, 10 * SECOND, [charge("a", &limit, 50)]));
+    // It may have been given back before, by anybody: who has heard of the other server does not know that either.
     told.incarnation = Some(SERVERS[1]);
-    assert_eq!(told.pass(SECOND).ask(settle("give_back", 1, [charge("a", &limit, 50)]))["reply"], "settled");
-    assert_eq!(told.look(&limit)["remaining"], "960");
-    // Who has not heard of the other server may have given it back before: it stays charged, also for who asks again.
+    assert_eq!(told.pass(SECOND).look(&limit)["remaining"], "910");
+    assert_eq!(told.ask(settle("give_back", 1, [charge("a", &limit, 50)]))["reply"], "gone");
+    assert_eq!(told.look(&limit)["remaining"], "910");
+    // So may what is given back without a reservation by who has seen nothing.
+    let refund = || request("refund", [charge("a", &limit, 50)]);
+    let (reply, seen) = told.ask_having_seen("lifetime", &Json::Null, refund());
+    assert_eq!(reply["remaining"], "910");
+    assert_eq!(told.ask_having_seen("lifetime", &seen, refund()).0["remaining"], "960");
+    told.ask(reserve(3, 10 * SECOND, [charge("a", &limit, 50)]));
+    let (reply, _) =
+        told.ask_having_seen("lifetime", &Json::Null, settle("give_back", 3, [charge("a", &limit, 50)]));
+    assert_eq!(reply["reply"], "settled");
+    // It stays charged, also for who asks again.
     let (_, seen) =
         told.ask_having_seen("lifetime", &Json::Null, reserve(2, 10 * SECOND, [charge("a", &limit, 50)]));
     told.incarnation = Some(SERVERS[2]);

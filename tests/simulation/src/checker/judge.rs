@@ -137,7 +137,7 @@ impl<'a> Judge<'a> {
             }
             What::ReservationEnds { call, back } => self.limit_calls.settles(at, *call, *back),
             What::ReservationEnded { call, tagged, error } => {
-                self.limit_calls.settled(*call, *tagged, error.as_deref())?;
+                self.limit_calls.settled(process, *call, *tagged, error.as_deref())?;
             }
             What::Listed { token, amount } => self.selections.listed(at, token, *amount),
             What::Unlisted { token } => self.selections.unlisted(at, token),

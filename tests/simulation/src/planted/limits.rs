@@ -4,7 +4,7 @@ use super::PlantedFault::Limits;
 use super::{Planted, PlantedFault};
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 41] = [
+pub const OF_LIMITS: [Planted; 42] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[("if sequence <= last and", "if sequence < last and")]),
@@ -29,6 +29,10 @@ pub const OF_LIMITS: [Planted; 41] = [
     Planted {
         name: "reservation given back twice",
         fault: Limits(&[("elseif state ~= 'p' then", "elseif state == 'c' then")]),
+    },
+    Planted {
+        name: "reservation given back once more on another server",
+        fault: Limits(&[("forgot = string.sub(parts[6 + 3 * j], 34) ~= birth end", "forgot = false end")]),
     },
     Planted {
         name: "reservation given back after its time",
@@ -206,6 +210,6 @@ pub const OF_LIMITS: [Planted; 41] = [
     },
     Planted {
         name: "money given back again after a loss",
-        fault: Limits(&[("if r[22] then\nstays", "if false then\nstays")]),
+        fault: Limits(&[("local forgot = r[22]", "local forgot = false")]),
     },
 ];

@@ -98,6 +98,10 @@
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end
-          -- A birth that a reset has begun since has forgotten nothing.
-          r[ELSEWHERE] = their_birth and their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)
+          -- A birth that a reset has begun since has forgotten nothing. Who has seen nothing may be of before any loss.
+          if their_birth then
+            r[ELSEWHERE] = their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)
+          else
+            r[ELSEWHERE] = string.find(past, '^ %S+ ')
+          end
         end

@@ -8,8 +8,11 @@
           end
         end
         if gives then
-          -- An envelope that was made before something was forgotten may have been performed before that.
-          if r[ELSEWHERE] then
+          -- What was charged in another birth, or an envelope that was made before something was forgotten, may have been given
+          -- back, or performed, before that.
+          local forgot = r[ELSEWHERE]
+          if parts then forgot = string.sub(parts[6 + 3 * j], 34) ~= birth end
+          if forgot then
             stays, cost = stays or epoch and cost ~= '0', '0'
           elseif less(used, cost) then
             cost = used

@@ -6,6 +6,7 @@
       if charges and parts then
         local id, refilled = epoch or string.sub(KEYS[held], -32), r[NEXT_FIFTH]
         if kind == 'c' or kind == 'g' then mark, id = refilled[1], id .. format(' %d', refilled[2]) end
+        if money then id = id .. ' ' .. r[NEXT_FOURTH] end
         parts[#parts + 1], parts[#parts + 2], parts[#parts + 3] = mark or now, args[at + 5], id
       end
       if not answer then
