@@ -169,7 +169,7 @@ class AcquireOptions(TryAcquireOptions, total=False):
     # How long to wait; 0 for one attempt.
     timeout: float | None
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
-    # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` and want several wait beside the line.
+    # process they are: 0 by default, in the middle of -32,767 to 32,767.
     priority: int | None
     # Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`: False by default. Not together with
     # `slots`.

@@ -451,8 +451,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mixed = mix(self.secret ^ want.name.load(Relaxed));
         let choice = match &want.slots {
             Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
-            Some(slots) if want.count == 1 => Choice::OneOf { slots: slots.clone() },
-            Some(slots) => Choice::These { slots: slots.clone(), least: want.count, most: want.count },
+            Some(slots) => Choice::Among { slots: slots.clone(), count: want.count },
             None if let Some(part) = part_of_own => self.own_choice(want.count, mixed, part),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };

@@ -196,7 +196,7 @@ pub struct AcquireOptions {
     /// How to choose among the slots that are ready.
     pub strategy: Option<Strategy>,
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came: 0 by
-    /// default, in the middle of -32,767 to 32,767. Those who name `slots` and want several wait beside the line, without priority.
+    /// default, in the middle of -32,767 to 32,767.
     pub priority: Option<i16>,
     /// Whether holders of lower priority are told to yield while it waits, and the stolen consistency factor, from 0 to
     /// 1: the part of the pool's time to live for which they are waited for, where 1 is to the end of their leases, and

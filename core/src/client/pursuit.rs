@@ -180,8 +180,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Where an acquisition waits: in the store's line for any slot, in those of the slots that it names, or beside them.
     pub(super) fn place(&self, want: &Want) -> Place {
         match &want.slots {
-            Some(_) if self.makes_names || want.count == 1 => Place::Names(self.holder(want)),
-            Some(_) => Place::These,
+            Some(_) => Place::Names(self.holder(want)),
             None if self.names_own(want, true) => Place::Own,
             None => Place::Line(self.holder(want)),
         }

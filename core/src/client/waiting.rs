@@ -3,7 +3,7 @@
 //! The store keeps the lines of all processes, and calls those who have tickets by name. Of the callers of this process
 //! that take any slot of a server's pool only the first few have tickets, as those behind them are mostly served by slots
 //! that this process gives back: who moves up asks for a ticket, and the time that was waited here counts. Who can have
-//! none waits behind those who came before, and those who wait for slots of their own choice are called every time.
+//! none waits behind those who came before.
 //!
 //! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which asking again can
 //! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
@@ -45,8 +45,6 @@ struct Room {
     /// By turn, then by number. There may be many, so that nothing looks at all of them which concerns a few.
     seats: Row<Chair>,
     next: u64,
-    /// Whether one who chooses for itself came since nobody was there.
-    some_choose: bool,
     /// How many slots came free for which nobody waited, and which nobody came for since.
     spare: u32,
     /// How many ever came free so.
@@ -90,12 +88,10 @@ pub(super) type Turn = (i32, i64);
 pub(super) enum Place {
     /// In the store's line for any slot, with a ticket of this name.
     Line(u128),
-    /// The same in the lines of names, for all of them or for one.
+    /// The same in the lines of names, for all of them or for some.
     Names(u128),
     /// For any slot of this process.
     Own,
-    /// For several slots of its own choice.
-    These,
     /// For more slots than can be had without an administrator: in nobody's way, and without a ticket.
     Beyond,
 }
@@ -180,7 +176,6 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
-        room.some_choose |= place == Place::These;
         room.seats.insert(
             at,
             Chair { number, turn, place, names, asked: false, bell: None, again: false, granted: false },
@@ -250,7 +245,7 @@ impl WaitingRoom {
         }
     }
 
-    /// A slot is given back: calls the first who may have it, and those who choose for themselves.
+    /// A slot is given back: calls the first who may have it.
     pub fn call_first(&self, freed: &SlotId) {
         let meant = |chair: &Chair| chair.names.is_empty() || chair.names.contains(freed);
         self.call_spare(1, &|chair| meant(chair) && !chair.is_beyond());
@@ -283,8 +278,7 @@ impl WaitingRoom {
         self.call(1, Call::Alarm, &|chair| !chair.is_beyond());
     }
 
-    /// Calls the first `count` of those who are `meant`, and all of those who choose for themselves. Returns how many fewer
-    /// than `count` wait.
+    /// Calls the first `count` of those who are `meant`. Returns how many fewer than `count` wait.
     fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
         self.call_of(usize::MAX, count, call, meant)
     }
@@ -297,23 +291,21 @@ impl WaitingRoom {
             return count;
         }
         let meant_here = room.seats.iter().filter(|chair| meant(chair)).take(most);
-        let waiting = meant_here.filter(|chair| chair.waits_in_turn()).take(count as usize).count() as u32;
+        let waiting = meant_here.filter(|chair| chair.bell.is_some()).take(count as usize).count() as u32;
         // For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask
         // again: if all did, they would be trying as the next slot comes free too, and so on for ever.
         let spare = count - waiting;
         let (mut left, mut beyond) = (count, spare);
-        let some_choose = room.some_choose;
         for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
-            if left == 0 && beyond == 0 && !some_choose {
+            if left == 0 && beyond == 0 {
                 break;
             }
-            let chooses = chair.place == Place::These;
             if chair.bell.is_none() {
-                let one_more = !chair.granted && !chooses && !chair.again && beyond > 0;
+                let one_more = !chair.granted && !chair.again && beyond > 0;
                 beyond -= u32::from(one_more);
-                chair.again |= chooses || one_more;
-            } else if chooses || left > 0 {
-                left = left.saturating_sub(u32::from(!chooses));
+                chair.again |= one_more;
+            } else if left > 0 {
+                left -= 1;
                 bells.extend(chair.bell.take());
             }
         }
@@ -469,7 +461,7 @@ impl Seat {
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
-            (room.some_choose, room.noted) = (false, false);
+            room.noted = false;
         }
         chair
     }
@@ -487,10 +479,6 @@ impl Room {
 }
 
 impl Chair {
-    fn waits_in_turn(&self) -> bool {
-        self.bell.is_some() && self.place != Place::These
-    }
-
     /// Whether it counts among the first in line: who waits for names asks for a ticket as it comes, whoever sits before it.
     fn is_in_front(&self) -> bool {
         matches!(self.place, Place::Line(_) | Place::Own) && !self.granted

@@ -20,7 +20,7 @@ impl Pool {
         }
         // Mostly nobody waits, and then the line need not be asked.
         let waiting = !self.line.is_empty();
-        if self.line.is_named() && matches!(claim.choice, Choice::Any { .. }) {
+        if self.line.is_named() && matches!(claim.choice, Choice::Any { .. } | Choice::These { .. }) {
             // What came free in this turn may be wanted by its name.
             self.serve_names(now);
         }
@@ -52,8 +52,8 @@ impl Pool {
                 Ok(_) => return self.refuse(now, claim, Refusal::Exhausted),
                 Err(why) => return self.refuse(now, claim, why),
             },
-            Choice::OneOf { slots } => match self.one_of(now, claim, slots) {
-                Ok(place) => vec![place],
+            Choice::Among { slots, count } => match self.among(now, claim, slots, *count as usize) {
+                Ok(places) => places,
                 Err(why) => return self.refuse(now, claim, why),
             },
             Choice::Named { slots } => match self.places_of(now, claim, slots) {
@@ -66,19 +66,27 @@ impl Pool {
             }
         };
         self.line.leave(claim.holder);
-        let grant = |place| self.grant(now, place, claim);
-        Reply::Granted(places.into_iter().filter_map(grant).collect())
+        let mut was_kept = false;
+        let mut grants = Vec::with_capacity(places.len());
+        for place in places {
+            was_kept |= self.is_offered(place, claim.holder, now);
+            grants.extend(self.grant(now, place, claim));
+        }
+        if was_kept {
+            self.steal_from_new(now, &grants);
+        }
+        Reply::Granted(grants)
     }
 
     pub(super) fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {
         if claim.wait {
             match (&claim.choice, why) {
-                (Choice::Any { least, .. }, Refusal::Exhausted) if *least > self.obtainable() => {
-                    self.line.leave(claim.holder);
+                (choice, Refusal::Exhausted) if self.is_beyond(choice) => {
+                    self.withdraw(now, claim.holder);
                     self.waiters_until = now + INTEREST;
                     why = Refusal::Beyond;
                 }
-                (Choice::Any { .. } | Choice::OneOf { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
+                (Choice::Any { .. } | Choice::Among { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
                     self.line.enter(now, claim);
                     if self.steal(now, claim.holder) {
                         why = Refusal::Claimed;
@@ -91,13 +99,22 @@ impl Pool {
             (Refusal::Quiet, _) => Some(self.quiet_until()),
             (Refusal::NoSlot | Refusal::Beyond, _) => None,
             (_, Choice::Any { .. }) => self.due.next(),
-            (_, Choice::These { slots, .. } | Choice::OneOf { slots } | Choice::Named { slots }) => {
+            (_, Choice::These { slots, .. } | Choice::Among { slots, .. } | Choice::Named { slots }) => {
                 self.first_due(slots)
             }
             #[cfg(feature = "tokens")]
             (_, Choice::Free { slots, .. }) => self.first_due(slots),
         };
         Reply::Refused { why, earliest }
+    }
+
+    /// Whether it wants more slots than can come back without an administrator. One alone is waited for whatever is done to it.
+    fn is_beyond(&self, choice: &Choice) -> bool {
+        match choice {
+            Choice::Any { least, .. } => *least > self.obtainable(),
+            Choice::Among { slots, count } => *count > 1 && *count > self.obtainable_of(slots),
+            _ => false,
+        }
     }
 
     /// The ready ones among `slots`, at most `most`, in the order given, and those in doubt after the others; one that is
@@ -117,23 +134,35 @@ impl Pool {
         Ok(places)
     }
 
-    /// The first ready one among `slots`, as [`Self::available`] gives them, for which nobody stands before the claim.
-    fn one_of(&mut self, now: Micros, claim: &Claim, slots: &[SlotId]) -> Result<u32, Refusal> {
-        let Ok(places) = self.available(slots, u32::MAX) else {
-            self.line.leave(claim.holder);
+    /// So many of `slots`: those that are kept for the claim, then the ready ones, as [`Self::available`] gives them, for which
+    /// nobody stands before it.
+    fn among(
+        &mut self,
+        now: Micros,
+        claim: &Claim,
+        slots: &[SlotId],
+        count: usize,
+    ) -> Result<Vec<u32>, Refusal> {
+        let Ok(ready) = self.available(slots, u32::MAX) else {
+            self.withdraw(now, claim.holder);
             return Err(Refusal::NoSlot);
         };
         self.pass_over_the_impossible(now);
         if self.line.precedes(None, now, claim) {
             return Err(Refusal::Exhausted);
         }
-        for place in places {
+        let mut places = self.kept_for(now, claim.holder, slots);
+        places.truncate(count);
+        for place in ready {
+            if places.len() >= count {
+                break;
+            }
             let id = self.slots.get(place as usize).map(|slot| slot.id.clone());
             if !self.line.precedes(id.as_ref(), now, claim) {
-                return Ok(place);
+                places.push(place);
             }
         }
-        Err(Refusal::Exhausted)
+        if places.len() < count { Err(Refusal::Exhausted) } else { Ok(places) }
     }
 
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or

@@ -1,5 +1,6 @@
 //! Who waits for a pool's slots, and in what order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
@@ -11,7 +12,7 @@ use crate::row::{Row, take_out};
 const MIDDLE: i32 = 32_767;
 
 /// The tickets of a pool: by priority, then by arrival. One line for those who take any slot, one for each name. Who
-/// wants one of several slots stands in the lines of all of them, and takes a turn in that of any slot all the same.
+/// wants some of several slots stands in the lines of all of them, and takes a turn in that of any slot all the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// Sorted by holder, as lines are by turn.
@@ -22,7 +23,7 @@ pub(super) struct Line {
     next_lapse: Micros,
     /// Names that came free or whose line moved up, in the order in which they did.
     pub touched: Vec<SlotId>,
-    /// Of these, those that are ready for somebody who wants one of some, but others stand before it in the line of any slot.
+    /// Of these, those that are ready for somebody who wants some of several, but others stand before it in the line of any slot.
     pub passed: Vec<SlotId>,
     /// Whether somebody left that line who may have kept those behind it from what is ready.
     moved: bool,
@@ -131,7 +132,7 @@ impl Line {
         self.moved = false;
     }
 
-    /// Touches all names of those who wait for one of some, if somebody left whom they may have stood behind.
+    /// Touches all names of those who wait for some of several, if somebody left whom they may have stood behind.
     pub fn move_up(&mut self) {
         if std::mem::take(&mut self.moved) {
             let waits = |ticket: &Ticket| ticket.chooses() && ticket.offered.is_empty();
@@ -156,8 +157,8 @@ impl Line {
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
             // Without names it would be taken for one that takes any.
-            Choice::OneOf { slots } if slots.is_empty() => return,
-            Choice::OneOf { slots } => (distinct(slots), 1, Strategy::default()),
+            Choice::Among { slots, .. } if slots.is_empty() => return,
+            Choice::Among { slots, count } => (distinct(slots), *count, Strategy::default()),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
             // They stand beside the line.
             _ => return,
@@ -255,7 +256,7 @@ impl Line {
 }
 
 impl Ticket {
-    /// Whether it wants one of its names.
+    /// Whether it wants some of its names.
     pub fn chooses(&self) -> bool {
         self.count > 0 && !self.names.is_empty()
     }
@@ -290,11 +291,6 @@ const LATEST: Micros = 9_007_199_254_740_992;
 
 /// One that is there twice counts once.
 fn distinct(names: &[SlotId]) -> Vec<SlotId> {
-    let mut once: Vec<SlotId> = Vec::with_capacity(names.len());
-    for name in names {
-        if !once.contains(name) {
-            once.push(name.clone());
-        }
-    }
-    once
+    let mut known = BTreeSet::new();
+    names.iter().filter(|name| known.insert(*name)).cloned().collect()
 }

@@ -1,10 +1,11 @@
 //! Offering slots to those who wait, one after the other.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::draw::Draw;
-use super::line::Turn;
 use super::pool::Pool;
 use super::slot::{Slot, State};
-use super::{Claim, Grant, MAX_SLOTS, OFFER, Reply};
+use super::{Claim, Grant, MAX_SLOTS, Mode, OFFER, Reply};
 use crate::Micros;
 use crate::id::SlotId;
 
@@ -28,7 +29,7 @@ impl Pool {
         self.line.touched.append(&mut self.line.passed);
         loop {
             // One that waits for many names is looked at once, unless something came free since.
-            let (mut at, mut judged) = (0, None);
+            let (mut at, mut judged) = (0, BTreeMap::new());
             while let Some(name) = self.line.touched.get(at).cloned() {
                 self.serve_name(now, &name, &mut judged);
                 at += 1;
@@ -64,40 +65,97 @@ impl Pool {
 
     /// Offers a name to the first in its line, together with the others that it wants, if it is first for all and all
     /// are free. Nobody goes before it meanwhile: what is first in one line and is not in another stands there behind
-    /// one that came earlier, and so on to one that is first everywhere.
-    fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut Option<(u128, usize)>) {
+    /// one that came earlier, and so on to one that is first everywhere. Who wants some of its names, or one, has what is
+    /// ready unless others stand before it in the line of any slot.
+    fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut BTreeMap<u128, usize>) {
+        let touched = self.line.touched.len();
         let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
-        if ticket.chooses() {
-            let turn = ticket.turn_of(holder);
-            return self.serve_chooser(now, name, turn);
-        }
-        let names = ticket.names.clone();
-        if *judged == Some((holder, self.line.touched.len())) {
+        if judged.get(&holder) == Some(&touched) {
             return;
         }
-        let free = names.iter().all(|name| self.is_free(name)) && self.total() + names.len() <= MAX_SLOTS;
-        let first = |name| self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder);
-        if !free || !names.iter().all(first) {
-            *judged = Some((holder, self.line.touched.len()));
+        let (turn, names) = (ticket.turn_of(holder), ticket.names.clone());
+        let places = match ticket.chooses().then_some(ticket.count) {
+            None => self.all_of(now, holder, &names),
+            Some(count) => {
+                let Some(place) = self.find(name).filter(|&place| self.is_ready(place)) else { return };
+                if self.line.is_behind(None, now, turn) {
+                    return self.line.passed.push(name.clone());
+                }
+                if count == 1 { Some(vec![place]) } else { self.gather(now, holder, &names, count) }
+            }
+        };
+        let Some(places) = places else {
+            judged.insert(holder, self.line.touched.len());
             return;
-        }
-        let places: Vec<u32> = names.iter().map(|name| self.place_of_name(name)).collect();
+        };
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
         self.call(holder, places);
     }
 
-    /// Offers a slot to the first who wants it or another, unless others stand before it in the line of any slot.
-    fn serve_chooser(&mut self, now: Micros, name: &SlotId, turn: (Turn, u128)) {
-        let place = self.find(name);
-        let is_ready = |slot: &Slot| slot.state == State::Ready;
-        let Some(place) = place.filter(|&place| self.slots.get(place as usize).is_some_and(is_ready)) else {
-            return;
-        };
-        if self.line.is_behind(None, now, turn) {
-            return self.line.passed.push(name.clone());
+    /// The places of these names, those made that are not there, if all are free and it is first in the line of each.
+    fn all_of(&mut self, now: Micros, holder: u128, names: &[SlotId]) -> Option<Vec<u32>> {
+        let free = names.iter().all(|name| self.is_free(name)) && self.total() + names.len() <= MAX_SLOTS;
+        if !free || !names.iter().all(|name| self.is_first(now, holder, name)) {
+            return None;
         }
-        self.keep_for(now, turn.1, place);
-        self.call(turn.1, vec![place]);
+        Some(names.iter().map(|name| self.place_of_name(name)).collect())
+    }
+
+    fn is_ready(&self, place: u32) -> bool {
+        self.slots.get(place as usize).is_some_and(|slot| slot.state == State::Ready)
+    }
+
+    fn is_first(&mut self, now: Micros, holder: u128, name: &SlotId) -> bool {
+        self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder)
+    }
+
+    /// Keeps for a ticket of several what is there of its names until that is enough; the places then. What is kept comes back
+    /// as any offer does that is over, and is kept anew if it is still its turn: so it goes to who comes before it by then, and
+    /// two that keep what the other wants do not wait for each other for ever. One that wants more than can come back leaves
+    /// the line.
+    fn gather(&mut self, now: Micros, holder: u128, names: &[SlotId], count: u32) -> Option<Vec<u32>> {
+        if self.obtainable_of(names) < count {
+            self.withdraw(now, holder);
+            return None;
+        }
+        let count = count as usize;
+        let mut places = self.kept_for(now, holder, names);
+        places.truncate(count);
+        for name in names {
+            if places.len() < count
+                && let Some(place) = self.find(name).filter(|&place| self.is_ready(place))
+                && self.is_first(now, holder, name)
+            {
+                self.keep_for(now, holder, place);
+                places.push(place);
+            }
+        }
+        (places.len() >= count).then_some(places)
+    }
+
+    /// Those of these names that are kept for a ticket.
+    pub(super) fn kept_for(&self, now: Micros, holder: u128, names: &[SlotId]) -> Vec<u32> {
+        let places = names.iter().filter_map(|name| self.find(name));
+        let mut kept = Vec::new();
+        for place in places.filter(|&place| self.is_offered(place, holder, now)) {
+            if !kept.contains(&place) {
+                kept.push(place);
+            }
+        }
+        kept
+    }
+
+    /// How many of these there are that are or will be ready: not those that are gone with their lease. One that is there twice
+    /// counts once.
+    pub(super) fn obtainable_of(&self, names: &[SlotId]) -> u32 {
+        let comes_back = |&place: &u32| {
+            let slot = self.slots.get(place as usize);
+            let lasts =
+                |slot: &Slot| slot.state != State::Out && slot.mode != Mode::Passing && !slot.leaves();
+            slot.is_some_and(lasts)
+        };
+        let places: BTreeSet<u32> = names.iter().filter_map(|name| self.find(name)).collect();
+        places.into_iter().filter(comes_back).count() as u32
     }
 
     /// Lets those go who want more slots than can come back without an administrator: others would wait behind them in
@@ -151,7 +209,9 @@ impl Pool {
 
     pub(super) fn withdraw(&mut self, now: Micros, holder: u128) -> Reply {
         if let Some(ticket) = self.line.leave(holder) {
-            self.take_back(now, holder, ticket.offered);
+            let stands = ticket.offered.is_empty();
+            let kept = if stands { self.kept_for(now, holder, &ticket.names) } else { ticket.offered };
+            self.take_back(now, holder, kept);
         }
         Reply::Withdrawn
     }
@@ -174,14 +234,13 @@ impl Pool {
         }
     }
 
-    fn is_offered(&self, place: u32, holder: u128, now: Micros) -> bool {
+    pub(super) fn is_offered(&self, place: u32, holder: u128, now: Micros) -> bool {
         let offered = |slot: &Slot| slot.state == State::Offered && slot.holder == holder && slot.until > now;
         self.slots.get(place as usize).is_some_and(offered)
     }
 
     /// Whether nobody has the name.
     fn is_free(&self, name: &SlotId) -> bool {
-        let slot = self.find(name).and_then(|place| self.slots.get(place as usize));
-        slot.is_none_or(|slot| slot.state == State::Ready)
+        self.find(name).is_none_or(|place| self.is_ready(place))
     }
 }

@@ -129,11 +129,13 @@ pub enum Choice {
         /// `least` to the number of ids.
         most: u32,
     },
-    /// One of these, in the order given, and one in doubt after the others. Who waits for it stands in the lines of all of
-    /// them, and behind those who came before it for any slot.
-    OneOf {
+    /// So many of these, in the order given, and those in doubt after the others. Who waits for them stands in the lines of all
+    /// of them, and behind those who came before it for any slot; where it is first it keeps what is there until that is enough.
+    Among {
         /// The ids; one that is there twice counts once.
         slots: Vec<SlotId>,
+        /// 1 to the number of ids.
+        count: u32,
     },
     /// All of these; those that the pool does not have are made for the time of their lease.
     Named {

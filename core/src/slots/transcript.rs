@@ -155,8 +155,8 @@ fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     if let Some(slots) = keys.take("named", |value| list(value, slot))? {
         return Ok(Choice::Named { slots });
     }
-    if let Some(slots) = keys.take("one_of", |value| list(value, slot))? {
-        return Ok(Choice::OneOf { slots });
+    if let Some(slots) = keys.take("among", |value| list(value, slot))? {
+        return Ok(Choice::Among { slots, count: keys.take("least", number)?.unwrap_or(1) });
     }
     let free = keys.take("free", |value| list(value, slot))?;
     let strategy = match keys.take("any", Value::as_text)? {

@@ -162,9 +162,12 @@ fn audit_line(
         let told = format!("ticket {holder}: {record}");
         count += 1;
         let lapse = places.remove(&format!("%{holder}"));
+        // Also who wants several names has something kept for it, perhaps, until that is enough.
+        if *offered == "1" || !matches!(*wants, "0" | "1") {
+            offered_to.remove(&holder);
+        }
         if *offered == "1" {
             assert!(!ids.is_empty() && lapse.is_none(), "{told}");
-            offered_to.remove(&holder);
             continue;
         }
         assert_eq!(lapse, Some(WHEN_LAPSED + lapses.parse::<u64>().expect("a time")), "{told}");

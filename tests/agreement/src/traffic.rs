@@ -157,7 +157,7 @@ impl Traffic {
         match self.random.below(27) {
             0..5 => self.claim_any(),
             5 => self.claim_these(),
-            6 => self.claim_one_of(),
+            6 => self.claim_among(),
             7 => self.claim_named(),
             25..27 => self.claim_free(),
             8..11 => {
@@ -214,9 +214,10 @@ impl Traffic {
         self.claim(Choice::These { slots, least, most })
     }
 
-    fn claim_one_of(&mut self) -> Request {
-        let slots = (0..1 + self.random.below(4)).map(|_| self.slot()).collect();
-        self.claim(Choice::OneOf { slots })
+    fn claim_among(&mut self) -> Request {
+        let slots: Vec<_> = (0..1 + self.random.below(4)).map(|_| self.slot()).collect();
+        let count = if self.random.once_in(2) { 1 } else { 1 + self.random.below(slots.len() as u64) as u32 };
+        self.claim(Choice::Among { slots, count })
     }
 
     /// Names of which the pool has some, and makes the others.

@@ -138,7 +138,10 @@ fn bid(claim: &[&str]) -> Bid {
         holder: claim[1].to_owned(),
         wish: match claim[9] {
             "any" => Wish::Any(number(11)),
-            "oneof" => Wish::OneOf(claim[13..].iter().map(|&slot| slot.to_owned()).collect()),
+            "among" => Wish::Among {
+                count: number(10),
+                slots: claim[13..].iter().map(|&slot| slot.to_owned()).collect(),
+            },
             "named" => Wish::Names(claim[11..].iter().map(|&name| name.to_owned()).collect()),
             "free" => Wish::Free {
                 asked: number(12),
@@ -230,7 +233,7 @@ fn bid_of_memory(claim: &Claim) -> Bid {
             Choice::Free { slots, most, asked, .. } => {
                 Wish::Free { asked: *asked, names: texts(slots), most: u64::from(*most) }
             }
-            Choice::OneOf { slots } => Wish::OneOf(texts(slots)),
+            Choice::Among { slots, count } => Wish::Among { count: u64::from(*count), slots: texts(slots) },
             Choice::Named { slots } => Wish::Names(texts(slots)),
         },
         priority: i64::from(claim.priority),

@@ -296,8 +296,13 @@ pub enum Wish {
         /// How many at most.
         most: u64,
     },
-    /// One of these, which the pool has.
-    OneOf(Vec<String>),
+    /// So many of these, which the pool has.
+    Among {
+        /// How many.
+        count: u64,
+        /// The slots.
+        slots: Vec<String>,
+    },
     /// All of these names.
     Names(Vec<String>),
 }

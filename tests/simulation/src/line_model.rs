@@ -8,11 +8,11 @@
 //! so that it may have ended with any change of an administrator.
 //!
 //! A ticket of several names bars all of their lines while it stands there, also where one of its names is held: else
-//! those who want one name each would keep it waiting for ever. Who wants one of some slots stands in the lines of all
-//! of them, and behind those who take any slot and came before it. Claims of several slots by their ids stand beside the
-//! line.
+//! those who want one name each would keep it waiting for ever. Who wants some of several slots stands in the lines of all
+//! of them, and behind those who take any slot and came before it. If it wants more than one, what is there may be kept for it
+//! until that is enough, and for a moment after it has gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::checker::Breach;
 use crate::history::{Bid, Fact, Performance, Wish};
@@ -36,6 +36,10 @@ pub struct LineModel {
     top: u64,
     /// That of the pool that was here before, until somebody who has seen it tells the store.
     lost: u64,
+    /// What those wanted who are gone, or can have it no more, and for whom something may still be kept, and until when.
+    left: Vec<(u64, Wish)>,
+    /// When the store last performed something.
+    now: u64,
     roster: Roster,
     replica: Roster,
     readiness: Readiness,
@@ -107,7 +111,8 @@ impl LineModel {
 
     /// A store that may have lost memory, and knows that, lets all ask anew.
     pub fn clear(&mut self) {
-        self.tickets.clear();
+        let until = self.now + OFFER;
+        self.left.extend(std::mem::take(&mut self.tickets).into_values().map(|ticket| (until, ticket.wish)));
         self.offers.clear();
     }
 
@@ -153,6 +158,10 @@ impl LineModel {
         self.new.clear();
         self.fetched.clear();
         self.changed = false;
+        self.left.retain(|(until, _)| *until > done.now);
+        let lapsed = self.tickets.values().filter(|ticket| ticket.until <= done.now);
+        self.left.extend(lapsed.map(|ticket| (done.now + OFFER, ticket.wish.clone())));
+        self.now = done.now;
         self.tickets.retain(|_, ticket| ticket.until > done.now);
         self.offers.retain(|_, offer| offer.until > done.now);
     }
@@ -185,8 +194,14 @@ impl LineModel {
                     _ => None,
                 };
                 self.roster.extend(part.map(|part| (slot.clone(), part)));
-                let least = self.taking_part();
-                self.tickets.values_mut().for_each(|ticket| ticket.sure &= ticket.wish.fits(least));
+                let mut tickets = std::mem::take(&mut self.tickets);
+                for ticket in tickets.values_mut() {
+                    if !self.fits(&ticket.wish) {
+                        ticket.sure = false;
+                        self.left.push((self.now + OFFER, ticket.wish.clone()));
+                    }
+                }
+                self.tickets = tickets;
                 self.offers.values_mut().for_each(|offer| offer.sure = false);
                 self.changed = true;
             }
@@ -201,17 +216,17 @@ impl LineModel {
             let free = match &ticket.wish {
                 Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
-                // Which slots are kept for others nobody is told.
-                Wish::OneOf(slots) => {
-                    let may_be_kept = self.offers.values().any(|offer| !offer.wish.is_of_names());
-                    !may_be_kept && slots.iter().any(|slot| self.readiness.is_ready(slot, now))
+                Wish::Among { count, slots } => {
+                    let distinct: BTreeSet<_> = slots.iter().collect();
+                    let ready = distinct.iter().filter(|slot| self.readiness.is_ready(slot, now));
+                    ticket.sure && ready.count() as u64 >= *count && !self.may_keep_some_of(slots, holder)
                 }
                 Wish::These | Wish::Free { .. } => false,
             };
             // Of two with one turn either may be the first, and one that is not sure may stand there or not; but not at
             // the head of its line, where something is ready, if it wants more than take part.
             let behind = |other: &Ticket| {
-                let apart = !ticket.wish.yields_to(&other.wish) || !other.wish.fits(self.taking_part());
+                let apart = !ticket.wish.yields_to(&other.wish) || !self.fits(&other.wish);
                 other.turn > ticket.turn || apart
             };
             let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
@@ -233,11 +248,24 @@ impl LineModel {
     /// How many slots of any kind are kept for somebody, at most.
     fn kept(&self) -> u64 {
         let count = |offer: &Offer| match offer.wish {
-            Wish::Any(count) => count,
-            Wish::OneOf(_) => 1,
+            Wish::Any(count) | Wish::Among { count, .. } => count,
             _ => 0,
         };
-        self.offers.values().map(count).sum()
+        self.offers.values().map(count).chain(self.waiting_for_more(None).map(Wish::kept)).sum()
+    }
+
+    /// Whether one of these may be kept for another: which those are nobody is told.
+    fn may_keep_some_of(&self, slots: &[String], holder: &str) -> bool {
+        let offered = self.offers.values().map(|offer| &offer.wish);
+        let mut wishes = offered.chain(self.waiting_for_more(Some(holder)));
+        wishes.any(|wish| slots.iter().any(|slot| wish.is_for(slot)))
+    }
+
+    /// The wishes for several slots of those, but for one, for whom some of them may be kept that are not enough yet.
+    fn waiting_for_more<'a>(&'a self, but_for: Option<&'a str>) -> impl Iterator<Item = &'a Wish> {
+        let others = self.tickets.iter().filter(move |(holder, _)| Some(holder.as_str()) != but_for);
+        let wishes = others.map(|(_, ticket)| &ticket.wish).filter(|wish| self.fits(wish));
+        wishes.chain(self.left.iter().map(|(_, wish)| wish)).filter(|wish| wish.kept() > 0)
     }
 
     fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
@@ -247,7 +275,7 @@ impl LineModel {
         }
         let turn = match self.tickets.remove(&bid.holder) {
             Some(ticket) if ticket.sure => {
-                if matches!(bid.wish, Wish::OneOf(_)) {
+                if matches!(bid.wish, Wish::Among { .. }) {
                     self.fetched.push(bid.holder.clone());
                 }
                 ticket.turn
@@ -274,7 +302,7 @@ impl LineModel {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
             return Err(Breach::new("Q2", text));
         }
-        if why == "beyond" || why == "noslot" && matches!(bid.wish, Wish::OneOf(_)) {
+        if why == "beyond" || why == "noslot" && matches!(bid.wish, Wish::Among { .. }) {
             self.tickets.remove(&bid.holder);
         }
         if !bid.waits
@@ -283,7 +311,7 @@ impl LineModel {
         {
             return Ok(());
         }
-        let sure = bid.wish.fits(self.taking_part());
+        let sure = self.fits(&bid.wish);
         let fresh = || Ticket {
             wish: bid.wish.clone(),
             turn: turn(now, bid),
@@ -291,7 +319,7 @@ impl LineModel {
             asked: 0,
             sure: true,
             priority: bid.priority,
-            steal: bid.steal.filter(|_| !matches!(bid.wish, Wish::OneOf(_))),
+            steal: bid.steal.filter(|_| !matches!(bid.wish, Wish::Among { .. })),
         };
         if !self.tickets.contains_key(&bid.holder) {
             self.new.push(bid.holder.clone());
@@ -314,7 +342,7 @@ impl LineModel {
             return Err(Breach::new("Q4", format!("{holder} was called and does not stand in line")));
         };
         self.nobody_before(holder, &ticket.wish, ticket.turn, "offered")?;
-        let sure = !self.changed || !matches!(ticket.wish, Wish::OneOf(_));
+        let sure = !self.changed || !matches!(ticket.wish, Wish::Among { .. });
         self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER, sure });
         Ok(())
     }
@@ -323,7 +351,7 @@ impl LineModel {
     fn nobody_before(&self, holder: &str, wish: &Wish, turn: Turn, what: &str) -> Result<(), Breach> {
         let mut tickets = self.tickets.iter();
         let before = tickets.find(|(other, ticket)| {
-            let may_be_later = matches!(wish, Wish::OneOf(_)) && self.new.contains(other);
+            let may_be_later = matches!(wish, Wish::Among { .. }) && self.new.contains(other);
             ticket.sure && ticket.turn < turn && wish.yields_to(&ticket.wish) && !may_be_later
         });
         match before {
@@ -341,7 +369,8 @@ impl LineModel {
     /// Nobody who waits for this slot by its name stands before the one that was granted it as one of any.
     fn nobody_chose(&self, holder: &str, slot: &str) -> Result<(), Breach> {
         let Some(turn) = self.took_any.get(holder) else { return Ok(()) };
-        let chooses = |ticket: &Ticket| matches!(&ticket.wish, Wish::OneOf(_)) && ticket.wish.is_for(slot);
+        let chooses =
+            |ticket: &Ticket| matches!(&ticket.wish, Wish::Among { .. }) && ticket.wish.is_for(slot);
         let mut tickets = self.tickets.iter().filter(|(other, _)| !self.new.contains(other));
         match tickets.find(|(_, ticket)| ticket.sure && ticket.turn < *turn && chooses(ticket)) {
             Some((other, _)) => {
@@ -351,8 +380,19 @@ impl LineModel {
         }
     }
 
-    fn taking_part(&self) -> u64 {
-        self.roster.values().filter(|part| **part == Part::In).count() as u64
+    /// Whether it can be fulfilled with the slots that take part.
+    fn fits(&self, wish: &Wish) -> bool {
+        let takes_part = |part: &Part| *part == Part::In;
+        match wish {
+            Wish::Any(count) => *count <= self.roster.values().filter(|part| takes_part(part)).count() as u64,
+            // One alone is waited for whatever is done to it.
+            Wish::Among { count: 2.., slots } => {
+                let distinct: BTreeSet<_> = slots.iter().collect();
+                let there = distinct.iter().filter(|slot| self.roster.get(**slot).is_some_and(takes_part));
+                there.count() as u64 >= wish.kept() + 1
+            }
+            _ => true,
+        }
     }
 }
 
@@ -361,7 +401,7 @@ impl Wish {
     pub fn is_for(&self, slot: &str) -> bool {
         match self {
             Wish::Any(_) => true,
-            Wish::OneOf(names) | Wish::Names(names) => names.iter().any(|name| name == slot),
+            Wish::Among { slots: names, .. } | Wish::Names(names) => names.iter().any(|name| name == slot),
             Wish::These | Wish::Free { .. } => false,
         }
     }
@@ -383,16 +423,18 @@ impl Wish {
     /// Whether it has to wait for the other that comes before it, whatever there is.
     fn yields_to(&self, other: &Wish) -> bool {
         match (self, other) {
-            (Wish::OneOf(_), Wish::Any(_)) => true,
-            // To those who want the one that there is.
-            (Wish::OneOf(slots), Wish::OneOf(others)) => slots.iter().all(|slot| others.contains(slot)),
+            (Wish::Among { .. }, Wish::Any(_)) => true,
+            // To those who want what there is.
+            (Wish::Among { slots, .. }, Wish::Among { slots: others, .. }) => {
+                slots.iter().all(|slot| others.contains(slot))
+            }
             _ => self.shares(other),
         }
     }
 
-    /// Whether it can be fulfilled with so many slots.
-    fn fits(&self, slots: u64) -> bool {
-        !matches!(self, Wish::Any(count) if *count > slots)
+    /// How many slots may be kept for it as it waits for the others.
+    fn kept(&self) -> u64 {
+        if let Wish::Among { count, .. } = self { count - 1 } else { 0 }
     }
 
     fn is_of_names(&self) -> bool {

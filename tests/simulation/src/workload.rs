@@ -183,6 +183,11 @@ impl<S: LimitStore> Member<S> {
             options.slots = SlotId::new(id).ok().map(|id| vec![id]);
         } else if rng.in_thousand(100) {
             options.count = Some(2);
+            if rng.in_thousand(500) {
+                let from = rng.below(plan.accounts.len() as u64) as usize;
+                let named = plan.accounts.iter().cycle().skip(from).take(plan.accounts.len().min(3));
+                options.slots = named.map(|(id, _)| SlotId::new(id).ok()).collect();
+            }
         }
         let hasty = plan.factor < 1.0;
         if rng.in_thousand(if hasty { 700 } else { 200 }) {

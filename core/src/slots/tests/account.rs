@@ -66,6 +66,15 @@ impl Account {
         }
     }
 
+    /// Whether it is or will be ready, and is not taken by an administrator when it is given back.
+    pub fn comes_back(&self) -> bool {
+        match self.state {
+            State::Ready | State::Offered | State::Cooling => true,
+            State::Leased => matches!(self.mode, Mode::Enabled | Mode::Passing),
+            State::Out => false,
+        }
+    }
+
     /// Whether something happens to it in time.
     pub fn is_timed(&self) -> bool {
         matches!(self.state, State::Leased | State::Offered | State::Cooling)

@@ -9,7 +9,7 @@ use crate::slots::{
 
 /// A claim of one of these with a ticket.
 fn one_of(holder: u128, slots: &[&str]) -> Claim {
-    Claim { holder, wait: true, ..asking(Choice::OneOf { slots: ids(slots) }) }
+    Claim { holder, wait: true, ..asking(Choice::Among { slots: ids(slots), count: 1 }) }
 }
 
 /// A claim of any slots with a ticket.
@@ -157,4 +157,170 @@ fn who_names_a_slot_claims_no_lease() {
     assert!(matches!(performed.replies[0], Reply::Refused { why: Refusal::Exhausted, .. }), "{performed:?}");
     assert_eq!(performed.calls.claimed, [0; 0]);
     assert_eq!(scene.back(&[&held[0]]), [1]);
+}
+
+/// A claim of so many of these with a ticket.
+fn some_of(holder: u128, count: u32, slots: &[&str]) -> Claim {
+    Claim { holder, wait: true, ..asking(Choice::Among { slots: ids(slots), count }) }
+}
+
+// Several stood beside the line: in a crowd two of them never came free at the same moment, and it was never served.
+#[test]
+fn who_wants_several_keeps_what_is_there_until_that_is_enough() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    (2..=4).for_each(|holder| scene.waits(queue(holder, 1)));
+    assert_eq!(scene.back(&[&held[0]]), [0; 0], "one is not enough");
+    assert_eq!(scene.kept_for("a"), Some(1));
+    assert!(matches!(scene.ask(any(1)), Reply::Refused { .. }), "and for nobody else");
+    assert_eq!(scene.back(&[&held[2]]), [2], "what it does not want goes on");
+    assert_eq!(scene.back(&[&held[1]]), [1]);
+    let leases = scene.grants(Request::Claim(some_of(1, 2, &["a", "b"])));
+    assert_eq!(leases.iter().map(|lease| lease.slot.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(scene.back(&[&leases[0], &leases[1]]), [3, 4]);
+}
+
+#[test]
+fn it_does_not_pass_over_those_who_came_before_it() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(queue(1, 1));
+    scene.waits(some_of(2, 2, &["a", "b"]));
+    scene.waits(Claim { priority: 1, ..one_of(3, &["a"]) });
+    assert_eq!(scene.back(&[&held[0]]), [3]);
+    assert_eq!(scene.back(&[&held[1]]), [1]);
+    assert_eq!((scene.kept_for("a"), scene.kept_for("b")), (Some(3), Some(1)));
+    // Those do not fetch it.
+    scene.pass(OFFER);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+}
+
+// Each keeps what the other wants: what is kept goes after a second to whoever comes first by then.
+#[test]
+fn two_that_want_the_same_do_not_wait_for_each_other() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.back(&[&held[0]]);
+    scene.waits(Claim { priority: 1, ..some_of(2, 2, &["a", "b", "c"]) });
+    assert_eq!(scene.back(&[&held[1]]), [0; 0]);
+    assert_eq!((scene.kept_for("a"), scene.kept_for("b")), (Some(1), Some(2)));
+    scene.pass(OFFER);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+    let leases = scene.grants(Request::Claim(some_of(2, 2, &["a", "b", "c"])));
+    assert_eq!(leases.len(), 2);
+    assert_eq!(scene.back(&[&leases[0]]), [0; 0]);
+    assert_eq!(scene.back(&[&leases[1]]), [1]);
+}
+
+#[test]
+fn what_is_kept_is_for_all_again_as_it_leaves() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.waits(one_of(2, &["a"]));
+    scene.back(&[&held[0]]);
+    assert_eq!(scene.kept_for("a"), Some(1));
+    assert_eq!(scene.perform(vec![Request::Withdraw { holder: 1 }]).calls.tickets, [2]);
+    // Or when its ticket has lapsed: a second later.
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.pass(TICKET_LIFE - 1);
+    scene.back(&[&held[0]]);
+    scene.pass(1);
+    assert_eq!(scene.kept_for("a"), Some(1));
+    scene.pass(OFFER - 1);
+    assert_eq!(scene.kept_for("a"), None);
+    assert!(scene.pool.line.is_empty());
+}
+
+#[test]
+fn it_keeps_nothing_that_would_not_become_enough() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.waits(queue(2, 1));
+    scene.ask(change("b", SlotChange::Drain));
+    assert_eq!(scene.back(&[&held[0]]), [2], "the other is about to go");
+    let beyond = refused(Refusal::Beyond, None);
+    assert_eq!(scene.ask(Request::Claim(some_of(1, 2, &["a", "b"]))), beyond);
+    assert_eq!(
+        scene.ask(Request::Claim(some_of(3, 2, &["a", "a"]))),
+        beyond,
+        "one that is there twice counts once"
+    );
+    let lease = scene.grants(Request::Claim(queue(2, 1))).remove(0);
+    scene.ask(change("b", SlotChange::Enable));
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    assert_eq!(scene.back(&[&lease]), [0; 0]);
+    assert_eq!(scene.kept_for("a"), Some(1));
+}
+
+// What it is granted as it asks again is what is kept for it, and what it lacks.
+#[test]
+fn what_is_kept_counts_for_who_asks_again() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(some_of(1, 2, &["a", "b", "c"]));
+    scene.back(&[&held[1]]);
+    let back = release(&held[0], Outcome::Unused);
+    let performed = scene.perform(vec![back, Request::Claim(some_of(1, 2, &["a", "b", "c"]))]);
+    let Reply::Granted(grants) = &performed.replies[1] else { panic!("{performed:?}") };
+    assert_eq!(grants.iter().map(|grant| grant.slot.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+    assert!(scene.pool.line.is_empty());
+}
+
+// Who claims slots by their ids, beside the lines, took what was kept as it came back for a moment.
+#[test]
+fn what_is_kept_is_not_taken_by_who_names_it_beside_the_line() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.back(&[&held[0]]);
+    scene.pass(OFFER);
+    let beside = Choice::These { slots: ids(&["a"]), least: 1, most: 1 };
+    assert!(matches!(scene.ask(Request::Claim(asking(beside))), Reply::Refused { .. }));
+    assert_eq!(scene.kept_for("a"), Some(1));
+    assert_eq!(scene.back(&[&held[1]]), [1]);
+}
+
+// It stood before those who want one of its names until its ticket lapsed.
+#[test]
+fn one_that_cannot_have_enough_any_more_leaves_the_line() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.waits(one_of(2, &["a"]));
+    scene.back(&[&held[0]]);
+    assert_eq!(scene.kept_for("a"), Some(1));
+    scene.ask(change("b", SlotChange::Drain));
+    assert_eq!(scene.kept_for("a"), Some(1));
+    scene.pass(OFFER);
+    assert_eq!(scene.perform(vec![]).calls.tickets, [2]);
+    assert_eq!(scene.pool.line.life_of(1), None);
+    // What is kept for it goes on at once if it asks again before that.
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.waits(one_of(2, &["a"]));
+    scene.back(&[&held[0]]);
+    scene.ask(change("b", SlotChange::Drain));
+    assert_eq!(scene.ask(Request::Claim(some_of(1, 2, &["a", "b"]))), refused(Refusal::Beyond, None));
+    assert_eq!(scene.kept_for("a"), Some(2));
+}
+
+// Of a ticket of before, for more of them, more was kept.
+#[test]
+fn no_more_is_granted_than_is_asked_for() {
+    let (mut scene, held) = Scene::held(&["a", "b", "c"]);
+    scene.waits(some_of(1, 3, &["a", "b", "c"]));
+    scene.back(&[&held[0], &held[1]]);
+    assert_eq!((scene.kept_for("a"), scene.kept_for("b")), (Some(1), Some(1)));
+    assert_eq!(scene.grants(Request::Claim(some_of(1, 1, &["a", "b"]))).len(), 1);
+}
+
+// Who steals waits for what was kept for another, too: it heard nothing of that as it was leased.
+#[test]
+fn what_was_kept_is_claimed_by_who_steals_as_it_is_granted() {
+    let (mut scene, held) = Scene::held(&["a", "b"]);
+    scene.waits(some_of(1, 2, &["a", "b"]));
+    scene.back(&[&held[0]]);
+    let names = Choice::Named { slots: ids(&["a"]) };
+    scene.waits(Claim { holder: 2, wait: true, priority: 1, steal: Some(TO_THE_END), ..asking(names) });
+    let both = Request::Claim(some_of(1, 2, &["a", "b"]));
+    let performed = scene.perform(vec![release(&held[1], Outcome::Unused), both]);
+    let Reply::Granted(grants) = &performed.replies[1] else { panic!("{performed:?}") };
+    assert_eq!(performed.calls.claimed, [grants[0].fence]);
 }

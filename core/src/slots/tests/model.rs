@@ -152,7 +152,15 @@ impl Model {
         loop {
             let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
             let is_ready = |name: &SlotId| find(name).map(|found| found.state == State::Ready);
-            let servable = self.queue.servable(is_ready);
+            let mut servable = self.queue.servable(is_ready);
+            // Whether who wants one is served before who wants several is free, and may decide which those are.
+            let next = self.offers.front().map(|(holder, _)| *holder);
+            if !servable.iter().any(|(holder, _)| Some(*holder) == next) {
+                if self.keep_for_those_of_several(now) {
+                    continue;
+                }
+                servable.extend(self.all_kept(now));
+            }
             if servable.is_empty() {
                 let obtainable = self.obtainable();
                 if self.in_state(State::Ready) > 0 && self.queue.pass_over(obtainable) {
@@ -163,14 +171,69 @@ impl Model {
             let waiters = self.queue.waiters.clone();
             let (holder, slots) = self.next_offer(|to, slots| {
                 let names = servable.iter().find(|(holder, _)| *holder == to).map(|(_, names)| names);
-                let all = waiters.iter().any(|waiter| waiter.holder == to && waiter.count == 0);
-                names.is_some_and(|names| match slots {
-                    [slot] if !all => names.contains(slot),
-                    slots => all && names == slots,
+                let count =
+                    waiters.iter().find(|waiter| waiter.holder == to).map_or(0, |waiter| waiter.count);
+                names.is_some_and(|names| match count {
+                    0 => names == slots,
+                    count => slots.len() == count && slots.iter().all(|slot| names.contains(slot)),
                 })
             });
             self.offer(now, holder, slots);
         }
+    }
+
+    /// Who wants several of some names, and is first for one that is ready, has what is there kept for it; where they cannot
+    /// become enough it is let go. Whether somebody is.
+    fn keep_for_those_of_several(&mut self, now: Micros) -> bool {
+        let several: Vec<_> =
+            self.queue.standing().filter(|waiter| waiter.wants_several()).cloned().collect();
+        for waiter in several {
+            let behind = self.queue.anybody_before((waiter.turn, waiter.holder), &[]);
+            for name in waiter.names.iter().filter(|_| !behind) {
+                let first = self.queue.first_of(Some(name)).map(|first| first.holder);
+                let Some(account) = self.account(name) else { continue };
+                if account.state != State::Ready || first != Some(waiter.holder) {
+                    continue;
+                }
+                if self.obtainable_of(&waiter.names) < waiter.count {
+                    self.withdraw(now, waiter.holder);
+                    return true;
+                }
+                let kept = self.kept_for(now, waiter.holder, &waiter.names).len();
+                if let Some(account) = self.account(name).filter(|_| kept < waiter.count) {
+                    (account.state, account.holder, account.until) =
+                        (State::Offered, waiter.holder, now + OFFER);
+                }
+            }
+        }
+        false
+    }
+
+    /// Those for whom enough is kept, and what.
+    fn all_kept(&self, now: Micros) -> Vec<(u128, Vec<SlotId>)> {
+        let several = self.queue.standing().filter(|waiter| waiter.wants_several());
+        let kept = |waiter: &super::queue::Waiter| {
+            let kept = self.kept_for(now, waiter.holder, &waiter.names);
+            (kept.len() >= waiter.count).then_some((waiter.holder, kept))
+        };
+        several.filter_map(kept).collect()
+    }
+
+    /// Those of these names that are kept for a ticket, each once.
+    pub(super) fn kept_for(&self, now: Micros, holder: u128, names: &[SlotId]) -> Vec<SlotId> {
+        let mut kept: Vec<SlotId> = Vec::new();
+        for name in names.iter().filter(|name| self.is_offered(name, holder, now)) {
+            if !kept.contains(name) {
+                kept.push(name.clone());
+            }
+        }
+        kept
+    }
+
+    /// How many of these are or will be ready: not those that are gone with their lease.
+    pub(super) fn obtainable_of(&self, names: &[SlotId]) -> usize {
+        let lasts = |account: &&Account| names.contains(&account.id) && account.mode != Mode::Passing;
+        self.accounts.iter().filter(lasts).filter(|account| account.comes_back()).count()
     }
 
     /// What the machine offered next must be right.
@@ -184,7 +247,10 @@ impl Model {
         for id in &slots {
             match self.account(id) {
                 None => self.accounts.push(Account::new(id, 1, Mode::Passing)),
-                Some(account) => assert!(account.state == State::Ready, "{id} is not there to be offered"),
+                Some(account) => {
+                    let kept = account.state == State::Offered && account.holder == holder;
+                    assert!(kept || account.state == State::Ready, "{id} is not there to be offered");
+                }
             }
             if let Some(account) = self.account(id) {
                 (account.state, account.holder, account.until) = (State::Offered, holder, now + OFFER);
@@ -208,7 +274,15 @@ impl Model {
         None
     }
 
-    fn is_offered(&self, id: &SlotId, holder: u128, now: Micros) -> bool {
+    /// With a ticket goes what is offered to it, or kept for it.
+    pub(super) fn withdraw(&mut self, now: Micros, holder: u128) {
+        if let Some(waiter) = self.queue.leave(holder) {
+            let stands = waiter.offered.is_empty();
+            self.take_back(now, holder, if stands { waiter.names } else { waiter.offered });
+        }
+    }
+
+    pub(super) fn is_offered(&self, id: &SlotId, holder: u128, now: Micros) -> bool {
         let kept = |account: &Account| {
             account.state == State::Offered && account.holder == holder && account.until > now
         };
@@ -225,12 +299,7 @@ impl Model {
 
     /// How many slots there are that are or will be ready: not those that an administrator takes when they are given back.
     pub(super) fn obtainable(&self) -> usize {
-        let comes = |account: &&Account| match account.state {
-            State::Ready | State::Offered | State::Cooling => true,
-            State::Leased => matches!(account.mode, Mode::Enabled | Mode::Passing),
-            State::Out => false,
-        };
-        self.accounts.iter().filter(comes).count()
+        self.accounts.iter().filter(|account| account.comes_back()).count()
     }
 
     /// A slot is offered no more, and so is nothing else of its offer.
@@ -347,9 +416,7 @@ impl Model {
         match request {
             Request::Claim(claim) => self.claim(now, claim, hint),
             Request::Withdraw { holder } => {
-                if let Some(waiter) = self.queue.leave(*holder) {
-                    self.take_back(now, *holder, waiter.offered);
-                }
+                self.withdraw(now, *holder);
                 Reply::Withdrawn
             }
             Request::Renew { lease, ttl } => {

@@ -51,7 +51,7 @@ enum Event {
 enum Ask {
     Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, who: Who },
     These { slots: Vec<u8>, least: u32, ttl: usize },
-    OneOf { slots: Vec<u8>, ttl: usize, who: Who },
+    Among { slots: Vec<u8>, count: u32, ttl: usize, who: Who },
     Named { slots: Vec<u8>, ttl: usize, who: Who },
     Free { slots: Vec<u8>, least: u32, more: u32, late: Option<Micros>, ttl: usize, who: Who },
     Withdraw { holder: u128 },
@@ -138,8 +138,8 @@ fn asks() -> impl Strategy<Value = Ask> {
             .prop_map(|(draws, least, more, ttl, max_hold, who)| Ask::Any { draws, least, more, ttl, max_hold, who }),
         2 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len())
             .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
-        2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
-            .prop_map(|(slots, ttl, who)| Ask::OneOf { slots, ttl, who }),
+        3 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len(), who())
+            .prop_map(|(slots, count, ttl, who)| Ask::Among { slots, count, ttl, who }),
         2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
             .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
         2 => (prop::collection::vec(slot(), 1..5), 1..3u32, 0..4u32, prop::option::of(prop_oneof![Just(0), 0..9 * SECOND]), 0..TTLS.len(), who())
@@ -283,7 +283,10 @@ impl Trace {
                 let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0, steal: None };
                 claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
-            Ask::OneOf { slots, ttl, who } => claim(Choice::OneOf { slots: named(slots) }, *who, *ttl, 0),
+            Ask::Among { slots, count, ttl, who } => {
+                let count = (*count).min(slots.len() as u32);
+                claim(Choice::Among { slots: named(slots), count }, *who, *ttl, 0)
+            }
             Ask::Named { slots, ttl, who } => claim(Choice::Named { slots: named(slots) }, *who, *ttl, 0),
             Ask::Free { slots, least, more, late, ttl, who } => {
                 let asked = late.map_or(0, |late| self.pair.model.now().saturating_sub(late));

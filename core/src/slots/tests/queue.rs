@@ -13,15 +13,22 @@ pub struct Queue {
 #[derive(Clone)]
 pub struct Waiter {
     pub holder: u128,
-    /// What it wants: all of these names (0), one of them (1), or so many of any slots.
+    /// What it wants: all of these names (0), so many of them, or so many of any slots.
     pub names: Vec<SlotId>,
     pub count: usize,
-    turn: (i64, i128),
+    pub turn: (i64, i128),
     pub priority: i16,
     pub steal: Option<Micros>,
     pub lapses: Micros,
     /// What is kept for it; it waits no more then.
     pub offered: Vec<SlotId>,
+}
+
+impl Waiter {
+    /// Whether it wants some of its names, and more than one.
+    pub fn wants_several(&self) -> bool {
+        self.count > 1 && !self.names.is_empty()
+    }
 }
 
 impl Queue {
@@ -44,7 +51,7 @@ impl Queue {
     }
 
     /// Whether anybody who waits for one of these, or for any slot, comes before this turn.
-    fn anybody_before(&self, turn: ((i64, i128), u128), wants: &[SlotId]) -> bool {
+    pub fn anybody_before(&self, turn: ((i64, i128), u128), wants: &[SlotId]) -> bool {
         let same_line = |waiter: &&Waiter| match wants {
             [] => waiter.names.is_empty(),
             names => waiter.names.iter().any(|name| names.contains(name)),
@@ -60,7 +67,7 @@ impl Queue {
         }
         let (wanted, count) = match &claim.choice {
             Choice::Any { least, .. } => (Vec::new(), *least as usize),
-            Choice::OneOf { slots } => (slots.clone(), 1),
+            Choice::Among { slots, count } => (slots.clone(), *count as usize),
             Choice::Named { slots } => (slots.clone(), 0),
             Choice::These { .. } | Choice::Free { .. } => return,
         };
@@ -72,7 +79,7 @@ impl Queue {
         }
         let turn = turn(now, claim);
         let Claim { holder, priority, mut steal, .. } = *claim;
-        if matches!(claim.choice, Choice::OneOf { .. }) {
+        if matches!(claim.choice, Choice::Among { .. }) {
             steal = None;
         }
         self.waiters.push(Waiter {
@@ -131,6 +138,8 @@ impl Queue {
             let names = match waiter.count {
                 0 if can_have(waiter, &waiter.names) => waiter.names.clone(),
                 0 => Vec::new(),
+                // What is kept for them is looked at where it is kept.
+                2.. => Vec::new(),
                 _ if self.anybody_before((waiter.turn, waiter.holder), &[]) => Vec::new(),
                 _ => waiter.names.iter().filter(one).cloned().collect(),
             };

@@ -19,7 +19,7 @@ impl Model {
             let there = |id: &SlotId| self.accounts.iter().any(|account| account.id == *id);
             let looks_at_the_line = match &claim.choice {
                 Choice::Any { .. } => true,
-                Choice::OneOf { slots } => slots.iter().all(there),
+                Choice::Among { slots, .. } => slots.iter().all(there),
                 _ => false,
             };
             if looks_at_the_line {
@@ -33,12 +33,12 @@ impl Model {
                 let exhausted = matches!(refusal, Reply::Refused { why: Refusal::Exhausted, .. });
                 match &claim.choice {
                     _ if !claim.wait => {}
-                    Choice::Any { least, .. } if exhausted && *least as usize > self.obtainable() => {
-                        self.queue.leave(claim.holder);
+                    choice if exhausted && self.is_beyond(choice) => {
+                        self.withdraw(now, claim.holder);
                         self.interest_ends = now + INTEREST;
                         return Reply::Refused { why: Refusal::Beyond, earliest: None };
                     }
-                    Choice::Any { .. } | Choice::OneOf { .. } | Choice::Named { .. } if exhausted => {
+                    Choice::Any { .. } | Choice::Among { .. } | Choice::Named { .. } if exhausted => {
                         self.queue.enter(now, claim);
                         // What it claims ends early, perhaps, and what it lets go of as before.
                         let claims = self.steal(now, claim.holder);
@@ -51,6 +51,7 @@ impl Model {
             }
         };
         self.queue.leave(claim.holder);
+        let was_kept = slots.iter().any(|id| self.is_offered(id, claim.holder, now));
         for id in &slots {
             if self.account(id).is_none() {
                 self.accounts.push(Account::new(id, 1, Mode::Passing));
@@ -69,7 +70,7 @@ impl Model {
         }
         let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
         let grants: Vec<_> = slots.iter().enumerate().filter_map(grant).collect();
-        if accepted {
+        if was_kept {
             for line in slots.iter().map(Some).chain([None]) {
                 let first = self.queue.first_of(line).map(|waiter| waiter.holder);
                 first.map(|holder| self.steal(now, holder));
@@ -82,10 +83,19 @@ impl Model {
         Reply::Granted(grants)
     }
 
-    /// What is offered to a claim. If it takes any slot, those are served first who wait for some by their names.
+    /// Whether it wants more than one slot, and more than can come back.
+    fn is_beyond(&self, choice: &Choice) -> bool {
+        match choice {
+            Choice::Any { least, .. } => *least as usize > self.obtainable(),
+            Choice::Among { slots, count } => *count > 1 && *count as usize > self.obtainable_of(slots),
+            _ => false,
+        }
+    }
+
+    /// What is offered to a claim. If it stands in no line of names, those are served first who wait for some by their names.
     fn offered_by_now(&mut self, now: Micros, claim: &Claim) -> Option<Vec<SlotId>> {
         let named = self.queue.standing().any(|waiter| !waiter.names.is_empty());
-        if named && matches!(claim.choice, Choice::Any { .. }) {
+        if named && matches!(claim.choice, Choice::Any { .. } | Choice::These { .. }) {
             self.serve_names(now);
         }
         self.accept(now, claim.holder)
@@ -180,7 +190,7 @@ impl Model {
         let wanted = |account: &&Account| match choice {
             Choice::Any { .. } => true,
             Choice::These { slots, .. }
-            | Choice::OneOf { slots }
+            | Choice::Among { slots, .. }
             | Choice::Named { slots }
             | Choice::Free { slots, .. } => slots.contains(&account.id),
         };
@@ -262,10 +272,10 @@ impl Model {
                 }
                 Ok(chosen)
             }
-            Choice::OneOf { slots } => {
+            Choice::Among { slots, count } => {
                 let found = |id: &SlotId| self.accounts.iter().find(|account| account.id == *id);
                 let Some(found) = slots.iter().map(found).collect::<Option<Vec<_>>>() else {
-                    self.queue.leave(claim.holder);
+                    self.withdraw(now, claim.holder);
                     return refused(Refusal::NoSlot, None);
                 };
                 let behind = self.queue.overtakes(now, claim, &[]);
@@ -274,10 +284,21 @@ impl Model {
                     ready(account) && first && !behind
                 };
                 let ends = found.iter().copied().filter(timed).map(|account| account.until).min();
-                match found.iter().filter(can).min_by_key(|account| account.in_doubt()) {
-                    Some(account) => Ok(vec![account.id.clone()]),
-                    None => refused(Refusal::Exhausted, ends),
+                let count = *count as usize;
+                let mut kept = self.kept_for(now, claim.holder, slots);
+                kept.truncate(count);
+                let mut those: Vec<_> = found.iter().filter(can).collect();
+                those.sort_by_key(|account| account.in_doubt());
+                let mut chosen = if behind { Vec::new() } else { kept };
+                for account in those {
+                    if chosen.len() < count && !chosen.contains(&account.id) {
+                        chosen.push(account.id.clone());
+                    }
                 }
+                if chosen.len() < count {
+                    return refused(Refusal::Exhausted, ends);
+                }
+                Ok(chosen)
             }
             Choice::Free { slots, least, most, asked } => {
                 let mut chosen: Vec<SlotId> = Vec::new();

@@ -194,8 +194,8 @@ impl Words {
             Choice::These { slots, least, most } => {
                 self.text("these").number(u64::from(*least)).number(u64::from(*most)).ids(slots);
             }
-            Choice::OneOf { slots } => {
-                self.text("oneof").number(1).number(1).ids(slots);
+            Choice::Among { slots, count } => {
+                self.text("among").number(u64::from(*count)).number(u64::from(*count)).ids(slots);
             }
             Choice::Named { slots } => {
                 self.text("named").ids(slots);

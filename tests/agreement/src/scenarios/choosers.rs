@@ -6,7 +6,14 @@ use super::scenario::{Scenario, TTL, any, change, release};
 
 fn one_of(holder: u64, slots: &[&str]) -> Value {
     json!({
-        "request": "claim", "one_of": slots, "ttl": TTL, "wait": true, "holder": holder.to_string(),
+        "request": "claim", "among": slots, "ttl": TTL, "wait": true, "holder": holder.to_string(),
+    })
+}
+
+fn several_of(holder: u64, count: u64, slots: &[&str]) -> Value {
+    json!({
+        "request": "claim", "among": slots, "least": count.to_string(), "ttl": TTL, "wait": true,
+        "holder": holder.to_string(),
     })
 }
 
@@ -55,6 +62,52 @@ pub fn choosers() -> Scenario {
     told.send(json!({ "requests": [release("b", &b, "unused"), release("a", &a, "unused")] }));
     told.ask(json!({ "request": "withdraw", "holder": "8" }));
     told.look(&["a", "b", "c"]);
+    told.pass(40).look(&["a", "b", "c"]);
+    told
+}
+
+pub fn choosers_of_several() -> Scenario {
+    let mut told = Scenario::of(
+        "choosers-of-several",
+        "Who wants several of some slots keeps what is there in its turn until that is enough, for a second at a time.",
+        &["a", "b", "c"],
+    );
+    let [a, b, c] = ["a", "b", "c"].map(|slot| told.lease(slot));
+    told.ask(several_of(1, 2, &["c", "a", "b"]));
+    told.ask(several_of(2, 2, &["b", "c"]));
+    told.ask(queue(3, 1));
+    told.send(json!({ "requests": [release("b", &b, "unused"), any("random", 1, 1)] }));
+    told.look(&["a", "b", "c"]);
+    told.send(json!({ "requests": [release("c", &c, "unused"), any("random", 1, 1)] }));
+    told.look(&["a", "b", "c"]);
+    let first = told.ask(several_of(1, 2, &["c", "a", "b"]));
+    told.ask(release("c", &first["grants"][1]["fence"], "unused"));
+    told.look(&["c"]);
+    // What is kept for so long is kept anew, or goes to who comes before by then.
+    told.pass(1);
+    told.look(&["c"]);
+    told.ask(json!({
+        "request": "claim", "among": ["c"], "ttl": TTL, "wait": true, "holder": "4", "priority": "1",
+    }));
+    told.pass(1);
+    told.look(&["c"]);
+    told.ask(json!({ "request": "withdraw", "holder": "4" }));
+    told.look(&["c"]);
+    // One that cannot be had for now: it keeps nothing, and has no ticket when it asks again.
+    told.ask(change("b", "disable"));
+    told.pass(1);
+    told.look(&["c"]);
+    told.ask(several_of(2, 2, &["b", "c"]));
+    told.ask(several_of(5, 2, &["a", "b"]));
+    told.ask(change("b", "enable"));
+    told.ask(several_of(5, 2, &["a", "b"]));
+    told.ask(release("a", &a, "unused"));
+    told.look(&["a", "b", "c"]);
+    told.ask(json!({ "request": "withdraw", "holder": "5" }));
+    told.look(&["a", "b", "c"]);
+    // Without names there is no line to wait in.
+    told.ask(several_of(6, 1, &[]));
+    told.ask(several_of(6, 2, &[]));
     told.pass(40).look(&["a", "b", "c"]);
     told
 }

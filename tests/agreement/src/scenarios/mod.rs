@@ -32,6 +32,7 @@ pub fn all() -> Vec<Scenario> {
         holding::names(),
         holding::free_names(),
         choosers::choosers(),
+        choosers::choosers_of_several(),
         line::line(),
         line::lines_of_names(),
         line::stealing(),

@@ -4,7 +4,7 @@ use super::PlantedFault::Script;
 use super::{EMPTY_RESTART, Planted, PlantedFault};
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 32] = [
+pub const OF_POOLS: [Planted; 33] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -114,19 +114,29 @@ pub const OF_POOLS: [Planted; 32] = [
     },
     Planted {
         name: "what somebody chose taken by one who takes any",
-        fault: Script(&[("if way == 'any' and pool[15] > 0 then line('serve_names')() end", "")]),
+        fault: Script(&[(
+            "if (way == 'any' or way == 'these') and pool[15] > 0 then line('serve_names')() end",
+            "",
+        )]),
     },
     Planted {
         name: "who chose a slot called before those who take any and came before",
         fault: Script(&[("if is_behind('%', card.turn .. holder) then", "if false then")]),
     },
     Planted {
+        name: "what is kept for one granted to another who wants several",
+        fault: Script(&[("if s[4] == 'h' and s[17] == holder and", "if s[4] == 'h' and")]),
+    },
+    Planted {
         name: "who chose a slot served before all who wait",
-        fault: Script(&[("if queue.precedes('%', holder) then return nil end", "")]),
+        fault: Script(&[("if queue.precedes('%', holder) then return {} end", "")]),
     },
     Planted {
         name: "who chose a slot not called",
-        fault: Script(&[("keep_for(holder, s)\n    return offer(holder, card, { s })", "return")]),
+        fault: Script(&[(
+            "slots = card.count == 1 and { s } or gather",
+            "slots = card.count > 1 and gather",
+        )]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

@@ -34,7 +34,7 @@
       why, earliest = 'quiet', pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
     elseif pool[WAITING] > 0 then
       -- What came free in this turn may be wanted by its name.
-      if way == 'any' and pool[NAMERS] > 0 then line('serve_names')() end
+      if (way == 'any' or way == 'these') and pool[NAMERS] > 0 then line('serve_names')() end
       answer = line('accept')(holder)
     end
     if why or answer then
@@ -56,20 +56,22 @@
           answer = grant(holder, ready < most and ready or most, {})
         end
       until answer or why
-    elseif way == 'these' or way == 'oneof' then
-      local one, most, found, doubtful, seen, missing = way == 'oneof', ask[MOST], {}, {}, {}, false
-      if one then names, most = {}, cursor end
+    elseif way == 'these' or way == 'among' then
+      local among, most, found, doubtful, seen, missing, kept = way == 'among', ask[MOST], {}, {}, {}, false, {}
+      if among then names, most = {}, cursor end
       for i = at + 11, cursor do
         local s = load(args[i])
         if not s then
           missing = true
         elseif not seen[s[ID]] then
           seen[s[ID]] = true
-          if one then names[#names + 1] = s[ID] end
+          if among then names[#names + 1] = s[ID] end
           if s[STATE] == 'r' then
             local list = s[KIND] == 'd' and doubtful or found
             if #list < most then list[#list + 1] = s end
-          elseif s[STATE] ~= 'o' and not one then -- of names it is told below
+          elseif among then -- when others come due is told below
+            if s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now and #kept < ask[LEAST] then kept[#kept + 1] = s end
+          elseif s[STATE] ~= 'o' then
             earliest = math.min(earliest or s[ENDS], s[ENDS])
           end
         end
@@ -77,13 +79,15 @@
       for i = 1, math.min(#doubtful, most - #found) do found[#found + 1] = doubtful[i] end
       if missing then
         why, earliest, names = 'noslot', nil, nil
-        if one and pool[WAITING] > 0 then line('leave')(holder) end
+        if among and pool[WAITING] > 0 then line('withdraw')(holder) end
       else
-        if one and pool[WAITING] > 0 then found = { line('first_for')(holder, found) } end
+        local was_kept = kept[1]
+        if among and (pool[WAITING] > 0 or was_kept) then found = line('those_for')(holder, found, kept) end
         if #found < ask[LEAST] then
           why = 'exhausted'
         else
-          answer = grant(holder, one and 1 or #found, found)
+          answer = grant(holder, among and ask[LEAST] or #found, found)
+          if was_kept then line('steal_from_new')(found) end
         end
       end
     elseif way == 'free' then
@@ -170,12 +174,13 @@
       elseif ask[WAIT] then
         pool[WAITERS_UNTIL] = now + INTEREST
       end
+      if why == 'beyond' then names = nil end
       if names and names[1] then
         for i = 1, #names do
           local s = load(names[i])
           if s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
         end
-      elseif names and why ~= 'beyond' then
+      elseif names then
         arrange()
         local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES', 'LIMIT', '0', '1')[2]
         earliest = due and tonumber(due) - WHEN_DUE

@@ -30,7 +30,7 @@ local function keep(holder, card)
   call('HSET', TICKETS, holder, format('%d %s %d %s %d %s %d ', card.ends, card.turn, card.priority,
     card.steal, card.count, card.how, card.offered and 1 or 0) .. table.concat(card.ids, ' '))
 end
--- Whether it wants one of its names. Those who do stand in a row of theirs (%%) too, so that all can be found.
+-- Whether it wants some of its names. Those who do stand in a row of theirs (%%) too, so that all can be found.
 local function chooses(card)
   return card.count > 0 and card.ids[1]
 end
@@ -142,23 +142,57 @@ function queue.precedes(name, holder)
   local turn = own and own.ends > now and own.turn or next_turn()
   return is_behind(name, turn .. holder)
 end
--- The first of these slots for which nobody stands before it.
-function queue.first_for(holder, slots)
+-- What is kept for it, and as many of these slots as it lacks for which nobody stands before it.
+function queue.those_for(holder, slots, kept)
   pass_over()
-  if queue.precedes('%', holder) then return nil end
+  if queue.precedes('%', holder) then return {} end
   for i = 1, #slots do
-    if not queue.precedes(slots[i][ID], holder) then return slots[i] end
+    if #kept < ask[LEAST] and not queue.precedes(slots[i][ID], holder) then kept[#kept + 1] = slots[i] end
   end
+  return kept
+end
+-- How many of these there are that are or will be ready: not those that are gone with their lease.
+local function obtainable_of(ids)
+  local count = 0
+  for i = 1, #ids do
+    local s = load(ids[i])
+    if s and s[STATE] ~= 'o' and s[MODE] ~= 'p' and (s[STATE] ~= 'l' or s[MODE] == 'e') then count = count + 1 end
+  end
+  return count
+end
+local function is_offered(s, holder)
+  return s and s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now
+end
+-- What is overdue is put back in its turn, whether or not its ticket is still there.
+local function take_back(holder, ids)
+  for _, id in ipairs(ids) do
+    local s = load(id)
+    if is_offered(s, holder) then
+      settle(s)
+    end
+  end
+end
+-- With a ticket goes what is offered to it, or kept for it.
+function queue.withdraw(holder)
+  local card = leave(holder)
+  if card then take_back(holder, card.ids) end
+  return 'withdrawn'
 end
 -- Gives it a ticket, or says that it wants more than can be had.
 function queue.enter(holder, names, way)
-  -- Without names it would be taken for one that takes any.
-  if way == 'oneof' and not names[1] then return end
-  if not names[1] and ask[LEAST] > pool[CERTAIN] + pool[DOUBTFUL] and ask[LEAST] > obtainable() then
-    leave(holder)
+  local least, beyond = ask[LEAST] or 1, nil
+  if way == 'any' then
+    beyond = least > pool[CERTAIN] + pool[DOUBTFUL] and least > obtainable()
+  else
+    beyond = least > 1 and least > obtainable_of(names)
+  end
+  if beyond then
+    queue.withdraw(holder)
     pool[WAITERS_UNTIL] = now + INTEREST
     return true
   end
+  -- Without names it would be taken for one that takes any.
+  if way ~= 'any' and not names[1] then return end
   if pool[WAITING] == 0 then
     pool[NAMERS] = MAX_TICKETS
     recount()
@@ -195,18 +229,6 @@ function queue.enter(holder, names, way)
   call('PEXPIRE', TICKETS, keep_for)
 end
 
-local function is_offered(s, holder)
-  return s and s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now
-end
--- What is overdue is put back in its turn, whether or not its ticket is still there.
-local function take_back(holder, ids)
-  for _, id in ipairs(ids) do
-    local s = load(id)
-    if is_offered(s, holder) then
-      settle(s)
-    end
-  end
-end
 -- A slot is offered no more, and so is nothing else of its offer.
 function queue.break_offer(s)
   local ids = queue.end_offer(s[HOLDER], s[ID])
@@ -216,6 +238,13 @@ function queue.break_offer(s)
     if id ~= s[ID] then others[#others + 1] = id end
   end
   take_back(s[HOLDER], others)
+end
+-- Whoever is first in line now for what was kept for another.
+function queue.steal_from_new(slots)
+  for i = 1, #slots + 1 do
+    local first, waits = head(slots[i] and slots[i][ID] or '%')
+    if first and waits.steal ~= '-' then stealing('steal')(first) end
+  end
 end
 function queue.accept(holder)
   local card = find(holder)
@@ -228,21 +257,11 @@ function queue.accept(holder)
   end
   if #found == #card.ids then
     local answer = grant(holder, #found, found)
-    -- Whoever is first in line now for what was kept for another.
-    card.ids[#card.ids + 1] = '%'
-    for _, name in ipairs(card.ids) do
-      local first, waits = head(name)
-      if first and waits.steal ~= '-' then stealing('steal')(first) end
-    end
+    queue.steal_from_new(found)
     return answer
   end
   take_back(holder, card.ids)
   return nil
-end
-function queue.withdraw(holder)
-  local card = leave(holder)
-  if card and card.offered then take_back(holder, card.ids) end
-  return 'withdrawn'
 end
 function queue.sweep()
   local lapsed = call('ZRANGEBYSCORE', PLACES, FROM_LAPSED, format('%d', WHEN_LAPSED + now), 'LIMIT', '0',
@@ -275,10 +294,31 @@ local function offer(holder, card, slots)
   keep(holder, card)
   called = called .. ' ' .. holder
 end
-local judged, judged_at -- the last that was found not to be served, and how much had been touched then
+-- Keeps for a ticket of several what is there of its names until that is enough: see core/src/slots/offer.rs.
+local function gather(holder, card)
+  local ids, kept = card.ids, {}
+  if obtainable_of(ids) < card.count then
+    queue.withdraw(holder)
+    return nil
+  end
+  for i = 1, #ids do
+    local s = load(ids[i])
+    if is_offered(s, holder) and #kept < card.count then kept[#kept + 1] = s end
+  end
+  for i = 1, #ids do
+    local s = #kept < card.count and load(ids[i])
+    if s and s[STATE] == 'r' and head(ids[i]) == holder then
+      keep_for(holder, s)
+      kept[#kept + 1] = s
+    end
+  end
+  return #kept == card.count and kept
+end
+local judged -- who was found not to be served, and how much had been touched then
 local function serve_name(name)
   local holder, card = head(name)
-  if not holder or holder == judged and #touched == judged_at then return end
+  if not holder or judged[holder] == #touched then return end
+  local slots, ids, free = {}, card.ids, true
   if chooses(card) then
     local s = load(name)
     if not s or s[STATE] ~= 'r' then return end
@@ -286,25 +326,25 @@ local function serve_name(name)
       passed[#passed + 1] = name
       return
     end
-    keep_for(holder, s)
-    return offer(holder, card, { s })
-  end
-  local slots, ids, free = {}, card.ids, true
-  for i = 1, #ids do
-    slots[i] = load(ids[i]) or false
-    free = free and (not slots[i] or slots[i][STATE] == 'r')
-    if not free then break end
-  end
-  free = free and total() + #ids <= MAX_SLOTS
-  for i = 1, #ids do
-    free = free and head(ids[i]) == holder
-    if not free then break end
+    slots = card.count == 1 and { s } or gather(holder, card)
+    free = slots
+  else
+    for i = 1, #ids do
+      slots[i] = load(ids[i]) or false
+      free = free and (not slots[i] or slots[i][STATE] == 'r')
+      if not free then break end
+    end
+    free = free and total() + #ids <= MAX_SLOTS
+    for i = 1, #ids do
+      free = free and head(ids[i]) == holder
+      if not free then break end
+    end
   end
   if not free then
-    judged, judged_at = holder, #touched
+    judged[holder] = #touched
     return
   end
-  for i = 1, #ids do
+  for i = 1, #slots do
     slots[i] = slots[i] or load(ids[i], false, 'p')
     keep_for(holder, slots[i])
   end
@@ -316,7 +356,7 @@ function queue.serve_names()
   passed = {}
   repeat
     local at = 1
-    judged = nil
+    judged = {}
     while touched[at] do
       serve_name(touched[at])
       at = at + 1
