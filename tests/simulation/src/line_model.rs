@@ -389,7 +389,7 @@ impl LineModel {
             Wish::Among { count: 2.., slots } => {
                 let distinct: BTreeSet<_> = slots.iter().collect();
                 let there = distinct.iter().filter(|slot| self.roster.get(**slot).is_some_and(takes_part));
-                there.count() as u64 >= wish.kept() + 1
+                there.count() as u64 > wish.kept()
             }
             _ => true,
         }

@@ -180,7 +180,7 @@
           local s = load(names[i])
           if s and s[STATE] ~= 'r' and s[STATE] ~= 'o' then earliest = math.min(earliest or s[ENDS], s[ENDS]) end
         end
-      elseif names then
+      elseif names and way == 'any' then
         arrange()
         local due = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'WITHSCORES', 'LIMIT', '0', '1')[2]
         earliest = due and tonumber(due) - WHEN_DUE
