@@ -20,12 +20,32 @@ pub const MAX_TOKEN_BYTES: usize = 256;
 /// The longest that a store knows: a token's, of which every byte may be written in three.
 const MAX_TOLD: usize = 3 * MAX_TOKEN_BYTES;
 
-/// A wasm module is judged by its size: there each text is by itself.
+/// A wasm module is judged by its size: there each text is by itself, and is summed up byte by byte (FNV-1a).
 #[cfg(target_family = "wasm")]
 type Text = Arc<str>;
 
+#[cfg(target_family = "wasm")]
+impl std::hash::Hash for SlotId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u32(sum(&self.0));
+    }
+}
+
+#[cfg(target_family = "wasm")]
+impl std::hash::Hash for Name {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u32(sum(&self.0));
+    }
+}
+
+#[cfg(target_family = "wasm")]
+fn sum(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(target_family = "wasm"), derive(Hash))]
 pub struct SlotId(Text);
 
 impl SlotId {
@@ -102,7 +122,8 @@ impl fmt::Display for SlotId {
 }
 
 /// The name of a pool or of a namespace: as an id, but `:` is allowed (`eth:1`).
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(target_family = "wasm"), derive(Hash))]
 pub struct Name(Arc<str>);
 
 impl Name {

@@ -52,7 +52,7 @@ impl Pool {
                 Ok(_) => return self.refuse(now, claim, Refusal::Exhausted),
                 Err(why) => return self.refuse(now, claim, why),
             },
-            Choice::Among { slots, count } => match self.among(now, claim, slots, *count as usize) {
+            Choice::Among { slots, count } => match self.among(now, claim, slots, *count) {
                 Ok(places) => places,
                 Err(why) => return self.refuse(now, claim, why),
             },
@@ -66,16 +66,17 @@ impl Pool {
             }
         };
         self.line.leave(claim.holder);
-        let mut was_kept = false;
-        let mut grants = Vec::with_capacity(places.len());
-        for place in places {
-            was_kept |= self.is_offered(place, claim.holder, now);
-            grants.extend(self.grant(now, place, claim));
-        }
+        Reply::Granted(self.grant_those(now, places, claim))
+    }
+
+    /// Grants these; what was kept until now may be claimed by those who wait behind it and steal.
+    pub(super) fn grant_those(&mut self, now: Micros, places: Vec<u32>, claim: &Claim) -> Vec<Grant> {
+        let was_kept = places.iter().any(|&place| self.is_offered(place, claim.holder, now));
+        let grants: Vec<_> = places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
         if was_kept {
             self.steal_from_new(now, &grants);
         }
-        Reply::Granted(grants)
+        grants
     }
 
     pub(super) fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {
@@ -122,16 +123,35 @@ impl Pool {
     fn available(&self, slots: &[SlotId], most: u32) -> Result<Vec<u32>, Refusal> {
         let mut places = Vec::new();
         for doubtful in [false, true] {
-            for id in slots {
-                let place = self.find(id).ok_or(Refusal::NoSlot)?;
-                let fits = |slot: &Slot| slot.state == State::Ready && (slot.queue() == DOUBT) == doubtful;
-                let fits = self.slots.get(place as usize).is_some_and(fits);
-                if fits && places.len() < most as usize && !places.contains(&place) {
-                    places.push(place);
-                }
+            let fits = |slot: &Slot| slot.state == State::Ready && (slot.queue() == DOUBT) == doubtful;
+            if !self.add_those(&mut places, slots, most, &fits) {
+                return Err(Refusal::NoSlot);
             }
         }
         Ok(places)
+    }
+
+    /// Adds the places of those of `slots` that fit, each once, until they are `most`; whether all of them are there.
+    pub(super) fn add_those(
+        &self,
+        places: &mut Vec<u32>,
+        slots: &[SlotId],
+        most: u32,
+        fits: &dyn Fn(&Slot) -> bool,
+    ) -> bool {
+        let mut whole = true;
+        for id in slots {
+            let slot = self.find(id).and_then(|place| Some((place, self.slots.get(place as usize)?)));
+            match slot {
+                None => whole = false,
+                Some((place, slot)) => {
+                    if places.len() < most as usize && fits(slot) && !places.contains(&place) {
+                        places.push(place);
+                    }
+                }
+            }
+        }
+        whole
     }
 
     /// So many of `slots`: those that are kept for the claim, then the ready ones, as [`Self::available`] gives them, for which
@@ -141,7 +161,7 @@ impl Pool {
         now: Micros,
         claim: &Claim,
         slots: &[SlotId],
-        count: usize,
+        count: u32,
     ) -> Result<Vec<u32>, Refusal> {
         let Ok(ready) = self.available(slots, u32::MAX) else {
             self.withdraw(now, claim.holder);
@@ -151,10 +171,9 @@ impl Pool {
         if self.line.precedes(None, now, claim) {
             return Err(Refusal::Exhausted);
         }
-        let mut places = self.kept_for(now, claim.holder, slots);
-        places.truncate(count);
+        let mut places = self.kept_for(now, claim.holder, slots, count);
         for place in ready {
-            if places.len() >= count {
+            if places.len() >= count as usize {
                 break;
             }
             let id = self.slots.get(place as usize).map(|slot| slot.id.clone());
@@ -162,7 +181,7 @@ impl Pool {
                 places.push(place);
             }
         }
-        if places.len() < count { Err(Refusal::Exhausted) } else { Ok(places) }
+        if places.len() < count as usize { Err(Refusal::Exhausted) } else { Ok(places) }
     }
 
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or

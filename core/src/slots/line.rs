@@ -1,6 +1,5 @@
 //! Who waits for a pool's slots, and in what order.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
@@ -291,6 +290,11 @@ const LATEST: Micros = 9_007_199_254_740_992;
 
 /// One that is there twice counts once.
 fn distinct(names: &[SlotId]) -> Vec<SlotId> {
-    let mut known = BTreeSet::new();
-    names.iter().filter(|name| known.insert(*name)).cloned().collect()
+    let mut once: Vec<SlotId> = Vec::with_capacity(names.len());
+    for name in names {
+        if !once.contains(name) {
+            once.push(name.clone());
+        }
+    }
+    once
 }

@@ -1,7 +1,5 @@
 //! Offering slots to those who wait, one after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::draw::Draw;
 use super::pool::Pool;
 use super::slot::{Slot, State};
@@ -29,7 +27,7 @@ impl Pool {
         self.line.touched.append(&mut self.line.passed);
         loop {
             // One that waits for many names is looked at once, unless something came free since.
-            let (mut at, mut judged) = (0, BTreeMap::new());
+            let (mut at, mut judged) = (0, None);
             while let Some(name) = self.line.touched.get(at).cloned() {
                 self.serve_name(now, &name, &mut judged);
                 at += 1;
@@ -67,25 +65,21 @@ impl Pool {
     /// are free. Nobody goes before it meanwhile: what is first in one line and is not in another stands there behind
     /// one that came earlier, and so on to one that is first everywhere. Who wants some of its names, or one, has what is
     /// ready unless others stand before it in the line of any slot.
-    fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut BTreeMap<u128, usize>) {
+    fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut Option<(u128, usize)>) {
         let touched = self.line.touched.len();
         let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
-        if judged.get(&holder) == Some(&touched) {
+        if *judged == Some((holder, touched)) {
             return;
         }
         let (turn, names) = (ticket.turn_of(holder), ticket.names.clone());
         let places = match ticket.chooses().then_some(ticket.count) {
             None => self.all_of(now, holder, &names),
-            Some(count) => {
-                let Some(place) = self.find(name).filter(|&place| self.is_ready(place)) else { return };
-                if self.line.is_behind(None, now, turn) {
-                    return self.line.passed.push(name.clone());
-                }
-                if count == 1 { Some(vec![place]) } else { self.gather(now, holder, &names, count) }
-            }
+            Some(_) if self.find(name).is_none_or(|place| !self.is_ready(place)) => return,
+            Some(_) if self.line.is_behind(None, now, turn) => return self.line.passed.push(name.clone()),
+            Some(count) => self.gather(now, holder, &names, count),
         };
         let Some(places) = places else {
-            judged.insert(holder, self.line.touched.len());
+            *judged = Some((holder, self.line.touched.len()));
             return;
         };
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
@@ -109,7 +103,7 @@ impl Pool {
         self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder)
     }
 
-    /// Keeps for a ticket of several what is there of its names until that is enough; the places then. What is kept comes back
+    /// Keeps for a ticket what is there of its names until that is enough; the places then. What is kept comes back
     /// as any offer does that is over, and is kept anew if it is still its turn: so it goes to who comes before it by then, and
     /// two that keep what the other wants do not wait for each other for ever. One that wants more than can come back leaves
     /// the line.
@@ -118,11 +112,9 @@ impl Pool {
             self.withdraw(now, holder);
             return None;
         }
-        let count = count as usize;
-        let mut places = self.kept_for(now, holder, names);
-        places.truncate(count);
+        let mut places = self.kept_for(now, holder, names, count);
         for name in names {
-            if places.len() < count
+            if places.len() < count as usize
                 && let Some(place) = self.find(name).filter(|&place| self.is_ready(place))
                 && self.is_first(now, holder, name)
             {
@@ -130,32 +122,23 @@ impl Pool {
                 places.push(place);
             }
         }
-        (places.len() >= count).then_some(places)
+        (places.len() >= count as usize).then_some(places)
     }
 
-    /// Those of these names that are kept for a ticket.
-    pub(super) fn kept_for(&self, now: Micros, holder: u128, names: &[SlotId]) -> Vec<u32> {
-        let places = names.iter().filter_map(|name| self.find(name));
-        let mut kept = Vec::new();
-        for place in places.filter(|&place| self.is_offered(place, holder, now)) {
-            if !kept.contains(&place) {
-                kept.push(place);
-            }
-        }
-        kept
+    /// Those of these names that are kept for a ticket, at most `most`.
+    pub(super) fn kept_for(&self, now: Micros, holder: u128, names: &[SlotId], most: u32) -> Vec<u32> {
+        let mut places = Vec::new();
+        self.add_those(&mut places, names, most, &|slot| slot.is_offered(holder, now));
+        places
     }
 
     /// How many of these there are that are or will be ready: not those that are gone with their lease. One that is there twice
     /// counts once.
     pub(super) fn obtainable_of(&self, names: &[SlotId]) -> u32 {
-        let comes_back = |&place: &u32| {
-            let slot = self.slots.get(place as usize);
-            let lasts =
-                |slot: &Slot| slot.state != State::Out && slot.mode != Mode::Passing && !slot.leaves();
-            slot.is_some_and(lasts)
-        };
-        let places: BTreeSet<u32> = names.iter().filter_map(|name| self.find(name)).collect();
-        places.into_iter().filter(comes_back).count() as u32
+        let mut places = Vec::new();
+        let lasts = |slot: &Slot| slot.state != State::Out && slot.mode != Mode::Passing && !slot.leaves();
+        self.add_those(&mut places, names, u32::MAX, &lasts);
+        places.len() as u32
     }
 
     /// Lets those go who want more slots than can come back without an administrator: others would wait behind them in
@@ -198,10 +181,7 @@ impl Pool {
     pub(super) fn accept(&mut self, now: Micros, claim: &Claim) -> Option<Vec<Grant>> {
         let places = self.line.take_offer(claim.holder)?;
         if places.iter().all(|&place| self.is_offered(place, claim.holder, now)) {
-            let grants: Vec<_> =
-                places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
-            self.steal_from_new(now, &grants);
-            return Some(grants);
+            return Some(self.grant_those(now, places, claim));
         }
         self.take_back(now, claim.holder, places);
         None
@@ -210,7 +190,8 @@ impl Pool {
     pub(super) fn withdraw(&mut self, now: Micros, holder: u128) -> Reply {
         if let Some(ticket) = self.line.leave(holder) {
             let stands = ticket.offered.is_empty();
-            let kept = if stands { self.kept_for(now, holder, &ticket.names) } else { ticket.offered };
+            let kept =
+                if stands { self.kept_for(now, holder, &ticket.names, u32::MAX) } else { ticket.offered };
             self.take_back(now, holder, kept);
         }
         Reply::Withdrawn
@@ -235,8 +216,7 @@ impl Pool {
     }
 
     pub(super) fn is_offered(&self, place: u32, holder: u128, now: Micros) -> bool {
-        let offered = |slot: &Slot| slot.state == State::Offered && slot.holder == holder && slot.until > now;
-        self.slots.get(place as usize).is_some_and(offered)
+        self.slots.get(place as usize).is_some_and(|slot| slot.is_offered(holder, now))
     }
 
     /// Whether nobody has the name.

@@ -123,6 +123,11 @@ impl Slot {
         Slot { mode: Mode::Passing, state: State::Out, ..Slot::new(id, 1) }
     }
 
+    /// Whether it is kept for this ticket still.
+    pub fn is_offered(&self, holder: u128, now: Micros) -> bool {
+        self.state == State::Offered && self.holder == holder && self.until > now
+    }
+
     /// Whether it is leased, and will not be ready when it is given back.
     pub fn leaves(&self) -> bool {
         self.state == State::Leased && matches!(self.mode, Mode::Draining | Mode::Disabled | Mode::Removing)

@@ -133,10 +133,7 @@ pub const OF_POOLS: [Planted; 33] = [
     },
     Planted {
         name: "who chose a slot not called",
-        fault: Script(&[(
-            "slots = card.count == 1 and { s } or gather",
-            "slots = card.count > 1 and gather",
-        )]),
+        fault: Script(&[("slots = gather(holder, card)", "slots = card.count > 1 and gather(holder, card)")]),
     },
     Planted { name: "store error read as a grant", fault: PlantedFault::ErrorAsGrant },
     Planted { name: "store error read as held by others", fault: PlantedFault::ErrorAsExhausted },

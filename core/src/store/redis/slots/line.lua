@@ -294,7 +294,7 @@ local function offer(holder, card, slots)
   keep(holder, card)
   called = called .. ' ' .. holder
 end
--- Keeps for a ticket of several what is there of its names until that is enough: see core/src/slots/offer.rs.
+-- Keeps for a ticket what is there of its names until that is enough: see core/src/slots/offer.rs.
 local function gather(holder, card)
   local ids, kept = card.ids, {}
   if obtainable_of(ids) < card.count then
@@ -326,7 +326,7 @@ local function serve_name(name)
       passed[#passed + 1] = name
       return
     end
-    slots = card.count == 1 and { s } or gather(holder, card)
+    slots = gather(holder, card)
     free = slots
   else
     for i = 1, #ids do
