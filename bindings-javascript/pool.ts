@@ -54,7 +54,7 @@ export interface TryAcquireOptions {
   ttl?: number | undefined;
   /** Whether the lease is renewed while it is held, or every how many milliseconds. */
   keepalive?: boolean | number | undefined;
-  /** Only one of these will do. */
+  /** Only these will do. */
   slots?: readonly string[] | undefined;
   strategy?: Strategy | undefined;
 }
@@ -64,7 +64,7 @@ export interface AcquireOptions extends TryAcquireOptions {
   timeout?: number | undefined;
   /**
    * Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever process
-   * they are: 0 by default, in the middle of -32,767 to 32,767. Those who name `slots` and want several wait beside the line.
+   * they are: 0 by default, in the middle of -32,767 to 32,767.
    */
   priority?: number | undefined;
   /** Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`. Not together with `slots`. */

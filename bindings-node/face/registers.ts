@@ -1,5 +1,6 @@
 import { cells, guarded } from "./calls.js";
 import { type Granted, native } from "./native.js";
+import { LeaseholdError } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
 import type { LimitAnswer } from "./shared/limit.js";
 
@@ -26,13 +27,18 @@ export function acquireNow(pool: number, options: unknown): Facts | undefined {
 }
 
 /**
- * Gives a lease back at once, and has it forgotten: true. False if its store is elsewhere, and the lease as it was, as it is
- * where this throws.
+ * Gives a lease back at once, and has it forgotten: true, or the error that says that it was lost. False if its store is elsewhere,
+ * and the lease as it was, as it is where this throws.
  */
-export function releaseNow(lease: number, options: unknown): boolean {
-  if (options !== undefined) return guarded(() => native.releaseNow(lease, options));
-  words[0] = lease;
-  return guarded(native.giveBack);
+export function releaseNow(lease: number, options: unknown): boolean | LeaseholdError {
+  try {
+    if (options !== undefined) return guarded(() => native.releaseNow(lease, options));
+    words[0] = lease;
+    return guarded(native.giveBack);
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === "lost") return error;
+    throw error;
+  }
 }
 
 /** The names of what is charged as one, as `takenNow` counts them. */

@@ -1,7 +1,7 @@
 //! Leases: outcomes, giving back, renewal, the chain's nonce.
 
 use leasehold::client::{ReleaseOptions, read_rewind, read_ttl};
-use leasehold::error::Result as CoreResult;
+use leasehold::error::{Code, Result as CoreResult};
 use leasehold::value::Value;
 use napi::{Env, Result};
 use napi_derive::napi;
@@ -68,10 +68,11 @@ pub fn release_now(lease: Numbered<NativeLease>, options: Arg) -> Answer<bool> {
 
 fn released(lease: &Numbered<NativeLease>, options: ReleaseOptions) -> CoreResult<bool> {
     let Some(released) = lease.get()?.release_now(options) else { return Ok(false) };
-    // A lease that was lost stays, closed, for as long as the face has it: it is not to take another's number.
-    released?;
-    lease.forget();
-    Ok(true)
+    // The face lets go of it with these, and of nothing else: it is not to take another's number.
+    if !released.as_ref().is_err_and(|error| error.code() != Code::Lost) {
+        lease.forget();
+    }
+    released.map(|()| true)
 }
 
 /// Gives the slot back. The number is free from then on.

@@ -181,6 +181,24 @@ test("a lease is given back at the end of its block", async () => {
   await allReady(pool);
 });
 
+// Its block said so a second time: both came as one error that is no LeaseholdError.
+test("that a lease was lost is said once", async () => {
+  const pool = await lh.pool("said-once", { slots: ["a"] });
+  for (const options of [undefined, { cooldown: 0 }]) {
+    const block = async () => {
+      await using lease = await pool.acquire();
+      await pool.breakLease(lease.slot);
+      await lease.release(options);
+    };
+    assert.equal((await failure(block())).code, "lost");
+  }
+  const lease = await pool.acquire();
+  await pool.breakLease(lease.slot);
+  assert.throws(() => lease.giveBack(), { code: "lost" });
+  lease.giveBack();
+  assert.deepEqual([lease.held, lease.remaining], [false, 0]);
+});
+
 test("a body runs with a lease, which is given back with what the body said", async () => {
   let chain = 7n;
   const pool = await lh.pool("bodies", { slots: ["a"], readNonce: () => chain });

@@ -45,7 +45,7 @@ pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result
     };
     let options =
         OpenOptions { pool: named.pool, ..OpenOptions::default() }.read(&value::options(options)?, UNIT)?;
-    Ok(Leasehold::new(store, HostRuntime, options))
+    Leasehold::new(store, HostRuntime, options).map_err(Into::into)
 }
 
 /// Opens a pool.

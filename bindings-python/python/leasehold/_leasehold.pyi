@@ -350,7 +350,8 @@ class Limit:
 
     def refund(self, cost: int | str = 1) -> LimitAnswer:
         """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,
-        reserve it."""
+        reserve it. Of money nothing is given back where this process has not heard of it yet that the store lost its memory or was
+        replaced: that may have been done before. The answer says how the limit stands."""
 
     def decrement(self, cost: int | str = 1) -> LimitAnswer:
         """The same under the name that other libraries have for it."""
@@ -414,8 +415,8 @@ class Reservation:
         `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
 
     def refund(self) -> None:
-        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed or the
-        store has lost its memory: then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed, or the
+        store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
 
     def __enter__(self) -> Reservation: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -158,7 +158,7 @@ class TryAcquireOptions(TypedDict, total=False):
     ttl: float | None
     # Whether the lease is renewed while it is held.
     keepalive: bool | float | None
-    # Only one of these slots will do.
+    # Only these slots will do.
     slots: Sequence[Slot] | None
     strategy: Literal["random", "least_recent", "weighted"] | None
 

@@ -96,7 +96,7 @@ impl Faulty {
     pub(super) fn opened(&self, lock_ttl: Micros) -> Leasehold<Faulty, TokioRuntime> {
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
         let options = OpenOptions { lock_ttl, response_timeout: 100 * MILLISECOND, ..OpenOptions::default() };
-        Leasehold::new(self.clone(), runtime, options)
+        Leasehold::new(self.clone(), runtime, options).unwrap()
     }
 }
 

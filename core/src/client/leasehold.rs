@@ -14,9 +14,7 @@ use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
 #[cfg(feature = "limits")]
 use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
-#[cfg(feature = "redis")]
-use super::options::check_ttl;
-use super::options::{LOCK_TTL, Unit, duration, lock_names, rest, ttl};
+use super::options::{LOCK_TTL, Unit, check_ttl, duration, lock_names, rest, ttl};
 use super::pool::PoolCore;
 use super::waiting::closed;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
@@ -97,7 +95,6 @@ impl OpenOptions {
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
-    #[cfg(feature = "redis")]
     pub(super) fn check(&self) -> Result<()> {
         check_response_timeout(self.response_timeout).map_err(|error| error.within("response_timeout"))?;
         check_ttl(self.lock_ttl).map(drop).map_err(|error| error.within("lock_ttl"))
@@ -137,9 +134,13 @@ fn check_response_timeout(time: Micros) -> Result<Micros> {
 
 impl<S: Store, R: Runtime> Leasehold<S, R> {
     /// Uses a store.
-    pub fn new(store: S, runtime: R, options: OpenOptions) -> Self {
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option that is out of its range.
+    pub fn new(store: S, runtime: R, options: OpenOptions) -> Result<Self> {
+        options.check()?;
         let (pools, locks) = (Mutex::new(Some(Vec::new())), Mutex::default());
-        Leasehold(Arc::new(Handle {
+        Ok(Leasehold(Arc::new(Handle {
             store,
             runtime,
             options,
@@ -149,7 +150,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
             scopes: Mutex::default(),
             #[cfg(feature = "limits")]
             actions: Actions::default(),
-        }))
+        })))
     }
 
     /// The defaults of this handle's pools.

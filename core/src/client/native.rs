@@ -130,7 +130,7 @@ pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Re
             EitherStore::Redis(RedisStore::new(transport))
         }
     };
-    Ok(Leasehold::new(store, TokioRuntime::new(handle), options))
+    Leasehold::new(store, TokioRuntime::new(handle), options)
 }
 
 /// Whether this copy of the library is the one that keeps the stores in this process's memory: by the first that it opens. Two

@@ -132,7 +132,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             if call == Some(Call::Elsewhere) {
                 refused.earliest = Some(self.runtime.now() + OFFER);
             }
-            self.set_alarms(&refused, waiter.asked.then_some(fallback));
+            self.set_alarms(&waiter.seat, &refused, waiter.asked.then_some(fallback));
             // In a wasm module, which is judged by its size, it does so when it is called.
             let in_line = Some(want.own_until.load(Relaxed))
                 .filter(|at| !cfg!(target_family = "wasm") && place == Place::Own && *at < want.deadline);
@@ -151,7 +151,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
-    fn set_alarms(&self, refused: &Refused, recheck: Option<Micros>) {
+    fn set_alarms(&self, seat: &Seat, refused: &Refused, recheck: Option<Micros>) {
         let now = self.runtime.now();
         if let Some(recheck) = recheck {
             let late = self.runtime.random() % (recheck / JITTER + 1);
@@ -167,7 +167,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             match refused.why {
                 // Nobody got a ticket, so that the store calls none of them: all ask again.
                 Refusal::Quiet => self.room.set_recheck(&self.runtime, due),
-                _ => self.room.set_due(&self.runtime, due),
+                _ => seat.set_due(&self.runtime, due),
             }
         }
     }

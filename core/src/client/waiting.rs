@@ -5,8 +5,8 @@
 //! that this process gives back: who moves up asks for a ticket, and the time that was waited here counts. Who can have
 //! none waits behind those who came before.
 //!
-//! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which asking again can
-//! help; for those who moved up; and now and then for all who stand in the store's line together, because a message may
+//! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which it can help anybody that one
+//! asks again; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
 #[cfg(test)]
@@ -19,17 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_channel::oneshot;
 
 use super::{Runtime, runtime};
-use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::row::{Row, take_out};
 use crate::slots::Calls;
+use crate::{MILLISECOND, Micros};
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
+/// The least time between two looks for what comes due at different times.
+const APART: Micros = 100 * MILLISECOND;
 
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
@@ -70,6 +72,8 @@ struct Chair {
     place: Place,
     /// The names it waits for, if any.
     names: Vec<SlotId>,
+    /// When asking again can help, as it was told last; [`Micros::MAX`] if that has passed or is not known.
+    due: Micros,
     /// Whether it has asked the store, and so may have a ticket.
     asked: bool,
     /// Taken by the call that wakes the caller; `None` while the caller tries.
@@ -176,9 +180,10 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
+        let due = Micros::MAX;
         room.seats.insert(
             at,
-            Chair { number, turn, place, names, asked: false, bell: None, again: false, granted: false },
+            Chair { number, turn, place, names, due, asked: false, bell: None, again: false, granted: false },
         );
         Ok(Seat { room: self.clone(), turn, number, bell })
     }
@@ -199,8 +204,9 @@ impl WaitingRoom {
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
             let left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
-            // One may have been added: one looks, and tells the others.
+            // One may have been added: one looks, and tells the others. Of names each knows of its own only.
             self.call(left.min(1), Call::Ready, &Chair::is_beyond);
+            self.call(u32::MAX, Call::Ready, &|chair| chair.is_beyond() && !chair.names.is_empty());
         }
     }
 
@@ -247,8 +253,8 @@ impl WaitingRoom {
 
     /// A slot is given back: calls the first who may have it.
     pub fn call_first(&self, freed: &SlotId) {
-        let meant = |chair: &Chair| chair.names.is_empty() || chair.names.contains(freed);
-        self.call_spare(1, &|chair| meant(chair) && !chair.is_beyond());
+        let any = |chair: &Chair| chair.names.is_empty() && !chair.is_beyond();
+        self.call_spare(1, &|chair| any(chair) || chair.names.contains(freed));
     }
 
     /// Calls so many of those who are `meant`, and counts the slots for which nobody waits; returns how many these are.
@@ -352,9 +358,25 @@ impl WaitingRoom {
         closing
     }
 
-    /// Calls the first at this time, unless it is to be called earlier.
-    pub fn set_due(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
-        self.set_alarm(runtime, at, |room| &mut room.due, Self::pass_alarm);
+    /// Something came due for somebody: the first looks for all, and the alarm is set for those for whom something else is. That they do not
+    /// all have the store asked, each at its own time, they wait for each other a little.
+    fn ring<R: Runtime>(self: &Arc<Self>, runtime: &R) {
+        self.pass_alarm();
+        let now = runtime.now();
+        let mut next = Micros::MAX;
+        for chair in self.lock().seats.iter_mut() {
+            if chair.due <= now {
+                chair.due = Micros::MAX;
+            }
+            next = next.min(chair.due);
+        }
+        if next < Micros::MAX {
+            self.set_due(runtime, next.max(now + APART));
+        }
+    }
+
+    fn set_due<R: Runtime>(self: &Arc<Self>, runtime: &R, at: Micros) {
+        self.set_alarm(runtime, at, |room| &mut room.due, Self::ring);
     }
 
     /// Calls those at this time who are among the first now and have no ticket, if there are any.
@@ -362,21 +384,21 @@ impl WaitingRoom {
         // Whoever leaves may still sit there.
         if self.lock().seats.iter().filter(|chair| chair.is_in_front()).take(FRONT + 1).any(Chair::should_ask)
         {
-            self.set_alarm(runtime, at, |room| &mut room.moved_up, Self::call_who_moved_up);
+            self.set_alarm(runtime, at, |room| &mut room.moved_up, |room, _| room.call_who_moved_up());
         }
     }
 
     /// Calls all at this time, unless they are to be called earlier.
     pub fn set_recheck(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
-        self.set_alarm(runtime, at, |room| &mut room.recheck, Self::call_all);
+        self.set_alarm(runtime, at, |room| &mut room.recheck, |room, _| room.call_all());
     }
 
-    fn set_alarm(
+    fn set_alarm<R: Runtime>(
         self: &Arc<Self>,
-        runtime: &impl Runtime,
+        runtime: &R,
         at: Micros,
         alarm: fn(&mut Room) -> &mut Option<Alarm>,
-        ring: fn(&Self),
+        ring: fn(&Arc<Self>, &R),
     ) {
         let ended = {
             let mut room = self.lock();
@@ -397,7 +419,7 @@ impl WaitingRoom {
             // Another one may have been set in its place.
             let rings = alarm(&mut room.lock()).take_if(|set| set.at == at).is_some();
             if rings {
-                ring(&room);
+                ring(&room, &sleeper);
             }
         });
     }
@@ -437,6 +459,16 @@ impl Seat {
         } else {
             chair.bell = Some(sender);
         }
+    }
+
+    /// At this time asking again can help it: then the first is called, unless that is so earlier.
+    pub fn set_due(&self, runtime: &impl Runtime, at: Micros) {
+        {
+            let mut room = self.room.lock();
+            let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
+            chair.due = at;
+        }
+        self.room.set_due(runtime, at);
     }
 
     /// Tries on under this name; or has what it came for, but has yet to see whether that is of use.

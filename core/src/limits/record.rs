@@ -270,7 +270,7 @@ impl<'a> Draft<'a> {
 
     /// Whether what was charged with this mark may have been given back before the store lost its memory.
     pub fn forgot_since(&self, mark: Mark) -> bool {
-        matches!((mark, self.usage.standing()), (Mark::Birth(birth), Some(standing)) if standing.birth() != birth)
+        self.usage.standing().is_some_and(|standing| mark != Mark::Birth(standing.birth()))
     }
 
     /// By what a reservation knows when it charged the limit.
@@ -328,12 +328,13 @@ impl<'a> Draft<'a> {
     /// forgotten since.
     pub fn recall(&mut self, seen: Option<&Standing>) -> (bool, bool) {
         let Some(standing) = self.usage.standing_mut() else { return (false, false) };
-        let seen = seen.filter(|seen| !seen.is_over(self.now) && !standing.follows(seen));
-        let changed = standing.recall(seen, self.birth);
+        let told = seen.filter(|seen| !seen.is_over(self.now) && !standing.follows(seen));
+        let changed = standing.recall(told, self.birth);
         if standing.used() == Amount::ZERO {
             self.epoch = None;
         }
-        (changed, standing.forgot_since(seen))
+        // Of a period that is over says as little of this one as who has seen nothing, but may have been sent in that.
+        (changed, seen.is_some() && told.is_none() || standing.forgot_since(told))
     }
 
     /// The record as it is to be kept, which takes what is used out of the draft; nothing if the limit is as if never used.

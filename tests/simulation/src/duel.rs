@@ -51,7 +51,8 @@ fn play<S: LimitStore>(
     let ends = Arc::<Mutex<Ends>>::default();
     for _ in 0..2 {
         let process = world.start(true);
-        let handle = Leasehold::new(store(process), SimRuntime::new(world, process), OpenOptions::default());
+        let handle = Leasehold::new(store(process), SimRuntime::new(world, process), OpenOptions::default())
+            .expect("options that are right");
         let options = TokensOptions {
             ttl: 3 * SECOND,
             keepalive: Keepalive::Off,

@@ -301,10 +301,11 @@ impl LedgerModel {
             self.forget(&limit);
         }
         if let Some(seen) = self.unseen.remove(&limit) {
+            let brought = seen.is_some();
             let seen = seen.filter(|seen| seen.ends == 0 || seen.ends > sight.now && !births.follows(seen));
             let birth = births.present().to_owned();
             let changed = births.look(seen.as_ref(), moved);
-            if births.forgot_since(seen.as_ref()) {
+            if brought && seen.is_none() || births.forgot_since(seen.as_ref()) {
                 self.elsewhere.insert(limit.clone());
             }
             if births.present() != birth {

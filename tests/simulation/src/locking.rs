@@ -53,6 +53,7 @@ pub fn open<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle
         ..OpenOptions::default()
     };
     Leasehold::new((site.store)(process), SimRuntime::new(&site.world, process), options)
+        .expect("options that are right")
 }
 
 /// A lock of these names.

@@ -56,6 +56,7 @@ fn open(hall: &Arc<Hall>, process: ProcessId) -> SimQuorum {
     let handles = known.into_iter().map(|(network, _)| {
         let store = RedisStore::new(SimTransport::new(network, process, false));
         Leasehold::new(store, SimRuntime::new(&hall.world, process), options.clone())
+            .expect("options that are right")
     });
     Arc::new(Quorum::new(handles.collect()).expect("a number of servers that is allowed"))
 }

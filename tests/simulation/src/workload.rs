@@ -138,7 +138,7 @@ pub async fn open<S: LimitStore>(
 ) -> Option<SimPool<S>> {
     let defaults = OpenOptions { response_timeout: site.plan.response_timeout, ..OpenOptions::default() };
     let runtime = SimRuntime::new(&site.world, process);
-    let leasehold = Leasehold::new((site.store)(process), runtime, defaults);
+    let leasehold = Leasehold::new((site.store)(process), runtime, defaults).expect("options that are right");
     for _ in 0..100 {
         let source = reads.then(|| Arc::new(site.chain.clone()) as ReadNonce);
         match leasehold.pool_with("relayers", options.clone(), source).await {

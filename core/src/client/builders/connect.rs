@@ -47,6 +47,7 @@ impl<Urls> Connect<Urls> {
         if let Some(name) = &self.namespace {
             options.namespace = Name::new(name).map_err(|error| error.within("namespace"))?;
         }
+        // Of several servers they are those of all.
         options.check()?;
         Ok(options)
     }

@@ -44,6 +44,14 @@ async fn what_is_opened_is_checked() {
         assert_eq!(field(connect("memory:").lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
         assert_eq!(field(quorum(["memory:a"]).lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
     }
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle =
+        |options| Leasehold::new(MemoryStore::new(TokioRuntime::store_clock()), runtime.clone(), options);
+    let options = OpenOptions { lock_ttl: 0, ..OpenOptions::default() };
+    assert_eq!(
+        handle(options).err().and_then(|error| error.field().map(str::to_owned)).as_deref(),
+        Some("lock_ttl")
+    );
     assert_eq!(field(quorum(["memory:a", "memory:a"]).open()).as_deref(), Some("servers[1]"));
     assert_eq!(field(quorum([""; 0]).open()).as_deref(), Some("servers"));
 }

@@ -13,7 +13,7 @@ async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
 }
 
 async fn process_of<R: Runtime>(store: &Faulty, runtime: R) -> Pool<Faulty, R> {
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
     let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
 }
@@ -125,7 +125,7 @@ async fn who_is_with_a_store_that_does_not_answer_is_sent_away_as_the_handle_clo
     for state in [DEAD, HUNG] {
         let store = Faulty::new(TokioRuntime::store_clock());
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
         let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
         store.is(state);
         let acquiring = tokio::spawn(async move { pool.acquire_with(within(600 * SECOND)).await });
@@ -218,7 +218,7 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
     let (store, ahead) = jumping();
     let passed = ahead.clone();
     let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
     let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     let pool = handle.pool_with("p", options, None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
@@ -247,7 +247,7 @@ async fn what_only_looks_holds_up_nobody_when_nobody_waits_for_it() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let options = OpenOptions { response_timeout: 100 * MILLISECOND, ..OpenOptions::default() };
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    let handle = Leasehold::new(store.clone(), runtime, options);
+    let handle = Leasehold::new(store.clone(), runtime, options).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
     store.is(SILENT_ON_LISTS);

@@ -125,7 +125,7 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
     let passed = Arc::new(AtomicU64::new(0));
     let silence = passed.clone();
     let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
     let leases = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
     let in_time = pool.acquire().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
     let passed = Arc::new(AtomicU64::new(0));
     let silence = passed.clone();
     let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
-    let handle = Leasehold::new(store, runtime, OpenOptions::default());
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
     let (released, concluded) = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
     passed.store(60 * SECOND, Relaxed);

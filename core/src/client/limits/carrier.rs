@@ -20,7 +20,9 @@ use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Answer, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict};
+use crate::limits::{
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict,
+};
 use crate::poison::unpoisoned;
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
@@ -178,7 +180,14 @@ impl<R: Runtime> Carrier<R> {
         }
         // Only of who has seen something can the store tell whether it asks from before a loss.
         if request.act == Act::Refund && self.is_new_to(&request) {
-            self.send(Request { act: Act::Peek, ..request.clone() }).await?;
+            let nothing = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
+            let charges = request.charges.iter().map(nothing).collect();
+            let reply = self.send(Request { act: Act::Peek, charges }).await?;
+            // Nothing was ever charged, or all was forgotten.
+            let money = request.charges.iter().all(|charge| charge.rule.is_of_money());
+            if money && self.is_new_to(&request) {
+                return Ok(reply);
+            }
         }
         self.send(request).await
     }
@@ -312,11 +321,13 @@ impl<R: Runtime> Carrier<R> {
                     return self.hand_out(lane, parcels, performed, &more);
                 }
                 // Too late by the store's clock: it was not performed before, or its answer would have come. Unless the
-                // clock jumped so far that the answer is forgotten: what must be done once only is not asked again.
+                // clock jumped so far that the answer is forgotten: what must be done once only is not asked again; or this is
+                // another store, and then at least nothing is given back again.
                 Ok(Answer::Stale { now }) => {
                     self.learn(now, Some(sent));
-                    if uncertain && envelope.not_after.is_some_and(|last| now >= last + LANE_GRACE) {
-                        parcels = self.doubt(parcels);
+                    if uncertain {
+                        let forgotten = envelope.not_after.is_some_and(|last| now >= last + LANE_GRACE);
+                        parcels = self.doubt(parcels, forgotten);
                     }
                     uncertain = false;
                     StoreError::new(Certainty::NotPerformed, "the store's clock jumps")
@@ -355,11 +366,14 @@ impl<R: Runtime> Carrier<R> {
     }
 
     /// Tells those whose request may have been performed that nobody knows it; returns those that can be performed again
-    /// and do no harm. What may be reserved is given back.
-    fn doubt(self: &Arc<Self>, parcels: Vec<Parcel>) -> Vec<Parcel> {
-        let (again, once): (Vec<_>, Vec<_>) = parcels.into_iter().partition(|parcel| {
-            matches!(parcel.request.act, Act::Peek | Act::Commit { .. } | Act::GiveBack { .. })
-        });
+    /// and do no harm: where their answers are not forgotten, all but refunds. What may be reserved is given back.
+    fn doubt(self: &Arc<Self>, parcels: Vec<Parcel>, forgotten: bool) -> Vec<Parcel> {
+        let (again, once): (Vec<_>, Vec<_>) =
+            parcels.into_iter().partition(|parcel| match parcel.request.act {
+                Act::Peek | Act::Commit { .. } | Act::GiveBack { .. } => true,
+                Act::Refund => false,
+                _ => !forgotten,
+            });
         for mut parcel in once {
             parcel.give_up("the store's clock jumped, and nobody knows whether this was done before");
             self.undo(parcel.request);

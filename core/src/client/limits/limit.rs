@@ -208,7 +208,8 @@ impl<R: Runtime> Limit<R> {
     }
 
     /// Gives back what was taken. Meant to be done soon: what has been refilled since is there already. To give back
-    /// later, and once, reserve it.
+    /// later, and once, reserve it. Of money nothing is given back where this process has not heard of it yet that the store lost
+    /// its memory or was replaced: that may have been done before. The answer says how the limit stands.
     ///
     /// # Errors
     /// `store_unavailable`; `invalid_argument` for what is in flight, which its reservation gives back.

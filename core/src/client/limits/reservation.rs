@@ -26,7 +26,7 @@ pub struct Reservation<R: Runtime> {
 }
 
 /// What is said of one that was made elsewhere, or never.
-const UNKNOWN: &str = "the reservation is not known any more: it was committed a while ago, its time has passed, or the store has lost its memory; unless it was given back, what it charged of budgets and lifetimes stays charged";
+const UNKNOWN: &str = "the reservation is not known any more: it was committed a while ago, its time has passed, or the store was restarted or replaced, or has lost its memory; unless it was given back, what it charged of budgets and lifetimes stays charged";
 
 impl<R: Runtime> Reservation<R> {
     pub(super) fn new(
@@ -130,7 +130,7 @@ impl<R: Runtime> Reservation<R> {
                     }
                     _ if self.is_elsewhere() => UNKNOWN,
                     _ => {
-                        "the store was restarted or replaced, or lost its memory, since this was reserved, or it was committed elsewhere, and what it charged of budgets and lifetimes stays charged; if nobody else ends it, refund its cost without it"
+                        "the store was restarted or replaced, or what it had lost became known, since this was reserved, or it was committed elsewhere; unless it was given back before that, what it charged of budgets and lifetimes stays charged"
                     }
                 },
             )),

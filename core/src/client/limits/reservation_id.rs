@@ -32,8 +32,14 @@ pub(super) fn read(text: &str, charges: &[Charge]) -> Result<u128> {
     u128::from_str_radix(id, 16).map_err(|_| unfit())
 }
 
+/// Rates are one kind here: a limit whose maximum is 0 by now is judged as another one, and what it was reserved with is ended all
+/// the same.
 fn sum(charges: &[Charge]) -> u32 {
-    limits::sum(charges.iter().map(|charge| (charge.rule.letter(), &charge.limit)))
+    let kind = |charge: &Charge| match charge.rule.letter() {
+        'c' | 'g' | 'w' => 'e',
+        other => other,
+    };
+    limits::sum(charges.iter().map(|charge| (kind(charge), &charge.limit)))
 }
 
 #[cfg(test)]

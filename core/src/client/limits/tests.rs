@@ -188,6 +188,21 @@ async fn who_waits_hears_of_what_another_handle_gives_back() {
     assert!(shortly(waiting).await.unwrap().unwrap().allowed);
 }
 
+// It was taken for the reservation of other limits, and what was in flight stayed so to its deadline.
+#[tokio::test]
+async fn a_reservation_is_ended_though_one_of_its_rates_allows_nothing_by_now() {
+    let handle = handle("closed-rate");
+    let limit =
+        |name, max: u64, kind| handle.limit_with(name, &LimitOptions::new(max, HOUR).kind(kind)).unwrap();
+    let spend = limit("spend", 10, LimitKind::Budget);
+    for kind in [LimitKind::Refill, LimitKind::Rolling] {
+        let group = |max| handle.group([Some(&limit("rate", max, kind)), Some(&spend)]).unwrap();
+        let id = group(10).reserve(3u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().hand_over();
+        group(0).refund_reservation(&id).await.unwrap();
+        assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
+    }
+}
+
 #[tokio::test]
 async fn what_is_in_flight_lands_with_its_reservation() {
     let handle = handle("flights");

@@ -62,7 +62,7 @@ async fn a_lease_that_ends_as_its_nonce_is_found_is_followed_by_another() {
     // Time passes whenever it is asked for, until the chain has been asked twice.
     let store = MemoryStore::new(Arc::new(move || wall.fetch_add(steps.load(Relaxed), Relaxed)));
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    let handle = Leasehold::new(store, runtime, OpenOptions::default());
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
     let asked = Arc::new(AtomicU64::new(0));
     let times = asked.clone();
     let read = move |_| {

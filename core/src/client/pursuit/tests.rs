@@ -126,7 +126,7 @@ async fn who_waited_behind_others_has_timed_out() {
     let runtime = Warped::new().timers(move |time| time + 5 * MILLISECOND * set.fetch_add(1, Relaxed));
     // Over a network those behind others have no tickets.
     let store = Faulty::new(TokioRuntime::store_clock());
-    let handle = Leasehold::new(store, runtime, OpenOptions::default());
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
     let _lease = pool.acquire_with(within(0)).await.unwrap();
     let first = tokio::spawn({
@@ -166,7 +166,7 @@ async fn who_comes_behind_those_who_want_more_than_can_be_had_is_served() {
     let store = Faulty::new(TokioRuntime::store_clock());
     store.hears_after(0);
     let handle = TokioRuntime::new(tokio::runtime::Handle::current());
-    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default()).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
     pool.disable("c").await.unwrap();
     let waiting: Vec<_> = (0..8)
@@ -201,8 +201,8 @@ async fn who_has_little_time_leaves_the_others_hearing() {
     let store = Faulty::new(TokioRuntime::store_clock());
     store.hears_after(DELAY);
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default());
-    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+    let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default()).unwrap();
+    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
     let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     let pool = own.pool_with("p", options(), None).await.unwrap();
     let other = other.pool_with("p", options(), None).await.unwrap();
@@ -222,9 +222,9 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
     let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
-    let own = Leasehold::new(store.clone(), runtime, options);
+    let own = Leasehold::new(store.clone(), runtime, options).unwrap();
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default());
+    let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
     let options = || PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
     let pool = own.pool_with("p", options(), None).await.unwrap();
     let other = other.pool_with("p", options(), None).await.unwrap();
@@ -240,7 +240,7 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
 async fn who_waits_for_word_no_more_leaves_nothing_behind() {
     let handle = TokioRuntime::new(tokio::runtime::Handle::current());
     let store = Faulty::new(TokioRuntime::store_clock());
-    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default());
+    let handle = Leasehold::new(store.clone(), handle, OpenOptions::default()).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
     for looked in 0..50 {

@@ -324,7 +324,8 @@ async fn a_lock_that_has_run_out_as_it_comes_is_not_handed_out() {
     let clock: StoreClock = Arc::new(move || time.fetch_add(TTL / 2, SeqCst));
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     let options = OpenOptions { lock_ttl: TTL, ..OpenOptions::default() };
-    let opened = || Leasehold::new(MemoryStore::new(clock.clone()), runtime.clone(), options.clone());
+    let opened =
+        || Leasehold::new(MemoryStore::new(clock.clone()), runtime.clone(), options.clone()).unwrap();
     let quorum = Quorum::new((0..3).map(|_| opened()).collect()).unwrap();
     for (timeout, code) in [(0, Code::Exhausted), (SECOND / 10, Code::TimedOut)] {
         let options = LockOptions { keepalive: Keepalive::Off, ..waiting(timeout) };

@@ -110,7 +110,7 @@ async fn opened<S: Store, R: Runtime>(
     options: OpenOptions,
     slots: &[&str],
 ) -> Pool<S, R> {
-    let handle = Leasehold::new(store, runtime, options);
+    let handle = Leasehold::new(store, runtime, options).unwrap();
     let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
 }

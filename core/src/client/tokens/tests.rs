@@ -404,7 +404,7 @@ async fn a_spender_is_not_refused_what_it_had_by_a_process_that_was_idle() {
     let runtime = Warped::new().clock(move |time| time + here.load(Ordering::SeqCst));
     let source = wallet_of(&[("a", 5)]);
     let wallet = || {
-        let handle = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default());
+        let handle = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default()).unwrap();
         handle.tokens_with("w", Arc::new(source.clone()), TokensOptions::default()).unwrap()
     };
     let (before, after) = (wallet(), wallet());

@@ -185,3 +185,25 @@ fn who_leaves_as_it_is_told_of_an_offer_made_elsewhere_leaves_the_watch_to_the_n
     assert_eq!(told(&mut seats[0]), Some(Call::Elsewhere));
     assert_eq!(told(&mut seats[1]), None);
 }
+
+// The alarm was set anew for who was called alone: a lock whose holder had died was noticed up to six seconds late.
+#[tokio::test]
+async fn what_comes_due_for_those_behind_is_looked_at_too() {
+    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 2);
+    let late = runtime.now() + 20 * crate::SECOND;
+    for (seat, due) in seats.iter_mut().zip([10, 20]) {
+        seat.stay(Place::Names(due.into()), true);
+        seat.set_due(&runtime, runtime.now() + due * MILLISECOND);
+    }
+    let [first, second] = &mut seats[..] else { panic!() };
+    assert_eq!(first.called(&runtime, late).await, Some(Call::Alarm));
+    first.stay(Place::Names(1), true);
+    first.set_due(&runtime, late);
+    assert_eq!(first.called(&runtime, late).await, Some(Call::Alarm));
+    first.stay(Place::Names(1), true);
+    assert_eq!(second.bell.try_recv(), Ok(None), "one looks for both");
+    let due = room.lock().seats.iter().map(|chair| chair.due).collect::<Vec<_>>();
+    assert_eq!(due, [late, Micros::MAX]);
+}

@@ -312,6 +312,20 @@ fn what_is_given_back_by_who_has_seen_nothing_counts_once() {
     }
 }
 
+// What the envelope brought along said nothing of the new day, and so it was taken to be of no loss.
+#[test]
+fn what_is_given_back_before_a_loss_is_not_given_back_of_the_next_period() {
+    let (mut server, mut client) = (Server::new(), Client::default());
+    assert!(client.takes(&mut server, daily(30), 10));
+    let sent = client.envelope(Act::Refund, &[charge("a", daily(30), 10)]);
+    server.perform(&sent);
+    server.wipe();
+    server.wall = START + DAY;
+    assert!(Client::default().takes(&mut server, daily(30), 30));
+    server.perform(&sent);
+    assert!(!Client::default().takes(&mut server, daily(30), 1));
+}
+
 // Each had looked first, and so had heard of what was lost.
 #[test]
 fn a_reservation_that_two_processes_end_is_given_back_once_whatever_is_lost_between() {

@@ -1,5 +1,6 @@
 //! Who wants one of some slots, and waits for them among those who take any.
 
+use leasehold::slots::TO_THE_END;
 use serde_json::{Value, json};
 
 use super::scenario::{Scenario, TTL, any, change, release};
@@ -109,5 +110,18 @@ pub fn choosers_of_several() -> Scenario {
     told.ask(several_of(6, 1, &[]));
     told.ask(several_of(6, 2, &[]));
     told.pass(40).look(&["a", "b", "c"]);
+    // What is kept is claimed, as it is granted, by who stands behind its holder and steals.
+    let [a, b] = ["a", "b"].map(|slot| told.lease(slot));
+    let mut early = several_of(7, 2, &["a", "b"]);
+    early["waited"] = json!("1000000");
+    told.ask(early);
+    told.ask(release("a", &a, "unused"));
+    told.ask(json!({
+        "request": "claim", "named": ["a"], "ttl": TTL, "wait": true, "holder": "8", "priority": "1", "ageing": "1",
+        "steal": TO_THE_END.to_string(),
+    }));
+    let answer =
+        told.send(json!({ "requests": [release("b", &b, "unused"), several_of(7, 2, &["a", "b"])] }));
+    assert_eq!(answer["calls"]["claimed"].as_array().map(Vec::len), Some(1), "{answer}");
     told
 }

@@ -311,6 +311,29 @@ async fn what_a_new_process_gives_back_as_the_server_loses_its_memory_counts_onc
     assert_eq!(judged(other.ask(request(Act::Peek, 0)).await.unwrap()), (true, 3));
 }
 
+// It was sent anew, with what had been heard by then, to a store that knew nothing of the first sending.
+#[tokio::test]
+async fn what_may_have_been_given_back_is_not_given_back_again_by_a_store_for_which_it_comes_too_late() {
+    let (ledger, refunds) = (Mutex::new(Ledger::default()), Arc::new(AtomicU64::new(0)));
+    let sent = refunds.clone();
+    let carrier = carrier(HOUR, move |envelope| {
+        let moment = Moment { wall: TODAY, incarnation: "0000000000000001" };
+        let answer = ledger.lock().unwrap().apply(moment, &envelope);
+        let refund = envelope.requests[0].act == Act::Refund;
+        let which = if refund { sent.fetch_add(1, Relaxed) } else { u64::MAX };
+        async move {
+            match which {
+                0 => Err(StoreError::new(Certainty::Unknown, "the reply was lost")),
+                1 => Ok(Answer::Stale { now: TODAY + 11 * SECOND }),
+                _ => Ok(answer),
+            }
+        }
+    });
+    carrier.ask(request(Act::Take, 3)).await.unwrap();
+    let error = shortly(carrier.ask(request(Act::Refund, 3))).await.unwrap_err();
+    assert_eq!((error.code(), refunds.load(Relaxed)), (Code::StoreUnavailable, 2), "{error}");
+}
+
 // It was told that the store had not answered.
 #[tokio::test]
 async fn who_asks_in_a_runtime_that_ended_is_told_so() {

@@ -98,10 +98,11 @@
               if not r[DIRTY] then r[DIRTY], written[#written + 1] = true, r end
             end
           end
-          -- A birth that a reset has begun since has forgotten nothing. Who has seen nothing may be of before any loss.
+          -- A birth that a reset has begun since has forgotten nothing. Who has seen nothing, or a period that is over, may be of
+          -- before any loss.
           if their_birth then
             r[ELSEWHERE] = their_birth ~= birth and (string.sub(past, 2, 33) ~= birth or their_birth > birth)
           else
-            r[ELSEWHERE] = string.find(past, '^ %S+ ')
+            r[ELSEWHERE] = told ~= '-' or string.find(past, '^ %S+ ')
           end
         end

@@ -87,7 +87,10 @@
           why = 'exhausted'
         else
           answer = grant(holder, among and ask[LEAST] or #found, found)
-          if was_kept then line('steal_from_new')(found) end
+          if was_kept then
+            line('leave')(holder)
+            line('steal_from_new')(found)
+          end
         end
       end
     elseif way == 'free' then
