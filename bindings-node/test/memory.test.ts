@@ -190,7 +190,7 @@ test("that a lease was lost is said once", async () => {
       await pool.breakLease(lease.slot);
       await lease.release(options);
     };
-    assert.equal((await failure(block())).code, "lost");
+    await assert.rejects(block(), { code: "lost" });
   }
   const lease = await pool.acquire();
   await pool.breakLease(lease.slot);

@@ -129,10 +129,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 waiter.asked &= place.ticket().is_none() || want.has_ticket.load(Relaxed);
             }
             waiter.seat.stay(place, waiter.asked);
+            let recheck = waiter.asked.then_some(fallback);
             if call == Some(Call::Elsewhere) {
-                refused.earliest = Some(self.runtime.now() + OFFER);
+                let until = self.runtime.now() + OFFER;
+                refused.earliest = Some(until);
+                self.room.set_offered(&self.runtime, until + MILLISECOND);
+                self.set_recheck(recheck);
+            } else {
+                self.set_alarms(&waiter.seat, &refused, recheck);
             }
-            self.set_alarms(&waiter.seat, &refused, waiter.asked.then_some(fallback));
             // In a wasm module, which is judged by its size, it does so when it is called.
             let in_line = Some(want.own_until.load(Relaxed))
                 .filter(|at| !cfg!(target_family = "wasm") && place == Place::Own && *at < want.deadline);
@@ -150,13 +155,18 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
+    /// Sees to it that who asked is called now and then.
+    fn set_recheck(&self, recheck: Option<Micros>) {
+        if let Some(recheck) = recheck {
+            let late = self.runtime.random() % (recheck / JITTER + 1);
+            self.room.set_recheck(&self.runtime, self.runtime.now() + recheck + late);
+        }
+    }
+
     /// Sees to it that who was refused is called when asking again can help, and who asked is so now and then.
     fn set_alarms(&self, seat: &Seat, refused: &Refused, recheck: Option<Micros>) {
         let now = self.runtime.now();
-        if let Some(recheck) = recheck {
-            let late = self.runtime.random() % (recheck / JITTER + 1);
-            self.room.set_recheck(&self.runtime, now + recheck + late);
-        }
+        self.set_recheck(recheck);
         // Behind one that wants more than can be had somebody moved up.
         if recheck.is_none() || refused.why == Refusal::Beyond {
             self.set_moved_up();

@@ -52,8 +52,9 @@ struct Room {
     /// How many ever came free so.
     freed: u32,
     due: Option<Alarm>,
-    /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended.
+    /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended, and when that is.
     noted: bool,
+    offered_until: Micros,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
 }
@@ -80,6 +81,8 @@ struct Chair {
     bell: Option<oneshot::Sender<Call>>,
     /// Whether there was a call while the caller tried: what it saw may be out of date.
     again: bool,
+    /// Whether it was called to look for all for whom something came due.
+    looks: bool,
     /// Whether the store has granted what it tried for. It may be long before it leaves: a chain may be asked first.
     granted: bool,
 }
@@ -183,7 +186,18 @@ impl WaitingRoom {
         let due = Micros::MAX;
         room.seats.insert(
             at,
-            Chair { number, turn, place, names, due, asked: false, bell: None, again: false, granted: false },
+            Chair {
+                number,
+                turn,
+                place,
+                names,
+                due,
+                asked: false,
+                bell: None,
+                again: false,
+                looks: false,
+                granted: false,
+            },
         );
         Ok(Seat { room: self.clone(), turn, number, bell })
     }
@@ -204,9 +218,8 @@ impl WaitingRoom {
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
             let left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
-            // One may have been added: one looks, and tells the others. Of names each knows of its own only.
+            // One may have been added: one looks, and tells the others.
             self.call(left.min(1), Call::Ready, &Chair::is_beyond);
-            self.call(u32::MAX, Call::Ready, &|chair| chair.is_beyond() && !chair.names.is_empty());
         }
     }
 
@@ -253,8 +266,8 @@ impl WaitingRoom {
 
     /// A slot is given back: calls the first who may have it.
     pub fn call_first(&self, freed: &SlotId) {
-        let any = |chair: &Chair| chair.names.is_empty() && !chair.is_beyond();
-        self.call_spare(1, &|chair| any(chair) || chair.names.contains(freed));
+        let meant = |chair: &Chair| chair.names.is_empty() || chair.names.contains(freed);
+        self.call_spare(1, &|chair| meant(chair) && !chair.is_beyond());
     }
 
     /// Calls so many of those who are `meant`, and counts the slots for which nobody waits; returns how many these are.
@@ -312,6 +325,7 @@ impl WaitingRoom {
                 chair.again |= one_more;
             } else if left > 0 {
                 left -= 1;
+                chair.looks = call == Call::Alarm;
                 bells.extend(chair.bell.take());
             }
         }
@@ -363,16 +377,24 @@ impl WaitingRoom {
     fn ring<R: Runtime>(self: &Arc<Self>, runtime: &R) {
         self.pass_alarm();
         let now = runtime.now();
-        let mut next = Micros::MAX;
-        for chair in self.lock().seats.iter_mut() {
+        let mut room = self.lock();
+        let mut next = if room.offered_until > now { room.offered_until } else { Micros::MAX };
+        for chair in room.seats.iter_mut() {
             if chair.due <= now {
                 chair.due = Micros::MAX;
             }
             next = next.min(chair.due);
         }
+        drop(room);
         if next < Micros::MAX {
             self.set_due(runtime, next.max(now + APART));
         }
+    }
+
+    /// An offer that was made elsewhere ends at this time.
+    pub fn set_offered(self: &Arc<Self>, runtime: &impl Runtime, until: Micros) {
+        self.lock().offered_until = until;
+        self.set_due(runtime, until);
     }
 
     fn set_due<R: Runtime>(self: &Arc<Self>, runtime: &R, at: Micros) {
@@ -453,7 +475,7 @@ impl Seat {
             return;
         }
         let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
-        (chair.place, chair.asked, chair.granted) = (place, asked, false);
+        (chair.place, chair.asked, chair.granted, chair.looks) = (place, asked, false, false);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
         } else {
@@ -545,6 +567,9 @@ impl Drop for Seat {
         let Some(chair) = self.remove().filter(|chair| chair.bell.is_none()) else { return };
         // Calls that this caller did not use belong to the next: one that it was about to answer, and one that came
         // meanwhile.
+        if chair.looks {
+            self.room.pass_alarm();
+        }
         if chair.place == Place::Own {
             self.room.call_aside(1 + u32::from(chair.again));
         } else if chair.asked && !cfg!(target_family = "wasm") {

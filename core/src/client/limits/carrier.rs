@@ -173,19 +173,23 @@ impl<R: Runtime> Carrier<R> {
     ///
     /// # Errors
     /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what ends a reservation.
-    pub async fn ask(self: &Arc<Self>, request: Request) -> Result<Reply> {
+    pub async fn ask(self: &Arc<Self>, mut request: Request) -> Result<Reply> {
         if let Some(reply) = self.ledger.charge_now(&request) {
             self.announce(&request);
             return Ok(reply);
         }
         // Only of who has seen something can the store tell whether it asks from before a loss.
         if request.act == Act::Refund && self.is_new_to(&request) {
-            let nothing = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
-            let charges = request.charges.iter().map(nothing).collect();
-            let reply = self.send(Request { act: Act::Peek, charges }).await?;
-            // Nothing was ever charged, or all was forgotten.
-            let money = request.charges.iter().all(|charge| charge.rule.is_of_money());
-            if money && self.is_new_to(&request) {
+            let look = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
+            let charges: Vec<_> = request.charges.iter().map(look).collect();
+            let reply = self.send(Request { act: Act::Peek, charges: charges.clone() }).await?;
+            // Of what nothing is known nothing was ever charged, or all was forgotten.
+            for (charge, nothing) in request.charges.iter_mut().zip(charges) {
+                if self.is_new_to(&Request { act: Act::Peek, charges: vec![nothing.clone()] }) {
+                    *charge = nothing;
+                }
+            }
+            if request.charges.iter().all(|charge| charge.cost.is_zero()) {
                 return Ok(reply);
             }
         }

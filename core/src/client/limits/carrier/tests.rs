@@ -311,6 +311,26 @@ async fn what_a_new_process_gives_back_as_the_server_loses_its_memory_counts_onc
     assert_eq!(judged(other.ask(request(Act::Peek, 0)).await.unwrap()), (true, 3));
 }
 
+// Of a group of which one had no standing, as in a new day of which nobody had charged anything yet, nothing was given back.
+#[tokio::test]
+async fn what_a_new_process_gives_back_of_a_group_is_given_back_of_those_that_were_charged() {
+    let ledger = ledger();
+    let [one, new] = [(); 2].map(|()| {
+        let store = ledger.clone();
+        carrier(HOUR, move |envelope| {
+            let store = store.clone();
+            async move { store.charge(&envelope).await }
+        })
+    });
+    one.ask(request(Act::Take, 3)).await.unwrap();
+    let mut both = request(Act::Refund, 2);
+    both.charges.push(Charge { limit: Name::new("idle").unwrap(), ..both.charges[0].clone() });
+    assert_eq!(judged(new.ask(both.clone()).await.unwrap()).0, true);
+    assert_eq!(left(&ledger), 9);
+    both.charges.remove(0);
+    new.ask(both).await.unwrap();
+}
+
 // It was sent anew, with what had been heard by then, to a store that knew nothing of the first sending.
 #[tokio::test]
 async fn what_may_have_been_given_back_is_not_given_back_again_by_a_store_for_which_it_comes_too_late() {
