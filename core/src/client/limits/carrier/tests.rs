@@ -325,7 +325,7 @@ async fn what_a_new_process_gives_back_of_a_group_is_given_back_of_those_that_we
     one.ask(request(Act::Take, 3)).await.unwrap();
     let mut both = request(Act::Refund, 2);
     both.charges.push(Charge { limit: Name::new("idle").unwrap(), ..both.charges[0].clone() });
-    assert_eq!(judged(new.ask(both.clone()).await.unwrap()).0, true);
+    assert!(judged(new.ask(both.clone()).await.unwrap()).0);
     assert_eq!(left(&ledger), 9);
     both.charges.remove(0);
     new.ask(both).await.unwrap();
