@@ -49,6 +49,8 @@ pub struct LineModel {
     /// is offered to who wants it as soon as others ask for any.
     new: Vec<String>,
     fetched: Vec<String>,
+    /// Who is told at its end that something is offered.
+    offered: Vec<String>,
     /// Whether an administrator changed something in this turn.
     changed: bool,
 }
@@ -157,6 +159,11 @@ impl LineModel {
         self.took_any.clear();
         self.new.clear();
         self.fetched.clear();
+        let offered = done.facts.iter().filter_map(|fact| match fact {
+            Fact::Offered { holder } => Some(holder.clone()),
+            _ => None,
+        });
+        self.offered = offered.collect();
         self.changed = false;
         self.left.retain(|(until, _)| *until > done.now);
         let lapsed = self.tickets.values().filter(|ticket| ticket.until <= done.now);
@@ -371,7 +378,9 @@ impl LineModel {
         let Some(turn) = self.took_any.get(holder) else { return Ok(()) };
         let chooses =
             |ticket: &Ticket| matches!(&ticket.wish, Wish::Among { .. }) && ticket.wish.is_for(slot);
-        let mut tickets = self.tickets.iter().filter(|(other, _)| !self.new.contains(other));
+        // Who is offered something in this turn may have had that before.
+        let waited = |other: &String| !self.new.contains(other) && !self.offered.contains(other);
+        let mut tickets = self.tickets.iter().filter(|(other, _)| waited(other));
         match tickets.find(|(_, ticket)| ticket.sure && ticket.turn < *turn && chooses(ticket)) {
             Some((other, _)) => {
                 Err(Breach::new("Q1", format!("{holder} was granted {slot} before {other}, who chose it")))

@@ -60,6 +60,8 @@ pub struct Judge<'a> {
     flush: Option<Flush>,
     /// The leases that were granted while it could not.
     unknowing: HashSet<u64>,
+    /// Those that were granted later, with a nonce that one of those had recorded, while the store could not know still.
+    misled: HashSet<u64>,
     /// The store's time, since memory was last lost.
     store_time: u64,
     unreachable_since: Option<Instant>,
@@ -97,6 +99,7 @@ impl<'a> Judge<'a> {
             wiped_at: None,
             flush: None,
             unknowing: HashSet::new(),
+            misled: HashSet::new(),
             store_time: 0,
             unreachable_since: None,
             before_jump: 0,
@@ -241,9 +244,10 @@ impl<'a> Judge<'a> {
             }
             What::Answered { fence, call, error } => self.answered(*fence, call, error.as_deref())?,
             What::Signed { transaction, account, nonce, fence } => {
-                let (before, broken, unknowing) = (self.before_jump, &self.broken, &self.unknowing);
+                let before = self.before_jump;
+                let fences_excused = [&self.broken, &self.unknowing, &self.misled];
                 let excused =
-                    |fence| fence <= before || broken.contains(&fence) || unknowing.contains(&fence);
+                    |fence| fence <= before || fences_excused.iter().any(|fences| fences.contains(&fence));
                 let fences = (*fence, self.writes.newest(account));
                 self.signatures.sign(*transaction, (account, *nonce), fences, excused, census)?;
             }
@@ -337,7 +341,7 @@ impl<'a> Judge<'a> {
             }
             turn.hear(fact, &self.line);
             self.claims(at, now, fact, &turn)?;
-            if let Fact::Granted { slot, fence, .. } = fact {
+            if let Fact::Granted { slot, fence, known, .. } = fact {
                 let quiet = self
                     .lost_at
                     .map(|lost| lost + self.rules.ttl + self.rules.doubt_rest)
@@ -360,6 +364,11 @@ impl<'a> Judge<'a> {
                     self.unknowing.insert(*fence);
                 } else {
                     self.told(at, slot, *fence)?;
+                    let before = self.granted.get(slot).and_then(|fences| fences.last());
+                    let excused = |fence| self.unknowing.contains(fence) || self.misled.contains(fence);
+                    if *known && self.flush.is_some() && before.is_some_and(excused) {
+                        self.misled.insert(*fence);
+                    }
                 }
                 if *fence <= self.highest {
                     let text =
