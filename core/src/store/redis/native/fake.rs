@@ -55,9 +55,11 @@ impl Fake {
         let fake = Fake { port: listener.local_addr().unwrap().port(), shared };
         let serves = fake.clone();
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await
-                && !serves.shared.is_gone.load(Relaxed)
-            {
+            while let Ok((stream, _)) = listener.accept().await {
+                // It keeps its port, or a server of another test could be taken for it.
+                if serves.shared.is_gone.load(Relaxed) {
+                    continue;
+                }
                 let fake = serves.clone();
                 fake.shared.connections.fetch_add(1, Relaxed);
                 tokio::spawn(async move {
