@@ -192,7 +192,8 @@ export class Limit {
   /**
    * Gives back what was taken. Meant to be done soon: what has been refilled since is there already. To give back later,
    * and once, reserve it. Of money nothing is given back where this process has not heard of it yet that the store lost its memory
-   * or was replaced: that may have been done before. The answer says how the limit stands. Rejects with `invalid_argument` for what is in flight, which its reservation gives back.
+   * or was replaced: that may have been done before. The answer says how the limit stands. Rejects with `invalid_argument` for what is
+   * in flight, which its reservation gives back.
    */
   async refund(cost: Amount = 1): Promise<LimitAnswer> {
     return answer(await this.#ask("refund", cost));
@@ -312,7 +313,8 @@ export class Reservation {
 
   /**
    * What it charged is given back, as far as it still counts. Rejects with `lost` if it was ended before, its time has
-   * passed, or the store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays charged; and with `store_unavailable`: it is tried on for half a minute.
+   * passed, or the store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays
+   * charged; and with `store_unavailable`: it is tried on for half a minute.
    */
   async refund(): Promise<void> {
     await this.#end(true);

@@ -69,8 +69,9 @@ pub fn release_now(lease: Numbered<NativeLease>, options: Arg) -> Answer<bool> {
 fn released(lease: &Numbered<NativeLease>, options: ReleaseOptions) -> CoreResult<bool> {
     let Some(released) = lease.get()?.release_now(options) else { return Ok(false) };
     // The face lets go of it with these, and of nothing else: it is not to take another's number.
-    if !released.as_ref().is_err_and(|error| error.code() != Code::Lost) {
-        lease.forget();
+    match &released {
+        Err(error) if error.code() != Code::Lost => {}
+        _ => lease.forget(),
     }
     released.map(|()| true)
 }

@@ -20,27 +20,28 @@ pub const MAX_TOKEN_BYTES: usize = 256;
 /// The longest that a store knows: a token's, of which every byte may be written in three.
 const MAX_TOLD: usize = 3 * MAX_TOKEN_BYTES;
 
-/// A wasm module is judged by its size: there each text is by itself, and is summed up byte by byte (FNV-1a).
+/// A wasm module is judged by its size: there each text is by itself, and is summed up byte by byte.
 #[cfg(target_family = "wasm")]
 type Text = Arc<str>;
 
 #[cfg(target_family = "wasm")]
 impl std::hash::Hash for SlotId {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u32(sum(&self.0));
+        state.write_u32(sum(self.0.bytes()));
     }
 }
 
 #[cfg(target_family = "wasm")]
 impl std::hash::Hash for Name {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u32(sum(&self.0));
+        state.write_u32(sum(self.0.bytes()));
     }
 }
 
-#[cfg(target_family = "wasm")]
-fn sum(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+/// A sum that is the same in every process: FNV-1a of 32 bits.
+#[cfg(any(target_family = "wasm", feature = "limits"))]
+pub(crate) fn sum(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// The id of a slot: 1 to 128 printable ASCII characters without `{`, `}`, `:`, `%` and blanks.

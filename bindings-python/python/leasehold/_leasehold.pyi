@@ -416,7 +416,8 @@ class Reservation:
 
     def refund(self) -> None:
         """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed, or the
-        store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays charged. With
+        `StoreUnavailable` it is tried on for half a minute."""
 
     def __enter__(self) -> Reservation: ...
     def __exit__(self, *exception: object) -> None: ...

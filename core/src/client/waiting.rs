@@ -183,7 +183,6 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
-        let due = Micros::MAX;
         room.seats.insert(
             at,
             Chair {
@@ -191,7 +190,7 @@ impl WaitingRoom {
                 turn,
                 place,
                 names,
-                due,
+                due: Micros::MAX,
                 asked: false,
                 bell: None,
                 again: false,
@@ -372,8 +371,8 @@ impl WaitingRoom {
         closing
     }
 
-    /// Something came due for somebody: the first looks for all, and the alarm is set for those for whom something else is. That they do not
-    /// all have the store asked, each at its own time, they wait for each other a little.
+    /// Something came due for somebody: the first looks for all of them, and the alarm is set for what comes due next. Where that
+    /// is soon it waits a little, or each of them would have the store asked at its own time.
     fn ring<R: Runtime>(self: &Arc<Self>, runtime: &R) {
         self.pass_alarm();
         let now = runtime.now();

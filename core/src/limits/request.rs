@@ -2,7 +2,7 @@
 
 use super::{Amount, Rule, Term};
 use crate::Micros;
-use crate::id::Name;
+use crate::id::{self, Name};
 
 /// One thing that is done with limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,13 +91,12 @@ impl From<Micros> for Waited {
     }
 }
 
-/// A sum over what limits are known by, the same in every process: FNV-1a of 32 bits.
+/// A sum over what limits are known by.
 pub(crate) fn sum<'a>(limits: impl Iterator<Item = (char, &'a Name)>) -> u32 {
-    let bytes = limits.flat_map(|(letter, name)| {
+    id::sum(limits.flat_map(|(letter, name)| {
         // No name has the byte that ends it.
         std::iter::once(letter as u8).chain(name.as_str().bytes()).chain(std::iter::once(0))
-    });
-    bytes.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    }))
 }
 
 /// Who waits for the same limits, in 16 bits: those of one process stand in one line then.

@@ -53,8 +53,7 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
     let process = site.world.start(site.plan.drift);
     let handle = open(site, process);
     unpoisoned(&site.state).lockers.insert(process, handle.clone());
-    let (remaining, taken) = (Mutex::default(), Mutex::default());
-    let member = Arc::new(Member { site: site.clone(), process, handle, remaining, taken });
+    let member = Arc::new(Member::of(site, process, handle));
     for number in 0..site.plan.workers {
         let (member, rng) = (member.clone(), rng.fork(number as u64));
         site.world.spawn(process, async move { member.work(rng).await });
@@ -63,6 +62,11 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
 }
 
 impl<S: LimitStore> Member<S> {
+    fn of(site: &Arc<Site<S>>, process: ProcessId, handle: SimHandle<S>) -> Self {
+        let (remaining, taken) = (Mutex::default(), Mutex::default());
+        Member { site: site.clone(), process, handle, remaining, taken }
+    }
+
     async fn work(self: &Arc<Self>, mut rng: Rng) {
         while unpoisoned(&self.site.state).busy {
             let rest = rng.spread(2_000, 600_000);
@@ -200,8 +204,7 @@ impl<S: LimitStore> Member<S> {
             return;
         }
         let (process, handle) = rng.pick(&handles).clone();
-        let (remaining, taken) = (Mutex::default(), Mutex::default());
-        let other = Member { site: site.clone(), process, handle, remaining, taken };
+        let other = Member::of(site, process, handle);
         let (limit, _) = other.group(plans, tag, rng);
         let (id, rest) = (id.to_owned(), rng.spread(0, 2 * SECOND));
         site.world.spawn(process, async move {

@@ -21,7 +21,7 @@ use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
 use crate::limits::{
-    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Seen, Verdict,
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict,
 };
 use crate::poison::unpoisoned;
 use crate::slots::Lane;
@@ -152,11 +152,10 @@ impl<R: Runtime> Carrier<R> {
         envelope
     }
 
-    /// Whether it has not seen how a limit of money stands that is charged.
-    fn is_new_to(&self, request: &Request) -> bool {
-        let (envelope, time) = (self.informed(request.clone()), self.store_time().unwrap_or(0));
-        let is_of_now = |seen: &&Seen| matches!(seen.standing.ends(), ends if ends == 0 || ends > time);
-        envelope.of_money().len() > envelope.seen.iter().filter(is_of_now).count()
+    /// Whether it has not seen how a limit of money stands.
+    fn is_new_to(&self, charge: &Charge) -> bool {
+        let (now, state) = (self.runtime.now(), self.lock());
+        state.standings.lack(charge, now, state.store_time(now).unwrap_or(0))
     }
 
     /// Asks a store that answers at once.
@@ -179,15 +178,13 @@ impl<R: Runtime> Carrier<R> {
             return Ok(reply);
         }
         // Only of who has seen something can the store tell whether it asks from before a loss.
-        if request.act == Act::Refund && self.is_new_to(&request) {
+        if request.act == Act::Refund && request.charges.iter().any(|charge| self.is_new_to(charge)) {
             let look = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
-            let charges: Vec<_> = request.charges.iter().map(look).collect();
-            let reply = self.send(Request { act: Act::Peek, charges: charges.clone() }).await?;
+            let charges = request.charges.iter().map(look).collect();
+            let reply = self.send(Request { act: Act::Peek, charges }).await?;
             // Of what nothing is known nothing was ever charged, or all was forgotten.
-            for (charge, nothing) in request.charges.iter_mut().zip(charges) {
-                if self.is_new_to(&Request { act: Act::Peek, charges: vec![nothing.clone()] }) {
-                    *charge = nothing;
-                }
+            for charge in request.charges.iter_mut().filter(|charge| self.is_new_to(charge)) {
+                charge.cost = Amount::ZERO;
             }
             if request.charges.iter().all(|charge| charge.cost.is_zero()) {
                 return Ok(reply);

@@ -4,7 +4,9 @@ use super::super::courier::unsure;
 use super::recent::Recent;
 use crate::error::Result;
 use crate::id::Name;
-use crate::limits::{Act, Amount, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict};
+use crate::limits::{
+    Act, Amount, Charge, Envelope, MEMORY, Performed, Reply, Request, Seen, Standing, Verdict,
+};
 use crate::{Micros, SECOND};
 
 /// What the store did not know as it performed an envelope: it forgot something while that was under way.
@@ -32,10 +34,22 @@ impl Standings {
     /// What is known of the limits that an envelope charges.
     pub fn seen(&self, envelope: &Envelope, now: Micros) -> Vec<Seen> {
         let seen = |(kind, limit): (char, &Name)| {
-            let known = self.known.get(&(kind, limit.clone())).filter(|known| known.until > now)?;
-            Some(Seen { kind, limit: limit.clone(), standing: known.standing.clone() })
+            let standing = self.standing(kind, limit, now)?.clone();
+            Some(Seen { kind, limit: limit.clone(), standing })
         };
         envelope.of_money().into_iter().filter_map(seen).collect()
+    }
+
+    /// Whether it is not known how a limit of money stands that is charged, in the period that it is at this time of the store.
+    pub fn lack(&self, charge: &Charge, now: Micros, store_time: Micros) -> bool {
+        let standing = || self.standing(charge.rule.letter(), &charge.limit, now);
+        let is_of_now = |standing: &Standing| standing.ends() == 0 || standing.ends() > store_time;
+        charge.rule.is_of_money() && !standing().is_some_and(is_of_now)
+    }
+
+    fn standing(&self, kind: char, limit: &Name, now: Micros) -> Option<&Standing> {
+        let known = self.known.get(&(kind, limit.clone())).filter(|known| known.until > now)?;
+        Some(&known.standing)
     }
 
     /// Whether anything is known still.

@@ -113,6 +113,10 @@ enum Loss {
 
 const LOSSES: [Loss; 3] = [Loss::RestartsEmpty, Loss::IsFlushed, Loss::LagsBehind];
 
+/// How something is charged that is given back, and how that is done.
+const WAYS: [(Act, Act); 2] =
+    [(Act::Take, Act::Refund), (Act::Reserve { id: 1, ttl: HOUR, waited: None }, Act::GiveBack { id: 1 })];
+
 impl Loss {
     fn strike(self, server: &mut Server, copy: &Ledger) {
         match self {
@@ -263,14 +267,10 @@ fn what_was_seen_of_a_period_that_is_over_means_nothing() {
 #[test]
 fn what_is_given_back_before_and_after_a_loss_counts_once() {
     for loss in LOSSES {
-        for reserved in [false, true] {
+        for (charges, back) in WAYS {
             let (mut server, mut client, mut other) = (Server::new(), Client::default(), Client::default());
             let ten = [charge("a", daily(100), 10)];
-            let (reserve, back) = match reserved {
-                true => (Act::Reserve { id: 1, ttl: HOUR, waited: None }, Act::GiveBack { id: 1 }),
-                false => (Act::Take, Act::Refund),
-            };
-            client.ask(&mut server, reserve, &ten);
+            client.ask(&mut server, charges, &ten);
             assert!(other.takes(&mut server, daily(100), 20));
             let sent = client.envelope(back, &ten);
             let copy = server.ledger.clone();
@@ -278,7 +278,7 @@ fn what_is_given_back_before_and_after_a_loss_counts_once() {
             assert_eq!(other.used(&mut server, daily(100)), 20u64.into());
             loss.strike(&mut server, &copy);
             server.perform(&sent);
-            assert_eq!(other.used(&mut server, daily(100)), 20u64.into(), "{loss:?}, {reserved}");
+            assert_eq!(other.used(&mut server, daily(100)), 20u64.into(), "{loss:?}, {back:?}");
         }
     }
 }
@@ -286,15 +286,11 @@ fn what_is_given_back_before_and_after_a_loss_counts_once() {
 // Who had seen nothing was not thought to be of before the loss: 10 was given back twice, and 40 used of 30.
 #[test]
 fn what_is_given_back_by_who_has_seen_nothing_counts_once() {
-    for reserved in [false, true] {
+    for (charges, back) in WAYS {
         for loss in LOSSES {
             let (mut server, mut client, mut other) = (Server::new(), Client::default(), Client::default());
             let ten = [charge("a", daily(30), 10)];
-            let (reserve, back) = match reserved {
-                true => (Act::Reserve { id: 1, ttl: HOUR, waited: None }, Act::GiveBack { id: 1 }),
-                false => (Act::Take, Act::Refund),
-            };
-            client.ask(&mut server, reserve, &ten);
+            client.ask(&mut server, charges, &ten);
             assert!(other.takes(&mut server, daily(30), 20));
             let copy = server.ledger.clone();
             let sent = Client::default().envelope(back, &ten);
@@ -306,8 +302,8 @@ fn what_is_given_back_by_who_has_seen_nothing_counts_once() {
             }
             server.perform(&sent);
             let used = other.used(&mut server, daily(30));
-            assert_eq!(used, 20u64.into(), "{loss:?}, {reserved}");
-            assert!(!Client::default().takes(&mut server, daily(30), 11), "{loss:?}, {reserved}");
+            assert_eq!(used, 20u64.into(), "{loss:?}, {back:?}");
+            assert!(!Client::default().takes(&mut server, daily(30), 11), "{loss:?}, {back:?}");
         }
     }
 }
