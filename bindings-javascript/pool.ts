@@ -54,8 +54,9 @@ export interface TryAcquireOptions {
   ttl?: number | undefined;
   /** Whether the lease is renewed while it is held, or every how many milliseconds. */
   keepalive?: boolean | number | undefined;
-  /** Only these will do. */
+  /** Only these will do: those that are ready, in this order, and those in doubt last. */
   slots?: readonly string[] | undefined;
+  /** Not together with `slots`. */
   strategy?: Strategy | undefined;
 }
 

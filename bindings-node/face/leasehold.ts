@@ -4,10 +4,15 @@ import { Leasehold } from "./shared/full.js";
 import { toCore } from "./shared/keys.js";
 import type { OpenOptions, SeedConfig } from "./shared/leasehold.js";
 
+/** Opens the store "memory:". */
+export function open(): Promise<Leasehold>;
 /**
- * Opens a store: "memory:" (if not given), "memory:name", "redis://…", "redis+cluster://…", "redis+sentinel://…", or a
- * paymaster's configuration. Stores in memory are shared by all threads of the process. Redis is not asked before the first pool.
+ * Opens a store: "memory:", "memory:name", "redis://…", "redis+cluster://…", "redis+sentinel://…", or a paymaster's configuration.
+ * Stores in memory are shared by all threads of the process. Redis is not asked before the first pool. `undefined`, as a variable
+ * of the environment is that is not set, is refused.
  */
-export async function open(target?: string | SeedConfig, options?: OpenOptions): Promise<Leasehold> {
+export function open(target: string | SeedConfig, options?: OpenOptions): Promise<Leasehold>;
+export async function open(...given: [target?: string | SeedConfig, options?: OpenOptions]): Promise<Leasehold> {
+  const [target, options] = given.length ? given : ["memory:"];
   return new Leasehold(await settled<number>(() => native.open(target, toCore(options))));
 }

@@ -34,6 +34,9 @@ for (const wrong of [new Map([["timeout", 5]]), new Set(["timeout"]), new Told()
   refuses(`pool(_, ${wrong.constructor.name})`, "options", () => loose(lh)["pool"]!("q", wrong));
 }
 
+// A variable of the environment that is not set opened a store of its own in each process.
+for (const missing of [undefined, null]) refuses(`open(${missing})`, "url", () => sparse(missing));
+
 for (const wrong of [5, NaN, true, Symbol("x"), () => 1, 5n, [1], new Date()]) {
   const shown = typeof wrong === "object" ? Object.prototype.toString.call(wrong) : String(wrong);
   refuses(`open(${shown})`, "url", () => sparse(wrong));

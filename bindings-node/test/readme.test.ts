@@ -24,8 +24,8 @@ test("the example of the README pays, nonce by nonce", async () => {
       return `${from}:${nonce}`;
     },
   };
-  assert.equal(await pay(["0xAb01"], chain), "0xAb01:3");
-  await Promise.all([pay(["0xAb01"], chain), pay(["0xAb01"], chain)]);
+  assert.equal(await pay(["0xAb01"], chain, "memory:"), "0xAb01:3");
+  await Promise.all([pay(["0xAb01"], chain, "memory:"), pay(["0xAb01"], chain, "memory:")]);
   assert.deepEqual(sent, [3n, 4n, 5n]);
   // What was sent is known also where the lease was lost.
   const relayers = await (await open("memory:pay", { namespace: "eth:1" })).pool("relayers");

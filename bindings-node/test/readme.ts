@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { FenceGuard, type Leasehold, limitRequests, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
 
-export async function pay(accounts: string[], chain: Chain, url?: string): Promise<string> {
+export async function pay(accounts: string[], chain: Chain, url: string): Promise<string> {
   const lh = await open(url, { namespace: "eth:1" });
   const readNonce = (account: string) => chain.nextNonce(account);
   const relayers = await lh.pool("relayers", { slots: accounts, keepalive: true, readNonce });

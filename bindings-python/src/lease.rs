@@ -47,7 +47,7 @@ impl Lease {
         told: fn(CoreResult<()>) -> CoreResult<()>,
     ) -> Result<Py<PyAny>, Failure> {
         let core = self.core.get()?;
-        if let Some(done) = core.release_now(options.unwrap_or_default()) {
+        if let Some(done) = options.map_or_else(|| core.conclude_now(), |options| core.release_now(options)) {
             return Ok(told(done).map(|()| py.None())?);
         }
         let core = core.clone();

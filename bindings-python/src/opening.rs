@@ -3,6 +3,7 @@
 use leasehold::Code;
 use leasehold::client::Unit;
 use leasehold::client::native::{self, NativeLeasehold, NativeQuorum};
+use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -23,15 +24,15 @@ use crate::value::Arg;
 /// Opens a store: a URL (`memory:`, `memory:name`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…`), or the lock block of a
 /// paymaster's configuration.
 #[pyfunction]
-#[pyo3(signature = (url=None, **options))]
-pub fn open(py: Python<'_>, url: Option<Arg>, options: Option<Options>) -> PyResult<Leasehold> {
+#[pyo3(signature = (url=Value::from("memory:").into(), **options), text_signature = "(url='memory:', **options)")]
+pub fn open(py: Python<'_>, url: Arg, options: Option<Options>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Blocking, url, options))
 }
 
 /// The same for asyncio.
 #[pyfunction]
-#[pyo3(signature = (url=None, **options))]
-pub fn open_aio(py: Python<'_>, url: Option<Arg>, options: Option<Options>) -> PyResult<Leasehold> {
+#[pyo3(signature = (url=Value::from("memory:").into(), **options), text_signature = "(url='memory:', **options)")]
+pub fn open_aio(py: Python<'_>, url: Arg, options: Option<Options>) -> PyResult<Leasehold> {
     guard(|| Leasehold::open(py, Face::Asyncio, url, options))
 }
 
@@ -57,8 +58,8 @@ pub struct Leasehold {
 }
 
 impl Leasehold {
-    fn open(py: Python<'_>, face: Face, url: Option<Arg>, options: Option<Options>) -> Result<Self, Failure> {
-        let target = url.unwrap_or_default().named("url")?;
+    fn open(py: Python<'_>, face: Face, url: Arg, options: Option<Options>) -> Result<Self, Failure> {
+        let target = url.named("url")?;
         let tokio = runtime::local(py)?.engine.handle().clone();
         let core = options
             .unwrap_or_default()

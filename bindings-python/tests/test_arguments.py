@@ -95,6 +95,7 @@ def test_wrong_arguments_are_named(call, name, value):
     [
         (5, "url"),
         ("", "url"),
+        (None, "url"),
         ("http://localhost", "url"),
         (b"memory:", "url"),
         (["memory:"], "url"),

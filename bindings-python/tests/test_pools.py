@@ -34,7 +34,7 @@ def test_a_lease_from_its_grant_to_its_end(lh):
 
 def test_options_of_one_acquisition(lh):
     pool = lh.pool("p", slots=["a", {"id": "b", "weight": 3}, "c"], ttl=TTL, strategy="weighted", cooldown=0.0)
-    with pool.acquire(slots=["b"], ttl=2, strategy="least_recent", timeout=None) as lease:
+    with pool.acquire(slots=["b"], ttl=2, timeout=None) as lease:
         assert lease.slot == "b"
         assert lease.remaining <= 2
         with pytest.raises(errors.TimedOut):

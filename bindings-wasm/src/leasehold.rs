@@ -6,7 +6,6 @@ use js_sys::Function;
 use leasehold::Error;
 use leasehold::client::{Leasehold, OpenOptions, ReadNonce, Target, Unit};
 use leasehold::store::{EitherStore, MemoryStore, RedisStore};
-use leasehold::value::Value;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -33,7 +32,7 @@ fn opened(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<u32
 }
 
 pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result<HostLeasehold, Failure> {
-    let named = if is_transport { Value::Null } else { value::options(target)? };
+    let named = if is_transport { "memory:".into() } else { value::options(target)? };
     let named = Target::read(&named)?;
     let store = match named.memory {
         _ if is_transport => EitherStore::Redis(RedisStore::new(HostTransport(target.clone()))),

@@ -172,7 +172,7 @@ export function locks(connect: () => Transport): Checks {
       await fails(() => lock.run(wrong<() => void>(5)), "invalid_argument", /./, "body");
       await fails(() => lock.run(() => {}, { unless: wrong<boolean>(1) }), "invalid_argument", /./, "unless");
       await fails(() => lock.run(() => {}, { signal: wrong({}) }), "invalid_argument", /./, "signal");
-      await fails(() => open(undefined, { lockTtl: 0 }), "invalid_argument", /^lockTtl: /, "lockTtl");
+      await fails(() => open("memory:", { lockTtl: 0 }), "invalid_argument", /^lockTtl: /, "lockTtl");
     },
 
     async "what a lock costs ends with it, and with the instance"() {

@@ -59,11 +59,11 @@ __all__ = [
     "version",
 ]
 
-def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+def open(url: str | LockConfig = "memory:", **options: Unpack[OpenOptions]) -> Leasehold:
     """Opens a store: a URL (`memory:`, `memory:name`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…`), or the lock block of a
     paymaster's configuration."""
 
-def open_aio(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+def open_aio(url: str | LockConfig = "memory:", **options: Unpack[OpenOptions]) -> Leasehold:
     """The same for asyncio."""
 
 def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:

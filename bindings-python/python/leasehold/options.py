@@ -158,8 +158,9 @@ class TryAcquireOptions(TypedDict, total=False):
     ttl: float | None
     # Whether the lease is renewed while it is held.
     keepalive: bool | float | None
-    # Only these slots will do.
+    # Only these slots will do: those that are ready, in this order, and those in doubt last.
     slots: Sequence[Slot] | None
+    # Not together with `slots`.
     strategy: Literal["random", "least_recent", "weighted"] | None
 
 

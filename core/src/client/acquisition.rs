@@ -131,8 +131,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         options.check()?;
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
-        if options.steal.is_some() && options.slots.is_some() && !self.makes_names {
-            return Err(Error::invalid("steal", "takes any slot; leave `slots` out"));
+        // Those that are named are taken in the order in which they are.
+        let of_any = if options.strategy.is_some() { "strategy" } else { "steal" };
+        if options.strategy.is_some() | options.steal.is_some()
+            && options.slots.is_some()
+            && !self.makes_names
+        {
+            return Err(Error::invalid(of_any, "is for any slot; leave `slots` out"));
         }
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
@@ -546,6 +551,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
+            _ if want.stalled.load(Relaxed) => Error::new(
+                code,
+                "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`",
+            ),
             _ if want.patient && refused.why != Refusal::Beyond => timed_out(want, self.makes_names),
             (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
@@ -571,9 +580,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
 fn timed_out(want: &Want, of_lock: bool) -> Error {
     let message = match want.count {
-        _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`".to_owned()
-        }
         _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {
             let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };

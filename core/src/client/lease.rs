@@ -224,10 +224,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// As [`Self::release`].
     pub async fn conclude(&self) -> Result<()> {
         let ended = self.has_ended();
-        match self.release().await {
-            Ok(()) if ended => Err(self.found_ended()),
-            outcome => outcome,
-        }
+        self.concluded(ended, self.release().await)
+    }
+
+    /// As [`Self::conclude`] for a store that answers at once; `None` if it does not.
+    pub fn conclude_now(&self) -> Option<Result<()>> {
+        let ended = self.has_ended();
+        self.release_now(ReleaseOptions::default()).map(|outcome| self.concluded(ended, outcome))
     }
 
     /// As [`Self::release_with`] for a store that answers at once; `None` if it does not.
@@ -378,20 +381,19 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
     pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
         let settle = self.core.options.settle;
-        let behind = |floor: Nonce, time: Micros| {
+        let behind = |floor: Nonce, when: fmt::Arguments<'_>| {
             Error::new(
                 Code::Stalled,
                 format!(
-                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: try again within {} ms, or resync with rewind if transactions were dropped",
+                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: what it names is believed {when}, or by resync with rewind if transactions were dropped",
                     self.slot(),
-                    time / crate::MILLISECOND,
                 ),
             )
         };
         let lease = self.live_ref()?;
         // What was said under this lease the store does not know yet.
         if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
-            return Err(behind(used, settle));
+            return Err(behind(used, format_args!("once the lease is given back")));
         }
         let request = Request::Resync { lease, chain, rewind, settle };
         let (reply, now, _) = self.core.ask(request).await?;
@@ -406,7 +408,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 self.resynced.store(true, Release);
                 Ok(next)
             }
-            Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
+            Reply::Behind { floor, until } => {
+                let left = until.saturating_sub(now) / crate::MILLISECOND;
+                Err(behind(floor, format_args!("in {left} ms")))
+            }
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
         }
@@ -506,6 +511,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     fn tell_given_back(&self) {
         let vigil = self.lock().life.vigil();
         vigil.map(|vigil| vigil.end(Ending::GivenBack));
+    }
+
+    fn concluded(&self, ended: bool, outcome: Result<()>) -> Result<()> {
+        if ended { outcome.and_then(|()| Err(self.found_ended())) } else { outcome }
     }
 
     fn settled(&self, reply: Reply) -> Result<()> {

@@ -402,15 +402,19 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a URL, the lock block of a paymaster's configuration, or nothing: the store in memory that has
-    /// no name.
+    /// Reads a URL, or the lock block of a paymaster's configuration. Nothing is no URL: it is what a variable of the
+    /// environment says that is not set, and a store in memory would be another one in each process.
     ///
     /// # Errors
     /// `invalid_argument` naming what is wrong; it does not repeat a URL, which may hold a password.
     #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         let (url, pool) = match value {
-            Value::Null => ("memory:".to_owned(), PoolOptions::default()),
+            Value::Null => {
+                let advice =
+                    "is missing; `memory:` is the store in this process's memory, and a Redis is shared";
+                return Err(Error::invalid("url", advice));
+            }
             Value::Text(url) => (url.clone(), PoolOptions::default()),
             Value::Map(_) => {
                 let config = SeedConfig::read(value)?;

@@ -191,9 +191,9 @@ pub struct AcquireOptions {
     pub keepalive: Option<Keepalive>,
     /// How many slots, all or none: 1 by default, at most 1,000.
     pub count: Option<u32>,
-    /// Only one of these slots (or `count` of them) will do.
+    /// Only one of these slots (or `count` of them) will do: those that are ready, in this order, and those in doubt last.
     pub slots: Option<Vec<SlotId>>,
-    /// How to choose among the slots that are ready.
+    /// How to choose among the slots that are ready; not together with `slots`.
     pub strategy: Option<Strategy>,
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came: 0 by
     /// default, in the middle of -32,767 to 32,767.

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def open(url: str | LockConfig | None = None, **options: Unpack[OpenOptions]) -> Leasehold:
+def open(url: str | LockConfig = "memory:", **options: Unpack[OpenOptions]) -> Leasehold:
     """Opens a store: a URL ("memory:", the default; "memory:name"; "redis://…"; "redis+cluster://…"; "redis+sentinel://…"), or the
     lock block of a paymaster's configuration. Does not connect yet."""
     return Leasehold(_leasehold.open_aio(url, **options))

@@ -389,15 +389,17 @@ async fn who_waits_for_a_word_may_say_any_time() {
 // A chain that names a lower nonce than was used was taken for a pool that is too small.
 #[tokio::test]
 async fn who_waited_for_a_chain_that_lags_is_told_so() {
-    let handle = opened("lags");
-    let pool = handle.pool("p").slots(["a"]).read_nonce(async |_| Ok::<_, Error>(7)).await.unwrap();
-    let lease = pool.acquire().await.unwrap();
-    lease.used(None).unwrap();
-    lease.release().await.unwrap();
-    drop(pool.acquire().await.unwrap());
-    let error = pool.acquire().timeout(Duration::from_millis(50)).await.unwrap_err();
-    assert_eq!(error.code(), Code::TimedOut);
-    assert!(error.message().contains("above the chain's"), "{error}");
+    for (timeout, code) in [(50, Code::TimedOut), (0, Code::Exhausted)] {
+        let handle = opened(&format!("lags-{timeout}"));
+        let pool = handle.pool("p").slots(["a"]).read_nonce(async |_| Ok::<_, Error>(7)).await.unwrap();
+        let lease = pool.acquire().await.unwrap();
+        lease.used(None).unwrap();
+        lease.release().await.unwrap();
+        drop(pool.acquire().await.unwrap());
+        let error = pool.acquire().timeout(Duration::from_millis(timeout)).await.unwrap_err();
+        assert_eq!(error.code(), code);
+        assert!(error.message().contains("above the chain's"), "{error}");
+    }
 }
 
 #[derive(Debug)]

@@ -157,6 +157,17 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
     assert_eq!(concluded.conclude().await.unwrap_err().code(), Code::Lost);
 }
 
+// A block's end in Python asked a store in memory at once, for which it had not ended yet, and heard nothing of what its holder knew.
+#[tokio::test]
+async fn so_is_one_that_was_told_of_the_end_before_a_store_in_memory_counts_it() {
+    let handle = connect("memory:told-before").open().unwrap();
+    let options = PoolOptions { ttl: SECOND / 2, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    assert_eq!(lease.lost().await.unwrap().code(), Code::Lost);
+    assert_eq!(lease.conclude_now().unwrap().unwrap_err().code(), Code::Lost);
+}
+
 // The chain was asked all the same, and what came of it was said of the chain.
 #[tokio::test]
 async fn of_a_lease_that_has_ended_no_chain_is_asked() {

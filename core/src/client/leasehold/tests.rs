@@ -84,6 +84,12 @@ fn the_seeds_configuration_is_taken_as_it_stands() {
     assert_eq!((config.url.as_str(), config.pool.timeout), ("redis://127.0.0.1:6379", SECOND));
 }
 
+// A variable of the environment that was not set opened a store of its own in each process.
+#[test]
+fn a_url_that_is_missing_is_refused() {
+    assert_eq!(Target::read(&Value::Null).unwrap_err().field(), Some("url"));
+}
+
 #[test]
 fn mistakes_in_the_configuration_are_named() {
     let wrong =

@@ -2,6 +2,7 @@ use super::*;
 use crate::Code;
 use crate::client::Keepalive;
 use crate::client::native::{NativeLeasehold, connect};
+use crate::slots::Strategy;
 
 fn opened(store: &str) -> Result<NativeLeasehold> {
     connect(format!("memory:{store}")).namespace("test").open()
@@ -59,7 +60,10 @@ async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
     }
     let named = Some(vec![SlotId::new("a").unwrap()]);
     let steal = AcquireOptions { steal: Some(1.0), slots: named, ..AcquireOptions::default() };
-    assert_eq!(pool.acquire_with(steal).await.unwrap_err().field(), Some("steal"));
+    assert_eq!(pool.acquire_with(steal.clone()).await.unwrap_err().field(), Some("steal"));
+    // The order in which they are named went before it without a word.
+    let strategy = AcquireOptions { steal: None, strategy: Some(Strategy::LeastRecent), ..steal };
+    assert_eq!(pool.acquire_with(strategy).await.unwrap_err().field(), Some("strategy"));
 }
 
 // In priority-redlock the first of two releases freed the lock.
