@@ -273,10 +273,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         loop {
             let sent = self.runtime.now();
             attempts += 1;
-            let failure = match self.attempt(&envelope).await {
-                Ok(Answer::Performed(performed))
-                    if matches!(performed.replies.first(), Some(Reply::Undefined)) =>
-                {
+            let failure = match self.ask(&envelope).await {
+                Ok(None) => {
                     // Nothing of the envelope was performed, whatever becomes of the definition.
                     uncertain = false;
                     let renewed = if remakes < REMAKES { self.redefine(lane).await } else { Err(homeless()) };
@@ -293,7 +291,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                         Err(error) => error,
                     }
                 }
-                Ok(Answer::Performed(performed)) => {
+                Ok(Some(Answer::Performed(performed))) => {
                     self.learn(
                         performed.now,
                         performed.top,
@@ -302,7 +300,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     );
                     return self.hand_out(lane, parcels, performed, first);
                 }
-                Ok(Answer::Stale { now }) => {
+                Ok(Some(Answer::Stale { now })) => {
                     remakes += 1;
                     self.learn(now, 0, Some(sent), false);
                     // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
@@ -352,6 +350,19 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let pause = most.min(least << attempts.min(10));
             self.runtime.sleep(self.runtime.jitter(pause)).await;
         }
+    }
+
+    /// What the store answers; nothing if it does not have the pool. It is not asked before it has heard from here what the pool
+    /// is: for how long it grants nothing once it has lost its memory it would know of those only who came before, and until its
+    /// time is known an envelope has no last moment.
+    async fn ask(&self, envelope: &Envelope) -> Result<Option<Answer>, StoreError> {
+        let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));
+        if !defines && self.lock().clock.is_none() {
+            return Ok(None);
+        }
+        let answer = self.attempt(envelope).await?;
+        let lacks = |performed: &Performed| matches!(performed.replies.first(), Some(Reply::Undefined));
+        Ok(Some(answer).filter(|answer| !matches!(answer, Answer::Performed(performed) if lacks(performed))))
     }
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {

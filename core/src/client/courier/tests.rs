@@ -175,6 +175,21 @@ async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
 }
 
 // What was sent at 0 counted as sent before a jump, of which there had been none.
+// Locks and wallets are not opened, as pools are: what a later handle says a lock lasts, or by how much its servers lag, was never
+// told where an earlier one had made the pool, and after a loss the store granted too early.
+#[tokio::test]
+async fn a_store_hears_what_a_lock_is_before_it_is_asked_for_one() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let told: fn(&Request) -> bool =
+        |request| matches!(request, Request::Define { longest, .. } if *longest == 100 * SECOND);
+    let _held = store.opened(10 * SECOND).lock("a").acquire().await.unwrap();
+    let longer = store.opened(100 * SECOND);
+    for name in ["b", "c"] {
+        let _held = longer.lock(name).acquire().await.unwrap();
+        assert_eq!(store.count(told), 1, "before the first, and once");
+    }
+}
+
 #[tokio::test]
 async fn a_clock_that_begins_at_0_shows_no_jump() {
     let store = Faulty::new(TokioRuntime::store_clock());
