@@ -139,7 +139,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
     /// what is missing later was removed.
     pub(super) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        if want.slots.is_some() || self.own.is_none() {
+        let named =
+            |own: &OwnSlots| want.slots.as_ref().is_none_or(|named| named.iter().any(|slot| own.has(slot)));
+        if !self.own.as_ref().is_some_and(named) {
             return false;
         }
         match refused.why {

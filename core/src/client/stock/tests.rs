@@ -11,6 +11,7 @@ use crate::client::{
     AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, Runtime, TokioRuntime,
 };
 use crate::error::Result;
+use crate::id::SlotId;
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
@@ -269,4 +270,24 @@ async fn what_was_removed_and_added_again_is_ones_own_again() {
     let busy = own.acquire_with(AcquireOptions { slots, ..within(0) }).await.unwrap();
     let lease = own.acquire_with(within(30 * SECOND)).await.unwrap();
     assert_eq!((lease.slot(), busy.slot()), ("a", "b"));
+}
+
+// Who asks for any slot made its own anew; who named it was told for ever that the pool does not have it.
+#[tokio::test]
+async fn who_names_a_slot_makes_anew_what_the_store_forgot() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let process = async |slots: Option<&str>| {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+        let options = match slots {
+            Some(slot) => PoolOptions::slots([slot]).unwrap(),
+            None => PoolOptions::default(),
+        };
+        handle.pool_with("p", PoolOptions { ttl: SECOND / 10, ..options }, None).await.unwrap()
+    };
+    let (pool, other) = (process(Some("a")).await, process(None).await);
+    store.forgets();
+    assert!(other.list().await.unwrap().is_empty(), "the pool is there, and without its slots");
+    let slots = Some(vec![SlotId::new("a").unwrap()]);
+    pool.acquire_with(AcquireOptions { slots, ..within(30 * SECOND) }).await.unwrap();
 }
