@@ -233,7 +233,7 @@ impl Candidates {
         let unspent = |entry: &&Entry| !matches!(entry.state, State::Leaving | State::Spent | State::Gone);
         let (mut largest, mut sum) = (BinaryHeap::new(), Total::default());
         self.entries.iter().filter(unspent).any(|entry| {
-            let amount = entry.token.amount;
+            let amount = entry.latest().amount;
             largest.push(Reverse(amount));
             sum.add(amount);
             if largest.len() > most
@@ -299,7 +299,10 @@ impl Candidates {
     pub fn put_back(&mut self, now: Micros, places: &[u32]) {
         for &place in places.iter().rev() {
             match self.state(place) {
-                Some(State::Taken) => self.set_free(now, place, true),
+                Some(State::Taken) => {
+                    self.renew(place);
+                    self.set_free(now, place, true);
+                }
                 Some(State::Leaving) => self.depart(now, place),
                 _ => {}
             }
@@ -325,6 +328,7 @@ impl Candidates {
         if self.state(place) == Some(State::Leaving) {
             return self.depart(now, place);
         }
+        self.renew(place);
         let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
         let rest = REST.1.min(REST.0 << entry.misses.min(16));
         entry.misses = entry.misses.saturating_add(1);
@@ -396,24 +400,27 @@ impl Candidates {
             if told {
                 entry.told = now.max(1);
             }
-            let state = entry.state;
-            if entry.token.amount == token.amount && state != State::Spent {
-                match state {
-                    State::Stale => self.set_free(now, place, false),
-                    State::Leaving => {
-                        entry.state = State::Taken;
-                        self.total.add(token.amount);
+            let (state, before, amount) = (entry.state, entry.latest().amount, token.amount);
+            match state {
+                // Its holder has what it was given; it comes back as what it is now.
+                State::Taken | State::Leaving => {
+                    entry.state = State::Taken;
+                    entry.anew = (amount != entry.token.amount).then(|| Box::new(token));
+                    if state == State::Taken {
+                        self.total.take(before);
                     }
-                    _ => {}
+                    self.total.add(amount);
+                    return None;
                 }
-                return None;
+                State::Free | State::Resting | State::Stale if before == amount => {
+                    if state == State::Stale {
+                        self.set_free(now, place, false);
+                    }
+                    return None;
+                }
+                // Another worth under the same id, or it was not spent after all: what was known of it is void.
+                _ => self.forget(place),
             }
-            // Another worth under the same id, or it was not spent after all: what was known of it is void, unless a
-            // selection has it.
-            if matches!(state, State::Taken | State::Leaving) {
-                return None;
-            }
-            self.forget(place);
         }
         let amount = token.amount;
         let place = self.admit(now, token, slot, State::Free);
@@ -432,6 +439,7 @@ impl Candidates {
         let entry = Entry {
             turn: Stretches::turn_of(&id),
             token,
+            anew: None,
             slot,
             state,
             queued: state == State::Free,

@@ -119,12 +119,22 @@ impl Candidates {
         }
     }
 
+    /// A token that a selection has no more is what the source has it as.
+    pub(super) fn renew(&mut self, place: u32) {
+        if let Some(entry) = self.entry(place)
+            && let Some(token) = entry.anew.take()
+        {
+            entry.token = *token;
+        }
+    }
+
     /// The source lists a token no more: it is forgotten, or no part of the total any more if a selection has it.
     pub(super) fn unlist(&mut self, place: u32) {
         match self.entry(place) {
             Some(entry) if entry.state == State::Taken => {
                 entry.state = State::Leaving;
-                let amount = entry.token.amount;
+                let amount = entry.latest().amount;
+                entry.anew = None;
                 self.total.take(amount);
             }
             Some(entry) if entry.state == State::Leaving => {}
