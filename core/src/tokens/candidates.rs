@@ -386,8 +386,8 @@ impl Candidates {
     }
 
     /// What the source lists, or tells of. The place of a token that is new in the queue.
-    fn learn(&mut self, now: Micros, token: Token, slot: SlotId, told: bool) -> Option<u32> {
-        let walk = self.walk.number();
+    fn learn(&mut self, now: Micros, mut token: Token, slot: SlotId, told: bool) -> Option<u32> {
+        let (walk, oldest) = (self.walk.number(), now.saturating_sub(self.max_age).max(1));
         if let Some(&place) = self.index.get(&*token.id) {
             let entry = self.entry(place)?;
             if told {
@@ -399,6 +399,9 @@ impl Candidates {
             (entry.seen, entry.walk) = (now.max(1), walk);
             if told {
                 entry.told = now.max(1);
+            } else if entry.told >= oldest {
+                // The page may be late for what it is worth.
+                token = entry.latest().clone();
             }
             let (state, before, amount) = (entry.state, entry.latest().amount, token.amount);
             match state {

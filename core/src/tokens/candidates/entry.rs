@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub turn: u64,
     pub state: State,
     pub queued: bool,
-    /// When the source told of it last: a walk may be late for it. 0 if it did not.
+    /// When the source told of it last: a walk may be late for it, and for what it is worth. 0 if it did not.
     pub told: Micros,
     /// When the source last listed it or told of it, and in which walk.
     pub seen: Micros,

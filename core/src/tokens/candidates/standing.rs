@@ -146,7 +146,7 @@ impl Candidates {
     pub(super) fn bar(&mut self, now: Micros, place: u32) {
         let until = now + self.max_age;
         let Some(entry) = self.entry(place) else { return };
-        entry.barred = until;
+        (entry.barred, entry.told) = (until, 0);
         let (state, amount) = (entry.state, entry.token.amount);
         match state {
             State::Taken | State::Leaving => self.unlist(place),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::scene::{MAX_AGE, START, walk_and_take};
+use super::scene::{MAX_AGE, START, walk, walk_and_take};
 use crate::tokens::{Candidates, Token};
 
 // It came back at its old worth, and one that was said to be spent before was forgotten.
@@ -55,5 +55,26 @@ fn what_is_worth_again_what_it_was_or_is_said_to_be_spent_comes_back_as_if_nothi
         pool.put_back(START, &[0, 1, 2]);
         let left = if spent { 10u64 } else { 15 };
         assert_eq!((pool.total().exact(), pool.free(START)), (Some(left.into()), pool.total()));
+    }
+}
+
+/// Whether or not a selection has it: a page of a replica that lags behind lists what it was worth before.
+#[test]
+fn what_the_source_told_of_a_worth_no_late_page_takes_back() {
+    type Say = fn(&mut Candidates);
+    let listed: Say = |pool| walk(pool, START, 0..3);
+    let spent: Say = |pool| {
+        walk_and_take(pool);
+        pool.spent(pool.place("t0").unwrap(), START + 1);
+    };
+    for say in [listed, walk_and_take, spent] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        pool.set_live(START - MAX_AGE, true);
+        say(&mut pool);
+        pool.added(START + 1, Token::new("t0", 3u64)).unwrap();
+        for (at, sum) in [(START + 2, 13u64), (START + 1 + MAX_AGE, 13), (START + 2 + MAX_AGE, 15)] {
+            walk(&mut pool, at, 0..3);
+            assert_eq!(pool.total().exact(), Some(sum.into()), "at {}", at - START);
+        }
     }
 }
