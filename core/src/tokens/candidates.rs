@@ -48,6 +48,8 @@ pub struct Candidates {
     /// Of those that are free.
     free: Total,
     walk: Walk,
+    /// When the page was asked for that is under way.
+    asked: Option<Micros>,
     /// How long a token may be offered since the source listed it.
     max_age: Micros,
     /// Since when the source tells of every change, if it does, and whether a walk that was not late for what came before has
@@ -72,15 +74,23 @@ impl Candidates {
             total: Total::default(),
             free: Total::default(),
             walk: Walk::default(),
+            asked: None,
             max_age,
             live: None,
             gone: 0,
         }
     }
 
-    /// Where the next page begins; a walk that is not under way begins.
+    /// Where the next page begins; a walk that is not under way begins. What a page that is asked for now would be late
+    /// for is kept in mind until [`Self::absorb`] or [`Self::end_page`].
     pub fn next_page(&mut self, now: Micros) -> Option<String> {
+        self.asked = Some(now);
         self.walk.next_page(now)
+    }
+
+    /// No page is under way any more, whether or not it came.
+    pub fn end_page(&mut self) {
+        self.asked = None;
     }
 
     /// The next page could not be had: the walk begins anew, as the source may have forgotten where it stood.
@@ -119,6 +129,7 @@ impl Candidates {
             };
             self.live = self.live.map(sure);
         }
+        self.end_page();
         Ok(())
     }
 

@@ -47,9 +47,10 @@ impl Candidates {
 
     /// Those that others had may be asked for again when their rest is over, and what was spent is forgotten.
     pub(super) fn wake(&mut self, now: Micros) {
-        while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= now) {
+        let due = self.due(now);
+        while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= due) {
             self.spent.pop();
-            let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= now;
+            let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= due;
             let Some(entry) = self.entries.get(place as usize).filter(over) else { continue };
             // A source that told of no spend still lists it: there is no change of which it would tell.
             if entry.barred == 0 && self.live.is_some() {
@@ -61,6 +62,12 @@ impl Candidates {
             self.resting.pop();
             self.end_rest(now, place);
         }
+    }
+
+    /// Until when the rest of what was spent must have lasted for it to be forgotten: of a page that is under way it counts
+    /// when it was asked for, not when it comes.
+    fn due(&self, now: Micros) -> Micros {
+        self.asked.map_or(now, |asked| asked.min(now))
     }
 
     pub(super) fn end_rest(&mut self, now: Micros, place: u32) -> bool {
@@ -162,8 +169,9 @@ impl Candidates {
 
     /// No selection has a token any more that the source does not list.
     pub(super) fn depart(&mut self, now: Micros, place: u32) {
+        let due = self.due(now);
         match self.entry(place) {
-            Some(entry) if entry.barred > now => self.settle(place, 0),
+            Some(entry) if entry.barred > due => self.settle(place, 0),
             _ => self.forget(place),
         }
     }

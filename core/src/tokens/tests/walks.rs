@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, of_one, selected};
+use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, of_one, page, selected, walk_and_take};
 use crate::SECOND;
 use crate::slots::MAX_PER_REQUEST;
 use crate::tokens::{
-    Amount, Bounds, Event, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
+    Amount, Bounds, Candidates, Event, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
 };
 
 #[test]
@@ -187,5 +187,25 @@ fn what_a_slow_walk_listed_last_is_chosen_among_by_every_strategy() {
                 assert_eq!(scene.select(&mut process, attempt).verdict, told, "{name}, {target}, {timeout}");
             }
         }
+    }
+}
+
+// What was barred was forgotten by the clock of whoever looked meanwhile, and came again by the page, for good.
+#[test]
+fn a_page_that_is_late_by_when_it_was_asked_for_is_late_when_it_comes() {
+    for had in [false, true] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        pool.set_live(START - MAX_AGE, true);
+        if had {
+            walk_and_take(&mut pool);
+        }
+        pool.removed(START, "t0").unwrap();
+        let (asked, over) = (START + MAX_AGE - 1, START + MAX_AGE);
+        pool.next_page(asked);
+        pool.put_back(over, &[0, 1, 2]);
+        pool.free(over);
+        pool.absorb(asked, None, page(0..3, |_| 5)).unwrap();
+        let later = START + 100 * MAX_AGE;
+        assert_eq!((pool.free(later).exact(), pool.len()), (Some(10u64.into()), 2), "{had}");
     }
 }
