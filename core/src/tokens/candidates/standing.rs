@@ -52,9 +52,11 @@ impl Candidates {
             self.spent.pop();
             let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= due;
             let Some(entry) = self.entries.get(place as usize).filter(over) else { continue };
-            // A source that told of no spend still lists it: there is no change of which it would tell.
+            // A source that told of no spend still lists it: there is no change of which it would tell. The walk that is under
+            // way may have passed it.
             if entry.barred == 0 && self.live.is_some() {
                 self.walk.void();
+                self.walk.restart();
             }
             self.forget(place);
         }
