@@ -327,6 +327,12 @@ impl Candidates {
         self.entries.get(place as usize).is_some_and(listed)
     }
 
+    /// Whether a token that a selection has is still what it was given, as far as is known.
+    pub fn is_as_had(&self, place: u32) -> bool {
+        let as_had = |entry: &Entry| entry.state == State::Taken && entry.anew.is_none();
+        self.entries.get(place as usize).is_some_and(as_had)
+    }
+
     /// A claim of a token was granted, until then.
     pub fn had(&mut self, place: u32, until: Micros) {
         if let Some(entry) = self.entry(place) {
