@@ -2,6 +2,27 @@
 
 use super::*;
 
+// It was looked at only once half of the time to live had passed.
+#[tokio::test]
+async fn what_is_known_to_be_lost_while_the_rest_is_looked_for_is_in_no_selection() {
+    let (handle, other) = (opened("known"), opened("known"));
+    let keepalive = Keepalive::Every(100 * MILLISECOND);
+    let mut options = TokensOptions { ttl: 10 * SECOND, keepalive, ..TokensOptions::default() };
+    options.bounds.verify = true;
+    let source = Arc::new(Slow(wallet_of(&[("a", 5)]), AtomicUsize::new(0)));
+    let wallet = handle.tokens_with("w", source.clone(), options).unwrap();
+    let patient = SelectOptions { timeout: Some(60 * SECOND), spender: Some("tx 1".into()), ..euros() };
+    let selects = tokio::spawn(async move { wallet.select_with(5u64, patient).await });
+    while source.1.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let there = tokens(&other, &source.0);
+    assert_eq!(there.release_spender("tx 1").await.unwrap(), 1);
+    let selection = selects.await.unwrap().unwrap();
+    assert!(selection.is_held() && there.count_locked().await.unwrap() == 1);
+    assert_eq!(source.1.load(Ordering::SeqCst), 2, "it began anew");
+}
+
 // What was under way for good kept what was spent in mind for good.
 #[tokio::test]
 async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
