@@ -23,6 +23,22 @@ async fn what_is_known_to_be_lost_while_the_rest_is_looked_for_is_in_no_selectio
     assert_eq!(source.1.load(Ordering::SeqCst), 2, "it began anew");
 }
 
+// Who tried once more was told that all was well.
+#[tokio::test]
+async fn who_says_again_that_tokens_are_spent_is_told_what_came_of_it() {
+    let (handle, other) = (opened("again-spent"), opened("again-spent"));
+    let source = wallet_of(&[("a", 5)]);
+    let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
+    let named = SelectOptions { spender: Some("tx 1".into()), keepalive: Some(Keepalive::Off), ..euros() };
+    let selection = here.select_with(5u64, named).await.unwrap();
+    assert_eq!(there.release_spender("tx 1").await.unwrap(), 1);
+    for _ in 0..2 {
+        let (one, another) = tokio::join!(selection.spent(), selection.spent());
+        assert_eq!((code(one), code(another)), (Code::Lost, Code::Lost));
+    }
+    selection.release().await.unwrap();
+}
+
 // What was under way for good kept what was spent in mind for good.
 #[tokio::test]
 async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
