@@ -26,7 +26,7 @@ export class Selection {
   /** The largest of the tokens' fences; 0 if there is none. */
   readonly fence: bigint;
   readonly #hold: Hold;
-  #spent = false;
+  #spent: Promise<void> | undefined;
 
   /** @internal */
   constructor([number, sum, change, fence, ...words]: Selected) {
@@ -71,16 +71,17 @@ export class Selection {
   }
 
   /**
-   * Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call does
-   * nothing. Rejects with `lost` if they were given back or one of them was lost before, and others may have spent it; with
+   * Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call only
+   * tells the same again. Rejects with `lost` if they were given back or one of them was lost before, and others may have spent it; with
    * `store_unavailable` they stay locked for what is left of their time to live.
    */
   async spent(): Promise<void> {
-    // Who gave them back is not told that they stay locked.
-    if (!this.#spent) void this.#hold.number;
-    const ending = this.#hold.end((number, call) => glue.selectionEnd(number, true, call));
-    this.#spent = true;
-    await ending;
+    if (!this.#spent) {
+      // Who gave them back is not told that they stay locked.
+      void this.#hold.number;
+      this.#spent = this.#hold.end((number, call) => glue.selectionEnd(number, true, call));
+    }
+    await this.#spent;
   }
 
   /** As `release`, but rejects with no other error than `lost`: the block had all of them to its end. */

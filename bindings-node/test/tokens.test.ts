@@ -122,6 +122,9 @@ for (const place of ["memory", "Redis"]) {
       await using next = await there.select(2, patient);
       assert.deepEqual(ids(next), ids(orphaned));
       await assert.rejects(orphaned.renew(), failure("lost"));
+      const said = [orphaned.spent(), orphaned.spent()];
+      for (const spent of await Promise.allSettled(said)) assert.equal(spent.status === "rejected" && spent.reason.code, "lost");
+      await assert.rejects(orphaned.spent(), failure("lost"), "however often it is said");
       await kept.release();
       await assert.rejects(there.releaseSpender(5 as never), failure("invalid_argument", "spender"));
     });

@@ -219,7 +219,7 @@ impl Selection {
         guard(|| self.face.ask(py, &self.core, |core| async move { core.release().await }))
     }
 
-    /// Says that they are spent: they stay locked for the wallet's `settle`. A second call does nothing.
+    /// Says that they are spent: they stay locked for the wallet's `settle`. A second call only tells the same again.
     fn spent(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         guard(|| self.face.ask(py, &self.core, |core| async move { core.spent().await }))
     }

@@ -148,6 +148,9 @@ def test_what_a_spender_locked_is_given_back_by_its_name(place):
         assert ids(selection) == ids(orphaned)
         with pytest.raises(errors.Lost):
             orphaned.renew()
+        for _ in range(2):
+            with pytest.raises(errors.Lost):
+                orphaned.spent()
     kept.release()
 
 

@@ -48,6 +48,8 @@ pub struct Candidates {
     /// Of those that are free.
     free: Total,
     walk: Walk,
+    /// When the page was asked for that is under way.
+    asked: Option<Micros>,
     /// How long a token may be offered since the source listed it.
     max_age: Micros,
     /// Since when the source tells of every change, if it does, and whether a walk that was not late for what came before has
@@ -72,15 +74,23 @@ impl Candidates {
             total: Total::default(),
             free: Total::default(),
             walk: Walk::default(),
+            asked: None,
             max_age,
             live: None,
             gone: 0,
         }
     }
 
-    /// Where the next page begins; a walk that is not under way begins.
+    /// Where the next page begins; a walk that is not under way begins. What a page that is asked for now would be late
+    /// for is kept in mind until [`Self::absorb`] or [`Self::end_page`].
     pub fn next_page(&mut self, now: Micros) -> Option<String> {
+        self.asked = Some(now);
         self.walk.next_page(now)
+    }
+
+    /// No page is under way any more, whether or not it came.
+    pub fn end_page(&mut self) {
+        self.asked = None;
     }
 
     /// The next page could not be had: the walk begins anew, as the source may have forgotten where it stood.
@@ -119,6 +129,7 @@ impl Candidates {
             };
             self.live = self.live.map(sure);
         }
+        self.end_page();
         Ok(())
     }
 
@@ -233,7 +244,7 @@ impl Candidates {
         let unspent = |entry: &&Entry| !matches!(entry.state, State::Leaving | State::Spent | State::Gone);
         let (mut largest, mut sum) = (BinaryHeap::new(), Total::default());
         self.entries.iter().filter(unspent).any(|entry| {
-            let amount = entry.token.amount;
+            let amount = entry.latest().amount;
             largest.push(Reverse(amount));
             sum.add(amount);
             if largest.len() > most
@@ -299,7 +310,10 @@ impl Candidates {
     pub fn put_back(&mut self, now: Micros, places: &[u32]) {
         for &place in places.iter().rev() {
             match self.state(place) {
-                Some(State::Taken) => self.set_free(now, place, true),
+                Some(State::Taken) => {
+                    self.renew(place);
+                    self.set_free(now, place, true);
+                }
                 Some(State::Leaving) => self.depart(now, place),
                 _ => {}
             }
@@ -311,6 +325,12 @@ impl Candidates {
     pub fn is_listed(&self, place: u32, now: Micros) -> bool {
         let listed = |entry: &Entry| entry.state != State::Leaving && entry.seen >= self.oldest(now);
         self.entries.get(place as usize).is_some_and(listed)
+    }
+
+    /// Whether a token that a selection has is still what it was given, as far as is known.
+    pub fn is_as_had(&self, place: u32) -> bool {
+        let as_had = |entry: &Entry| entry.state == State::Taken && entry.anew.is_none();
+        self.entries.get(place as usize).is_some_and(as_had)
     }
 
     /// A claim of a token was granted, until then.
@@ -325,6 +345,7 @@ impl Candidates {
         if self.state(place) == Some(State::Leaving) {
             return self.depart(now, place);
         }
+        self.renew(place);
         let Some(entry) = self.entry(place).filter(|entry| entry.state == State::Taken) else { return };
         let rest = REST.1.min(REST.0 << entry.misses.min(16));
         entry.misses = entry.misses.saturating_add(1);
@@ -382,8 +403,8 @@ impl Candidates {
     }
 
     /// What the source lists, or tells of. The place of a token that is new in the queue.
-    fn learn(&mut self, now: Micros, token: Token, slot: SlotId, told: bool) -> Option<u32> {
-        let walk = self.walk.number();
+    fn learn(&mut self, now: Micros, mut token: Token, slot: SlotId, told: bool) -> Option<u32> {
+        let (walk, oldest) = (self.walk.number(), now.saturating_sub(self.max_age).max(1));
         if let Some(&place) = self.index.get(&*token.id) {
             let entry = self.entry(place)?;
             if told {
@@ -395,25 +416,31 @@ impl Candidates {
             (entry.seen, entry.walk) = (now.max(1), walk);
             if told {
                 entry.told = now.max(1);
+            } else if entry.told >= oldest {
+                // The page may be late for what it is worth.
+                token = entry.latest().clone();
             }
-            let state = entry.state;
-            if entry.token.amount == token.amount && state != State::Spent {
-                match state {
-                    State::Stale => self.set_free(now, place, false),
-                    State::Leaving => {
-                        entry.state = State::Taken;
-                        self.total.add(token.amount);
+            let (state, before, amount) = (entry.state, entry.latest().amount, token.amount);
+            match state {
+                // Its holder has what it was given; it comes back as what it is now.
+                State::Taken | State::Leaving => {
+                    entry.state = State::Taken;
+                    entry.anew = (amount != entry.token.amount).then(|| Box::new(token));
+                    if state == State::Taken {
+                        self.total.take(before);
                     }
-                    _ => {}
+                    self.total.add(amount);
+                    return None;
                 }
-                return None;
+                State::Free | State::Resting | State::Stale if before == amount => {
+                    if state == State::Stale {
+                        self.set_free(now, place, false);
+                    }
+                    return None;
+                }
+                // Another worth under the same id, or it was not spent after all: what was known of it is void.
+                _ => self.forget(place),
             }
-            // Another worth under the same id, or it was not spent after all: what was known of it is void, unless a
-            // selection has it.
-            if matches!(state, State::Taken | State::Leaving) {
-                return None;
-            }
-            self.forget(place);
         }
         let amount = token.amount;
         let place = self.admit(now, token, slot, State::Free);
@@ -432,6 +459,7 @@ impl Candidates {
         let entry = Entry {
             turn: Stretches::turn_of(&id),
             token,
+            anew: None,
             slot,
             state,
             queued: state == State::Free,

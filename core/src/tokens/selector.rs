@@ -209,6 +209,10 @@ impl Selector {
         if !self.doubtful.is_empty() {
             return Step::Verify(self.doubtful.clone());
         }
+        // What the source said since goes with who had it, or is worth something else.
+        if !self.held.iter().all(|&place| pool.is_as_had(place)) {
+            return Step::GiveBack(self.held.clone());
+        }
         if self.sum.covers(self.target) {
             return self.done(self.selected());
         }

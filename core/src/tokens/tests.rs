@@ -34,3 +34,4 @@ mod sharing;
 mod verdicts;
 mod walks;
 mod wallets;
+mod worths;

@@ -126,7 +126,7 @@ class Selection(Held[_leasehold.Selection]):
         await call(self._core.release)
 
     async def spent(self) -> None:
-        """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call does
-        nothing. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
+        """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call only
+        tells the same again. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
         is left of their time to live."""
         await call(self._core.spent)

@@ -107,8 +107,8 @@ impl Purse {
     }
 
     /// Waits for one's turn to ask the source.
-    pub async fn turn(&self) -> futures_util::lock::MutexGuard<'_, ()> {
-        self.asking.lock().await
+    pub async fn turn(&self) -> Asking<'_> {
+        Asking { purse: self, _turn: self.asking.lock().await }
     }
 
     pub fn pages(&self) -> u64 {
@@ -167,6 +167,19 @@ impl Purse {
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
         unpoisoned(&self.turns)
+    }
+}
+
+/// One who asks the source, and whose page is under way no more when this is dropped.
+pub(super) struct Asking<'a> {
+    purse: &'a Purse,
+    /// Dropped after that.
+    _turn: futures_util::lock::MutexGuard<'a, ()>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.purse.pool().end_page();
     }
 }
 

@@ -1,11 +1,11 @@
 //! Tokens that a caller has.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{Shared, join_all};
 
 use super::{Lent, Wallet};
 use crate::Micros;
@@ -28,8 +28,8 @@ pub struct Selection<S: Store, R: Runtime> {
     ttl: Micros,
     /// Nothing once it was given back, or spent.
     held: Mutex<Option<Arc<Held<S, R>>>>,
-    /// Which of the two.
-    is_spent: AtomicBool,
+    /// What comes of it that it was spent, for whoever says so again too.
+    spending: OnceLock<Shared<BoxedFuture<'static, Result<()>>>>,
 }
 
 /// Leases, and the places of their tokens.
@@ -49,7 +49,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         };
         let fences = leases.iter().map(|(_, lease)| lease.fence()).collect();
         let held = Mutex::new(Some(Arc::new(leases)));
-        Selection { wallet, purse, tokens, fences, sum, change, ttl, held, is_spent: AtomicBool::new(false) }
+        Selection { wallet, purse, tokens, fences, sum, change, ttl, held, spending: OnceLock::new() }
     }
 
     /// The tokens.
@@ -152,18 +152,26 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     }
 
     /// Says that the tokens are spent. They stay locked for the wallet's `settle`, until the spend is visible to all,
-    /// and are not offered here again unless the source still lists them then. A second call does nothing.
+    /// and are not offered here again unless the source still lists them then. A second call only tells the same again.
     ///
     /// # Errors
     /// `lost` if they were given back, or one of them was lost before: others may have spent it; `store_unavailable` if the
     /// store did not answer in time: they stay locked for what is left of their time to live.
     pub async fn spent(&self) -> Result<()> {
-        let held = {
+        let spending = {
             let mut held = self.held();
-            self.is_spent.fetch_or(held.is_some(), Relaxed);
-            held.take()
+            match held.take() {
+                Some(held) => Some(self.spending.get_or_init(|| self.spend(held))),
+                None => self.spending.get(),
+            }
         };
-        let Some(held) = held else { return if self.is_spent.load(Relaxed) { Ok(()) } else { Err(ended()) } };
+        match spending {
+            Some(spending) => spending.clone().await,
+            None => Err(ended()),
+        }
+    }
+
+    fn spend(&self, held: Arc<Held<S, R>>) -> Shared<BoxedFuture<'static, Result<()>>> {
         let settle = self.wallet.options.settle;
         let until = self.wallet.core.runtime.now() + settle;
         {
@@ -174,7 +182,8 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         let held = Lapsing(held);
         self.wallet.note_spent(self.tokens.iter().map(|token| token.id.clone()));
         // Nobody can have what rests, not even who comes by the name of this spender.
-        release(held.0.iter().map(|(_, lease)| lease), Some(settle)).await
+        let release = async move { release(held.0.iter().map(|(_, lease)| lease), Some(settle)).await };
+        (Box::pin(release) as BoxedFuture<'static, _>).shared()
     }
 
     /// However it ends from now on, what is not spent runs to its deadline; see [`Lease::lapse`].

@@ -13,6 +13,8 @@ use crate::error::Code;
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 use crate::{MILLISECOND, SECOND};
 
+mod losses;
+
 fn opened(store: &str) -> NativeLeasehold {
     connect(format!("memory:tokens-{store}")).namespace("test").open().unwrap()
 }

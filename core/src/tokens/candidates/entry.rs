@@ -9,12 +9,14 @@ use crate::tokens::{Amount, Token};
 #[derive(Debug)]
 pub(super) struct Entry {
     pub token: Token,
+    /// While it is taken: what the source has it as since, where that is worth something else. In a box, as it is rare.
+    pub anew: Option<Box<Token>>,
     pub slot: SlotId,
     /// Where it comes in the walk.
     pub turn: u64,
     pub state: State,
     pub queued: bool,
-    /// When the source told of it last: a walk may be late for it. 0 if it did not.
+    /// When the source told of it last: a walk may be late for it, and for what it is worth. 0 if it did not.
     pub told: Micros,
     /// When the source last listed it or told of it, and in which walk.
     pub seen: Micros,
@@ -46,6 +48,11 @@ pub(super) enum State {
 }
 
 impl Entry {
+    /// As the source has it, whatever its holder was given.
+    pub fn latest(&self) -> &Token {
+        self.anew.as_deref().unwrap_or(&self.token)
+    }
+
     /// Until when a page that lists it is late.
     pub fn rests_until(&self) -> Micros {
         if self.state == State::Spent { self.until.max(self.barred) } else { self.barred }

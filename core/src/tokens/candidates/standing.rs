@@ -47,13 +47,16 @@ impl Candidates {
 
     /// Those that others had may be asked for again when their rest is over, and what was spent is forgotten.
     pub(super) fn wake(&mut self, now: Micros) {
-        while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= now) {
+        let due = self.due(now);
+        while let Some(&Reverse((_, place))) = self.spent.peek().filter(|Reverse((at, _))| *at <= due) {
             self.spent.pop();
-            let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= now;
+            let over = |entry: &&Entry| entry.state == State::Spent && entry.rests_until() <= due;
             let Some(entry) = self.entries.get(place as usize).filter(over) else { continue };
-            // A source that told of no spend still lists it: there is no change of which it would tell.
+            // A source that told of no spend still lists it: there is no change of which it would tell. The walk that is under
+            // way may have passed it.
             if entry.barred == 0 && self.live.is_some() {
                 self.walk.void();
+                self.walk.restart();
             }
             self.forget(place);
         }
@@ -61,6 +64,12 @@ impl Candidates {
             self.resting.pop();
             self.end_rest(now, place);
         }
+    }
+
+    /// Until when the rest of what was spent must have lasted for it to be forgotten: of a page that is under way it counts
+    /// when it was asked for, not when it comes.
+    fn due(&self, now: Micros) -> Micros {
+        self.asked.map_or(now, |asked| asked.min(now))
     }
 
     pub(super) fn end_rest(&mut self, now: Micros, place: u32) -> bool {
@@ -119,12 +128,22 @@ impl Candidates {
         }
     }
 
+    /// A token that a selection has no more is what the source has it as.
+    pub(super) fn renew(&mut self, place: u32) {
+        if let Some(entry) = self.entry(place)
+            && let Some(token) = entry.anew.take()
+        {
+            entry.token = *token;
+        }
+    }
+
     /// The source lists a token no more: it is forgotten, or no part of the total any more if a selection has it.
     pub(super) fn unlist(&mut self, place: u32) {
         match self.entry(place) {
             Some(entry) if entry.state == State::Taken => {
                 entry.state = State::Leaving;
-                let amount = entry.token.amount;
+                let amount = entry.latest().amount;
+                entry.anew = None;
                 self.total.take(amount);
             }
             Some(entry) if entry.state == State::Leaving => {}
@@ -136,7 +155,7 @@ impl Candidates {
     pub(super) fn bar(&mut self, now: Micros, place: u32) {
         let until = now + self.max_age;
         let Some(entry) = self.entry(place) else { return };
-        entry.barred = until;
+        (entry.barred, entry.told) = (until, 0);
         let (state, amount) = (entry.state, entry.token.amount);
         match state {
             State::Taken | State::Leaving => self.unlist(place),
@@ -152,8 +171,9 @@ impl Candidates {
 
     /// No selection has a token any more that the source does not list.
     pub(super) fn depart(&mut self, now: Micros, place: u32) {
+        let due = self.due(now);
         match self.entry(place) {
-            Some(entry) if entry.barred > now => self.settle(place, 0),
+            Some(entry) if entry.barred > due => self.settle(place, 0),
             _ => self.forget(place),
         }
     }

@@ -1,11 +1,15 @@
 //! A source, a lock table and processes, on a clock that the test moves.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use crate::slots::{Choice, Claim, LeaseRef, Moment, Pool, Reply, Request};
 use crate::tokens::{
-    Amount, Bounds, Candidates, Draw, Event, FirstFitRandom, Page, Selector, Step, Strategy, Token, Verdict,
+    Amount, Bounds, Candidates, Draw, Event, FirstFitRandom, Order, Page, Selector, Step, Strategy, Token,
+    Verdict,
 };
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -242,4 +246,21 @@ pub fn selected(sum: u64, change: u64) -> Option<Verdict> {
 pub fn of_one(count: u64) -> Scene {
     let ids: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
     Scene::of(&ids.iter().map(|id| (id.as_str(), 1)).collect::<Vec<_>>())
+}
+
+/// Tokens `t0` and so on.
+pub fn page(ids: Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
+    Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
+}
+
+/// A walk of one page, of tokens of 5.
+pub fn walk(pool: &mut Candidates, now: Micros, ids: Range<u64>) {
+    let after = pool.next_page(now);
+    pool.absorb(now, after.as_deref(), page(ids, |_| 5)).unwrap();
+}
+
+/// Three of 5, that selections have.
+pub fn walk_and_take(pool: &mut Candidates) {
+    walk(pool, START, 0..3);
+    pool.take(START, Order::Spread, 15u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
 }

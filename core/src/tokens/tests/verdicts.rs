@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::scene::{Counts, Process, START, Scene, TTL, of_one, race, selected};
 use crate::SECOND;
-use crate::tokens::{Amount, Bounds, Event, Exact, FirstFitRandom, STRATEGIES, Step, Verdict, named};
+use crate::tokens::{Amount, Bounds, Event, Exact, FirstFitRandom, STRATEGIES, Step, Token, Verdict, named};
 
 /// What a selection that does not wait comes to.
 fn verdict(scene: &mut Scene, target: u64) -> Option<Verdict> {
@@ -364,4 +364,39 @@ fn exact_goes_on_exactly_with_what_it_has() {
     attempt.step(&mut scene, &mut process);
     scene.lock(&["a"], TTL);
     assert_eq!(scene.select(&mut process, attempt).verdict, selected(9, 0));
+}
+
+// It was handed out, and counted, as it was when it was claimed. (And what the wallet holds then.)
+#[test]
+fn what_is_spent_or_of_another_worth_while_the_rest_is_looked_for_is_in_no_selection() {
+    type Change = fn(&mut Scene, &mut Process);
+    let unlisted: Change = |scene, _| {
+        scene.source.remove("a");
+    };
+    let spent: Change = |scene, process| {
+        scene.source.remove("a");
+        process.pool.removed(scene.now, "a").unwrap();
+    };
+    let less: Change = |scene, process| {
+        scene.source.insert("a".into(), 1u64.into());
+        process.pool.added(scene.now, Token::new("a", 1u64)).unwrap();
+    };
+    for (change, held) in [(unlisted, 6u64), (spent, 6), (less, 7)] {
+        for timeout in [0, TTL] {
+            let mut scene = Scene::of(&[("a", 5), ("b", 3)]);
+            let mut process = Process::new(1);
+            let first = process.attempt(8, 0, scene.now);
+            scene.select(&mut process, first).abandon(&mut scene, &mut process);
+            scene.lock(&["b"], TTL);
+            let mut next = process.attempt(8, timeout, scene.now);
+            while next.selector.held().is_empty() {
+                next.step(&mut scene, &mut process);
+            }
+            change(&mut scene, &mut process);
+            scene.source.insert("c".into(), 3u64.into());
+            let told = scene.select(&mut process, next).verdict;
+            assert_eq!(told, Some(Verdict::Insufficient { held: held.into() }));
+            assert_eq!((scene.locked(), process.pool.free(scene.now).exact()), (1, Some((held - 3).into())));
+        }
+    }
 }

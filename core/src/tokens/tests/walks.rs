@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, of_one, selected};
+use super::scene::{Counts, MAX_AGE, Process, START, Scene, TTL, of_one, page, selected, walk_and_take};
 use crate::SECOND;
 use crate::slots::MAX_PER_REQUEST;
 use crate::tokens::{
-    Amount, Bounds, Event, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
+    Amount, Bounds, Candidates, Event, FewestInputs, FirstFitRandom, Page, STRATEGIES, Step, Verdict, named,
 };
 
 #[test]
@@ -188,4 +188,49 @@ fn what_a_slow_walk_listed_last_is_chosen_among_by_every_strategy() {
             }
         }
     }
+}
+
+// What was barred was forgotten by the clock of whoever looked meanwhile, and came again by the page, for good.
+#[test]
+fn a_page_that_is_late_by_when_it_was_asked_for_is_late_when_it_comes() {
+    for had in [false, true] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        pool.set_live(START - MAX_AGE, true);
+        if had {
+            walk_and_take(&mut pool);
+        }
+        pool.removed(START, "t0").unwrap();
+        let (asked, over) = (START + MAX_AGE - 1, START + MAX_AGE);
+        pool.next_page(asked);
+        pool.put_back(over, &[0, 1, 2]);
+        pool.free(over);
+        pool.absorb(asked, None, page(0..3, |_| 5)).unwrap();
+        let later = START + 100 * MAX_AGE;
+        assert_eq!((pool.free(later).exact(), pool.len()), (Some(10u64.into()), 2), "{had}");
+    }
+}
+
+// The walk had passed it while it rested, came to its end, and was believed.
+#[test]
+fn what_was_not_spent_after_all_is_found_though_its_rest_ends_amid_a_walk() {
+    let mut pool = Candidates::new(1, MAX_AGE);
+    pool.set_live(START - MAX_AGE, true);
+    walk_and_take(&mut pool);
+    pool.spent(pool.place("t0").unwrap(), START + MAX_AGE);
+    pool.put_back(START, &[0, 1, 2]);
+    let list = |after: Option<&str>| match after {
+        None => Page { next: Some("more".into()), ..page(0..1, |_| 5) },
+        Some(_) => page(1..3, |_| 5),
+    };
+    let early = START + MAX_AGE - 1;
+    pool.next_page(early);
+    pool.absorb(early, None, list(None)).unwrap();
+    let now = START + MAX_AGE;
+    pool.free(now);
+    let pages = (1..9).find(|_| {
+        let after = pool.next_page(now);
+        pool.absorb(now, after.as_deref(), list(after.as_deref())).unwrap();
+        pool.knows_all(now)
+    });
+    assert_eq!((pages, pool.total().exact()), (Some(2), Some(15u64.into())));
 }

@@ -3,13 +3,9 @@
 use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::scene::{MAX_AGE, Process, START, Scene, TTL};
+use super::scene::{MAX_AGE, Process, START, Scene, TTL, page, walk, walk_and_take};
 use crate::SECOND;
 use crate::tokens::{Amount, Bounds, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
-
-fn page(ids: std::ops::Range<u64>, amount: impl Fn(u64) -> u64) -> Page {
-    Page { tokens: ids.map(|id| Token::new(format!("t{id}"), amount(id))).collect(), next: None }
-}
 
 fn take(pool: &mut Candidates, order: Order, enough: u64, span: (usize, usize)) -> Vec<u64> {
     let places = pool.take(START, order, enough.into(), span, &FxHashSet::default(), &mut Draw::new(7));
@@ -273,10 +269,6 @@ fn what_is_granted_late_is_had_only_while_it_is_listed() {
 /// What a selection has counts as long as the source lists it, however long it is had.
 #[test]
 fn what_is_listed_no_more_is_no_part_of_the_total_though_a_selection_has_it() {
-    fn walk(pool: &mut Candidates, now: u64, ids: std::ops::Range<u64>) {
-        let after = pool.next_page(now);
-        pool.absorb(now, after.as_deref(), page(ids, |_| 5)).unwrap();
-    }
     // And from when on a page that lists it is believed.
     type Unlist = fn(&mut Candidates);
     let unlist: [(Unlist, u64); 2] = [
@@ -393,12 +385,6 @@ fn what_the_source_said_is_spent_no_late_page_brings_back() {
             assert_eq!(known, (Some(sum.into()), Some(sum.into())), "{case}, at {}", at - START);
         }
     }
-}
-
-fn walk_and_take(pool: &mut Candidates) {
-    pool.next_page(START);
-    pool.absorb(START, None, page(0..3, |_| 5)).unwrap();
-    pool.take(START, Order::Spread, 15u64.into(), (0, 9), &FxHashSet::default(), &mut Draw::new(7));
 }
 
 #[test]

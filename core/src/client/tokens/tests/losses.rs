@@ -1,0 +1,61 @@
+//! What is lost, or said, while a selection is made or ends.
+
+use super::*;
+
+// It was looked at only once half of the time to live had passed.
+#[tokio::test]
+async fn what_is_known_to_be_lost_while_the_rest_is_looked_for_is_in_no_selection() {
+    let (handle, other) = (opened("known"), opened("known"));
+    let keepalive = Keepalive::Every(100 * MILLISECOND);
+    let mut options = TokensOptions { ttl: 10 * SECOND, keepalive, ..TokensOptions::default() };
+    options.bounds.verify = true;
+    let source = Arc::new(Slow(wallet_of(&[("a", 5)]), AtomicUsize::new(0)));
+    let wallet = handle.tokens_with("w", source.clone(), options).unwrap();
+    let patient = SelectOptions { timeout: Some(60 * SECOND), spender: Some("tx 1".into()), ..euros() };
+    let selects = tokio::spawn(async move { wallet.select_with(5u64, patient).await });
+    while source.1.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let there = tokens(&other, &source.0);
+    assert_eq!(there.release_spender("tx 1").await.unwrap(), 1);
+    let selection = selects.await.unwrap().unwrap();
+    assert!(selection.is_held() && there.count_locked().await.unwrap() == 1);
+    assert_eq!(source.1.load(Ordering::SeqCst), 2, "it began anew");
+}
+
+// Who tried once more was told that all was well.
+#[tokio::test]
+async fn who_says_again_that_tokens_are_spent_is_told_what_came_of_it() {
+    let (handle, other) = (opened("again-spent"), opened("again-spent"));
+    let source = wallet_of(&[("a", 5)]);
+    let (here, there) = (tokens(&handle, &source), tokens(&other, &source));
+    let named = SelectOptions { spender: Some("tx 1".into()), keepalive: Some(Keepalive::Off), ..euros() };
+    let selection = here.select_with(5u64, named).await.unwrap();
+    assert_eq!(there.release_spender("tx 1").await.unwrap(), 1);
+    for _ in 0..2 {
+        let (one, another) = tokio::join!(selection.spent(), selection.spent());
+        assert_eq!((code(one), code(another)), (Code::Lost, Code::Lost));
+    }
+    selection.release().await.unwrap();
+}
+
+// What was under way for good kept what was spent in mind for good.
+#[tokio::test]
+async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
+    let passed = Arc::new(AtomicU64::new(0));
+    let here = passed.clone();
+    let runtime = Warped::new().clock(move |time| time + here.load(Ordering::SeqCst));
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
+    let silent = |_: PageAsk| std::future::pending::<Result<Page, String>>();
+    let wallet = handle.tokens_with("w", Arc::new(silent), TokensOptions::default()).unwrap();
+    wallet.hear(Change::Listening, Some("EUR")).unwrap();
+    wallet.hear(Change::Spent("a".into()), Some("EUR")).unwrap();
+    let select = wallet.select_with(5u64, euros());
+    assert!(tokio::time::timeout(Duration::from_millis(20), select).await.is_err());
+    passed.store(3_600 * SECOND, Ordering::SeqCst);
+    let purse = wallet.wallet.purse(Some(&"EUR".into())).unwrap();
+    let mut pool = purse.pool();
+    assert!(pool.free(wallet.wallet.core.runtime.now()).exact().is_some_and(Amount::is_zero));
+    assert!(pool.is_empty());
+}
