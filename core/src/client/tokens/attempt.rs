@@ -31,6 +31,8 @@ pub(super) struct Attempt<S: Store, R: Runtime> {
     ttl: Micros,
     /// How often leases are renewed; 0 for never.
     interval: Micros,
+    /// When it asked for the first of them.
+    since: Micros,
     deadline: Micros,
     patient: bool,
     /// Whether the store has answered it.
@@ -77,6 +79,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             holder,
             ttl,
             interval,
+            since: began,
             deadline,
             patient: timeout > 0,
             answered: false,
@@ -91,7 +94,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 return Err(closed());
             }
             let now = self.now();
-            if self.has_lapsed() {
+            if self.has_lapsed(now) {
                 self.begin_anew(now)?;
             }
             let looked = self.purse.freed();
@@ -140,9 +143,11 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     }
 
     /// Whether something it has ended, or soon will: the source or the store was slow, the process stopped, or a renewal found
-    /// that it was lost.
-    fn has_lapsed(&self) -> bool {
-        self.leases.iter().any(|(_, lease)| lease.remaining_micros() < self.ttl / 4)
+    /// that it was lost. Of what it had just now there is no need to look at each: nothing has been renewed yet.
+    fn has_lapsed(&self, now: Micros) -> bool {
+        let looks = if self.interval > 0 { self.interval.min(self.ttl) / 2 } else { self.ttl / 2 };
+        let lapses = |(_, lease): &(u32, Lease<S, R>)| lease.remaining_micros() < self.ttl / 4;
+        now >= self.since + looks && self.leases.iter().any(lapses)
     }
 
     /// Gives back what it has. Whoever gave one attempt only has had it.
@@ -208,6 +213,9 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         };
         let core = self.wallet.core.clone();
         let (ttl, interval, limit) = (self.ttl, self.interval, self.patience());
+        if self.leases.is_empty() {
+            self.since = core.runtime.now();
+        }
         let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
         let Some(Claiming { grants, earliest }) = claiming else {
             // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
