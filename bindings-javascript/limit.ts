@@ -220,7 +220,8 @@ export class Limit {
 
   /**
    * Waits until a cost is allowed, and charges it. Rejects with `timed_out`, with `limited` if it will never be allowed, and
-   * with `cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it
+   * with `cancelled` if the handle is closed. Who asks as the time runs out is told what came of that, which may take two
+   * `responseTimeout`s. While the store cannot be used it does what the limit's `outage` says: it
    * rejects with `store_unavailable`, or waits as this process alone. What is given up while the store is asked may have been
    * charged: where that matters, use `waitToReserve`.
    */

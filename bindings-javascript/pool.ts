@@ -156,8 +156,9 @@ export class Pool {
   }
 
   /**
-   * Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
-   * take what must stay away out of every list.
+   * Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes back
+   * if a process that names it opens the pool, or the store loses its memory while one does: take what must stay away out of
+   * every list.
    */
   async remove(slot: string): Promise<void> {
     await this.#change("remove", slot);

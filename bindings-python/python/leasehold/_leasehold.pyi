@@ -162,11 +162,13 @@ class Pool:
         """What this handle of the pool has done so far. Times in seconds."""
 
     def add(self, slots: Sequence[Slot]) -> int:
-        """Adds slots. Gives the number of those that are new. This handle leases them only if it was opened without slots of its own."""
+        """Adds slots, and gives those that are there the new weight. Gives the number of those that are new. This handle leases them only
+        if it was opened without slots of its own."""
 
     def remove(self, slot: str) -> None:
-        """Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
-        take what must stay away out of every list."""
+        """Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes
+        back if a process that names it opens the pool, or the store loses its memory while one does: take what must stay away out
+        of every list."""
 
     def enable(self, slot: str) -> None:
         """Hands a slot out again. Ends a quarantine, not a cooldown."""
@@ -366,7 +368,8 @@ class Limit:
 
     def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
-        `Cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it raises
+        `Cancelled` if the handle is closed. Who asks as the time runs out is told what came of that, which may take two
+        `response_timeout`s. While the store cannot be used it does what the limit's `outage` says: it raises
         `StoreUnavailable`, or waits as this process alone."""
 
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Reservation:
@@ -540,8 +543,8 @@ class Selection:
 
     def spent(self) -> None:
         """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call only
-        tells the same again. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
-        is left of their time to live."""
+        tells the same again. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay
+        locked for what is left of their time to live."""
 
     def __enter__(self) -> Selection: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -63,7 +63,7 @@ class Claimed(LeaseholdError):
 
 
 class StoreUnavailable(LeaseholdError):
-    """The store did not answer. Whether anything is held is not known: assume neither."""
+    """The store did not answer. Nothing is held by a call that was to get something; anything else may have been done or not."""
 
     code: ClassVar[str] = "store_unavailable"
 

@@ -63,7 +63,8 @@ class Limit(Face[_leasehold.Limit]):
 
     async def refund(self, cost: int | str = 1) -> LimitAnswer:
         """Gives back what was taken a moment ago: what has been refilled since is there already. To give back later, and once,
-        reserve it."""
+        reserve it. Of money nothing is given back where this process has not heard of it yet that the store lost its memory or was
+        replaced: that may have been done before. The answer says how the limit stands."""
         return await call(self._core.refund, cost)
 
     async def decrement(self, cost: int | str = 1) -> LimitAnswer:
@@ -87,7 +88,8 @@ class Limit(Face[_leasehold.Limit]):
 
     async def wait(self, cost: int | str = 1, **options: Unpack[WaitOptions]) -> LimitAnswer:
         """Waits until a cost is allowed, and charges it. `TimedOut` if that did not come about in time, `Limited` if it never will,
-        `Cancelled` if the handle is closed. While the store cannot be used it does at once what the limit's `outage` says: it raises
+        `Cancelled` if the handle is closed. Who asks as the time runs out is told what came of that, which may take two
+        `response_timeout`s. While the store cannot be used it does what the limit's `outage` says: it raises
         `StoreUnavailable`, or waits as this process alone. One that is cancelled, as by a timeout of asyncio, may have been charged by
         a store that is asked over the network: where that matters, `wait_to_reserve`, which then is given back."""
         return await call(self._core.wait, cost, **options)
@@ -149,11 +151,13 @@ class Reservation(Held[_leasehold.Reservation]):
         return self._core.hand_over()
 
     async def commit(self) -> None:
-        """Ends it: what it charged stays charged. `Lost` if it has ended already; with `StoreUnavailable` it is tried on for half a
-        minute, and stays charged in any case."""
+        """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in
+        flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. With
+        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
         await call(self._core.commit)
 
     async def refund(self) -> None:
-        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed or the
-        store has lost its memory: then it stays charged. With `StoreUnavailable` it is tried on for half a minute."""
+        """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed, or the
+        store was restarted or replaced, or has lost its memory: then, unless it was given back before, it stays charged. With
+        `StoreUnavailable` it is tried on for half a minute."""
         await call(self._core.refund)

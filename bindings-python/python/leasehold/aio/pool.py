@@ -57,12 +57,14 @@ class Pool(Face[_leasehold.Pool]):
         return self._core.statistics()
 
     async def add(self, slots: Sequence[Slot]) -> int:
-        """Adds slots. Gives the number of those that are new. This handle leases them only if it was opened without slots of its own."""
+        """Adds slots, and gives those that are there the new weight. Gives the number of those that are new. This handle leases them only
+        if it was opened without slots of its own."""
         return await call(self._core.add, slots)
 
     async def remove(self, slot: str) -> None:
-        """Forgets a slot, after its lease if it has one. It comes back if the store loses its memory while a process still names it:
-        take what must stay away out of every list."""
+        """Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes
+        back if a process that names it opens the pool, or the store loses its memory while one does: take what must stay away out
+        of every list."""
         await call(self._core.remove, slot)
 
     async def enable(self, slot: str) -> None:

@@ -127,6 +127,6 @@ class Selection(Held[_leasehold.Selection]):
 
     async def spent(self) -> None:
         """Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call only
-        tells the same again. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay locked for what
-        is left of their time to live."""
+        tells the same again. `Lost` if one of them was lost before, and others may have spent it; with `StoreUnavailable` they stay
+        locked for what is left of their time to live."""
         await call(self._core.spent)
