@@ -72,7 +72,7 @@ export const memory: Checks = {
     await fails(() => open("redis://user:password@host"), "invalid_argument", /^url: .*transport(?!.*password)/, "url");
     await fails(() => open(wrong({ mode: "shared" })), "invalid_argument", /./, "redis.endpoint");
     await fails(() => open(wrong(5)), "invalid_argument", /./, "url");
-    await fails(() => open(wrong(undefined)), "invalid_argument", /missing/, "url");
+    await fails(() => open(wrong(undefined)), "invalid_argument", /nothing/, "url");
     await fails(() => open("memory:", wrong<OpenOptions>({ responseTimeout: "1" })), "invalid_argument", /./, "responseTimeout");
     const relayers = await pool();
     const acquires = (options: unknown, field: string) =>

@@ -551,11 +551,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
-            _ if want.stalled.load(Relaxed) => Error::new(
-                code,
-                "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`",
-            ),
-            _ if want.patient && refused.why != Refusal::Beyond => timed_out(want, self.makes_names),
+            _ if want.stalled.load(Relaxed) || want.patient && refused.why != Refusal::Beyond => {
+                Error::new(code, nothing_came(want, self.makes_names))
+            }
             (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
                 format!(
@@ -578,15 +576,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-fn timed_out(want: &Want, of_lock: bool) -> Error {
-    let message = match want.count {
+fn nothing_came(want: &Want, of_lock: bool) -> String {
+    match want.count {
+        _ if want.stalled.load(Relaxed) => {
+            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`".to_owned()
+        }
         _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {
             let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };
             format!("{came} came free before the timeout; give a longer one, more slots or a shorter ttl")
         }
-    };
-    Error::new(Code::TimedOut, message)
+    }
 }
 
 /// Scatters the bits of a counter (splitmix64).

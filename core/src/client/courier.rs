@@ -273,8 +273,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         loop {
             let sent = self.runtime.now();
             attempts += 1;
-            let failure = match self.ask(&envelope).await {
-                Ok(None) => {
+            let answer = if self.has_told(&envelope) { Some(self.attempt(&envelope).await) } else { None };
+            let failure = match answer.filter(is_of_a_pool) {
+                None => {
                     // Nothing of the envelope was performed, whatever becomes of the definition.
                     uncertain = false;
                     let renewed = if remakes < REMAKES { self.redefine(lane).await } else { Err(homeless()) };
@@ -291,7 +292,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                         Err(error) => error,
                     }
                 }
-                Ok(Some(Answer::Performed(performed))) => {
+                Some(Ok(Answer::Performed(performed))) => {
                     self.learn(
                         performed.now,
                         performed.top,
@@ -300,7 +301,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     );
                     return self.hand_out(lane, parcels, performed, first);
                 }
-                Ok(Some(Answer::Stale { now })) => {
+                Some(Ok(Answer::Stale { now })) => {
                     remakes += 1;
                     self.learn(now, 0, Some(sent), false);
                     // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
@@ -312,7 +313,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     }
                     if late { forgotten() } else { jumping() }
                 }
-                Err(error) => error,
+                Some(Err(error)) => error,
             };
             uncertain |= failure.certainty == Certainty::Unknown;
             let now = self.runtime.now();
@@ -352,17 +353,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// What the store answers; nothing if it does not have the pool. It is not asked before it has heard from here what the pool
-    /// is: for how long it grants nothing once it has lost its memory it would know of those only who came before, and until its
-    /// time is known an envelope has no last moment.
-    async fn ask(&self, envelope: &Envelope) -> Result<Option<Answer>, StoreError> {
-        let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));
-        if !defines && self.lock().clock.is_none() {
-            return Ok(None);
-        }
-        let answer = self.attempt(envelope).await?;
-        let lacks = |performed: &Performed| matches!(performed.replies.first(), Some(Reply::Undefined));
-        Ok(Some(answer).filter(|answer| !matches!(answer, Answer::Performed(performed) if lacks(performed))))
+    /// Whether the store has heard from here what the pool is, or hears it by this envelope. For how long it grants nothing once it
+    /// has lost its memory it would know of those only who came before, and until its time is known an envelope has no last moment.
+    fn has_told(&self, envelope: &Envelope) -> bool {
+        matches!(envelope.requests.first(), Some(Request::Define { .. })) || self.lock().clock.is_some()
     }
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
@@ -503,6 +497,11 @@ impl State {
         self.lanes.set_out(lane, others.max(usize::from(!batch.is_empty())), now);
         release_first(batch)
     }
+}
+
+/// Whether it is no answer of a store that lacks the pool.
+fn is_of_a_pool(answer: &Result<Answer, StoreError>) -> bool {
+    !matches!(answer, Ok(Answer::Performed(performed)) if matches!(performed.replies.first(), Some(Reply::Undefined)))
 }
 
 /// What comes back for a request.

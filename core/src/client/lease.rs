@@ -381,19 +381,20 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
     pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
         let settle = self.core.options.settle;
-        let behind = |floor: Nonce, when: fmt::Arguments<'_>| {
+        let behind = |floor: Nonce, time: Micros| {
             Error::new(
                 Code::Stalled,
                 format!(
-                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: what it names is believed {when}, or by resync with rewind if transactions were dropped",
+                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: give the lease back and ask again in {} ms, or resync with rewind if transactions were dropped",
                     self.slot(),
+                    time / crate::MILLISECOND,
                 ),
             )
         };
         let lease = self.live_ref()?;
         // What was said under this lease the store does not know yet.
         if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
-            return Err(behind(used, format_args!("once the lease is given back")));
+            return Err(behind(used, settle));
         }
         let request = Request::Resync { lease, chain, rewind, settle };
         let (reply, now, _) = self.core.ask(request).await?;
@@ -408,10 +409,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 self.resynced.store(true, Release);
                 Ok(next)
             }
-            Reply::Behind { floor, until } => {
-                let left = until.saturating_sub(now) / crate::MILLISECOND;
-                Err(behind(floor, format_args!("in {left} ms")))
-            }
+            Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
         }

@@ -410,11 +410,6 @@ impl Target {
     #[doc(hidden)]
     pub fn read(value: &Value) -> Result<Self> {
         let (url, pool) = match value {
-            Value::Null => {
-                let advice =
-                    "is missing; `memory:` is the store in this process's memory, and a Redis is shared";
-                return Err(Error::invalid("url", advice));
-            }
             Value::Text(url) => (url.clone(), PoolOptions::default()),
             Value::Map(_) => {
                 let config = SeedConfig::read(value)?;
@@ -423,7 +418,10 @@ impl Target {
             other => {
                 return Err(Error::invalid(
                     "url",
-                    format_args!("must be text or a map of configuration, not {}", other.kind()),
+                    format_args!(
+                        "must be text, such as `memory:`, or a map of configuration, not {}",
+                        other.kind()
+                    ),
                 ));
             }
         };

@@ -139,9 +139,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
     /// what is missing later was removed.
     pub(super) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        let named =
-            |own: &OwnSlots| want.slots.as_ref().is_none_or(|named| named.iter().any(|slot| own.has(slot)));
-        if !self.own.as_ref().is_some_and(named) {
+        // A wasm module, which is judged by its size, looks only for who wants any.
+        let own = |slot: &SlotId| {
+            !cfg!(target_family = "wasm") && self.own.as_ref().is_some_and(|own| own.has(slot))
+        };
+        if self.own.is_none() || want.slots.as_ref().is_some_and(|named| !named.iter().any(own)) {
             return false;
         }
         match refused.why {
