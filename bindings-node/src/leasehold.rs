@@ -24,7 +24,7 @@ pub async fn open(target: Arg, options: Arg) -> Answer<Fresh<NativeLeasehold>> {
     let open = || {
         // The path within a map of configuration is the field, as in the core.
         let target = target.options().map_err(|error| match error.field() {
-            Some("options") => leasehold::Error::invalid("url", "must be text or a map of configuration"),
+            Some("options") => leasehold::Error::invalid("url", "must be text or a configuration"),
             _ => error,
         })?;
         leasehold::client::native::open(&target, &options.options()?, UNIT, Handle::current())

@@ -137,7 +137,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             && options.slots.is_some()
             && !self.makes_names
         {
-            return Err(Error::invalid(of_any, "is for any slot; leave `slots` out"));
+            return Err(Error::invalid(of_any, "is for any; leave `slots` out"));
         }
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
@@ -247,7 +247,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
         {
-            let looked = self.take_stock().await;
+            let looked = self.take_stock(want).await;
             // Who waits for a quiet time to pass goes on waiting.
             if refused.why == Refusal::NoSlot {
                 looked?;
@@ -292,7 +292,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             && self.misses_own(want, refused)
         {
             // A store that answers at once leaves nothing to wait for.
-            return match self.take_stock().now_or_never()? {
+            return match self.take_stock(want).now_or_never()? {
                 Ok(()) => self.try_claim(want, false),
                 Err(error) => Some(Err(error)),
             };
@@ -579,7 +579,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 fn nothing_came(want: &Want, of_lock: bool) -> String {
     match want.count {
         _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce above the chain's: ask the chain why, or wait for `settle`".to_owned()
+            "what came free has a nonce above the chain's: ask it why, or wait for `settle`".to_owned()
         }
         _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {

@@ -385,7 +385,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             Error::new(
                 Code::Stalled,
                 format!(
-                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: give the lease back and ask again in {} ms, or resync with rewind if transactions were dropped",
+                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: acquire anew in {} ms, or resync with rewind if transactions were dropped",
                     self.slot(),
                     time / crate::MILLISECOND,
                 ),

@@ -418,10 +418,7 @@ impl Target {
             other => {
                 return Err(Error::invalid(
                     "url",
-                    format_args!(
-                        "must be text, such as `memory:`, or a map of configuration, not {}",
-                        other.kind()
-                    ),
+                    format_args!("must be text or a configuration, not {}", other.kind()),
                 ));
             }
         };

@@ -48,7 +48,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
     /// lost is made anew, where another process made the pool first and knew its own slots only.
-    pub(super) async fn take_stock(&self) -> Result<()> {
+    pub(super) async fn take_stock(&self, want: &Want) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         // Before it looks: whoever looks at the same time may have made them by then.
         let known = self.stock().loss;
@@ -59,7 +59,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             loss = last;
         }
         let mut lacks = present.len() < own.len();
-        if lacks && loss != known {
+        // Who names one and finds others there may have named what was removed.
+        let named = !cfg!(target_family = "wasm") && want.slots.is_some();
+        if lacks && loss != known && (!named || present.is_empty()) {
             self.define(self.courier.definition()).await?;
             lacks = false;
         }

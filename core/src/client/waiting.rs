@@ -54,6 +54,8 @@ struct Room {
     due: Option<Alarm>,
     /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended, and when that is.
     noted: bool,
+    /// Whether nobody could see to it, as all who wait were just trying: who stays next does.
+    unseen: bool,
     offered_until: Micros,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
@@ -233,6 +235,10 @@ impl WaitingRoom {
             let waiting = room.seats.iter_mut().find(|chair| chair.asked && chair.bell.is_some());
             let bell = waiting.and_then(|chair| chair.bell.take());
             room.noted = bell.is_some();
+            // A wasm module is judged by its size.
+            if !cfg!(target_family = "wasm") {
+                room.unseen = bell.is_none() && !room.seats.is_empty();
+            }
             bell
         };
         if let Some(bell) = bell {
@@ -473,10 +479,14 @@ impl Seat {
             let _ = sender.send(Call::Closed);
             return;
         }
+        let sees = !cfg!(target_family = "wasm") && asked && room.unseen;
         let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
         (chair.place, chair.asked, chair.granted, chair.looks) = (place, asked, false, false);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
+        } else if sees {
+            (room.unseen, room.noted) = (false, true);
+            let _ = sender.send(Call::Elsewhere);
         } else {
             chair.bell = Some(sender);
         }
@@ -515,6 +525,9 @@ impl Seat {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
             room.noted = false;
+            if !cfg!(target_family = "wasm") {
+                room.unseen = false;
+            }
         }
         chair
     }

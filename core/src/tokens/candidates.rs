@@ -410,10 +410,14 @@ impl Candidates {
             if told {
                 entry.barred = 0;
             }
-            if entry.rests_until() > now {
+            let rests = entry.rests_until() > now;
+            if !rests || entry.state == State::Spent {
+                entry.walk = walk;
+            }
+            if rests {
                 return None;
             }
-            (entry.seen, entry.walk) = (now.max(1), walk);
+            entry.seen = now.max(1);
             if told {
                 entry.told = now.max(1);
             } else if entry.told >= oldest {

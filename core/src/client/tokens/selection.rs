@@ -161,7 +161,12 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         let spending = {
             let mut held = self.held();
             match held.take() {
-                Some(held) => Some(self.spending.get_or_init(|| self.spend(held))),
+                Some(held) => {
+                    let spending = self.spending.get_or_init(|| self.spend(held));
+                    // Whoever waits to hear of a loss hears how it ended, also if this call is given up.
+                    self.wallet.core.runtime.spawn(spending.clone().map(drop));
+                    Some(spending)
+                }
                 None => self.spending.get(),
             }
         };

@@ -10,7 +10,10 @@ fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
 fn ask_again(seats: &mut [Seat]) -> Vec<usize> {
     let place = |number: usize| Place::Line(number as u128);
     seats.iter_mut().enumerate().for_each(|(number, seat)| seat.stay(place(number), true));
-    let called = |(number, seat): (usize, &mut Seat)| seat.bell.try_recv().ok().flatten().map(|_| number);
+    let called = |(number, seat): (usize, &mut Seat)| {
+        let call = seat.bell.try_recv().ok().flatten();
+        call.filter(|call| *call == Call::Ready).map(|_| number)
+    };
     seats.iter_mut().enumerate().filter_map(called).collect()
 }
 
@@ -76,6 +79,17 @@ fn what_came_free_before_anybody_waited_is_for_newcomers() {
     assert!(may_ask(), "one asks before anybody sits");
     let _seats = trying(&room, 1);
     assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
+}
+
+/// The only one that waits was just asking when another was called: it heard nothing, and looked again when the holder's time ended.
+#[test]
+fn who_tries_while_another_is_called_sees_to_the_end_of_that_offer() {
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 2);
+    room.hear(Some(&Calls { tickets: vec![77], ..Calls::default() }));
+    (0..).zip(&mut seats).for_each(|(number, seat)| seat.stay(Place::Line(number), true));
+    let calls: Vec<_> = seats.iter_mut().map(|seat| seat.bell.try_recv().ok().flatten()).collect();
+    assert_eq!(calls, [Some(Call::Elsewhere), None], "one of them");
 }
 
 /// A chain may be long in answering all of those in front.

@@ -1,6 +1,7 @@
 //! What is lost, or said, while a selection is made or ends.
 
 use super::*;
+use crate::client::faulty::{HUNG, WELL};
 
 // It was looked at only once half of the time to live had passed.
 #[tokio::test]
@@ -58,4 +59,25 @@ async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
     let mut pool = purse.pool();
     assert!(pool.free(wallet.wallet.core.runtime.now()).exact().is_some_and(Amount::is_zero));
     assert!(pool.is_empty());
+}
+
+// It waited for ever where the call was given up that says so.
+#[tokio::test]
+async fn who_waits_for_a_loss_hears_of_the_end_though_the_call_is_given_up_that_brings_it_about() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let wallet = store
+        .opened(60 * SECOND)
+        .tokens_with("w", Arc::new(wallet_of(&[("a", 5)])), TokensOptions::default())
+        .unwrap();
+    let selection = Arc::new(wallet.select_with(5u64, euros()).await.unwrap());
+    let waits = tokio::spawn({
+        let selection = selection.clone();
+        async move { selection.lost().await }
+    });
+    tokio::task::yield_now().await;
+    store.is(HUNG);
+    assert!(tokio::time::timeout(Duration::from_millis(10), selection.spent()).await.is_err());
+    store.is(WELL);
+    let ended = tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it ends").unwrap();
+    assert!(ended.is_none(), "{ended:?}");
 }
