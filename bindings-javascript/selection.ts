@@ -72,8 +72,8 @@ export class Selection {
 
   /**
    * Says that they are spent: they stay locked for the wallet's `settle`, until the spend is visible to all. A second call only
-   * tells the same again. Rejects with `lost` if they were given back or one of them was lost before, and others may have spent it; with
-   * `store_unavailable` they stay locked for what is left of their time to live.
+   * tells the same again. Rejects with `lost` if they were given back or one of them was lost before, and others may have spent it;
+   * with `store_unavailable` they stay locked for what is left of their time to live.
    */
   async spent(): Promise<void> {
     if (!this.#spent) {

@@ -132,12 +132,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         // Those that are named are taken in the order in which they are.
-        let of_any = if options.strategy.is_some() { "strategy" } else { "steal" };
-        if options.strategy.is_some() | options.steal.is_some()
-            && options.slots.is_some()
+        if options.slots.is_some()
             && !self.makes_names
+            && let Some(field) =
+                options.strategy.map(|_| "strategy").or_else(|| options.steal.map(|_| "steal"))
         {
-            return Err(Error::invalid(of_any, "is for any; leave `slots` out"));
+            return Err(Error::invalid(field, "is for any; leave `slots` out"));
         }
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.

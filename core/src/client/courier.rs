@@ -273,7 +273,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         loop {
             let sent = self.runtime.now();
             attempts += 1;
-            let answer = if self.has_told(&envelope) { Some(self.attempt(&envelope).await) } else { None };
+            let answer = if is_told(&envelope) { Some(self.attempt(&envelope).await) } else { None };
             let failure = match answer.filter(is_of_a_pool) {
                 None => {
                     // Nothing of the envelope was performed, whatever becomes of the definition.
@@ -351,12 +351,6 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let pause = most.min(least << attempts.min(10));
             self.runtime.sleep(self.runtime.jitter(pause)).await;
         }
-    }
-
-    /// Whether the store has heard from here what the pool is, or hears it by this envelope. For how long it grants nothing once it
-    /// has lost its memory it would know of those only who came before, and until its time is known an envelope has no last moment.
-    fn has_told(&self, envelope: &Envelope) -> bool {
-        matches!(envelope.requests.first(), Some(Request::Define { .. })) || self.lock().clock.is_some()
     }
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
@@ -497,6 +491,12 @@ impl State {
         self.lanes.set_out(lane, others.max(usize::from(!batch.is_empty())), now);
         release_first(batch)
     }
+}
+
+/// Whether the store has heard from here what the pool is, or hears it by this envelope: else it would know of those only who came
+/// before for how long it grants nothing once it has lost its memory. Until it has answered, an envelope has no last moment.
+fn is_told(envelope: &Envelope) -> bool {
+    envelope.not_after.is_some() || matches!(envelope.requests.first(), Some(Request::Define { .. }))
 }
 
 /// Whether it is no answer of a store that lacks the pool.

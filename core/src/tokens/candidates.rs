@@ -410,14 +410,14 @@ impl Candidates {
             if told {
                 entry.barred = 0;
             }
-            let rests = entry.rests_until() > now;
-            if !rests || entry.state == State::Spent {
-                entry.walk = walk;
-            }
-            if rests {
+            if entry.rests_until() > now {
+                if entry.state == State::Spent {
+                    // This walk has passed it: see [`Self::wake`].
+                    entry.walk = walk;
+                }
                 return None;
             }
-            entry.seen = now.max(1);
+            (entry.seen, entry.walk) = (now.max(1), walk);
             if told {
                 entry.told = now.max(1);
             } else if entry.told >= oldest {

@@ -174,7 +174,6 @@ async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
     }
 }
 
-// What was sent at 0 counted as sent before a jump, of which there had been none.
 // Locks and wallets are not opened, as pools are: what a later handle says a lock lasts, or by how much its servers lag, was never
 // told where an earlier one had made the pool, and after a loss the store granted too early.
 #[tokio::test]
@@ -190,6 +189,7 @@ async fn a_store_hears_what_a_lock_is_before_it_is_asked_for_one() {
     }
 }
 
+// What was sent at 0 counted as sent before a jump, of which there had been none.
 #[tokio::test]
 async fn a_clock_that_begins_at_0_shows_no_jump() {
     let store = Faulty::new(TokioRuntime::store_clock());

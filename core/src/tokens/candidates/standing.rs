@@ -54,10 +54,9 @@ impl Candidates {
             let Some(entry) = self.entries.get(place as usize).filter(over) else { continue };
             // A source that told of no spend still lists it: there is no change of which it would tell. The walk that is under
             // way may have passed it.
-            let is_passed = entry.walk == self.walk.number();
             if entry.barred == 0 && self.live.is_some() {
                 self.walk.void();
-                if is_passed {
+                if entry.walk == self.walk.number() {
                     self.walk.restart();
                 }
             }
