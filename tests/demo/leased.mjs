@@ -18,7 +18,7 @@ const ACQUIRE_TIMEOUT_MS = 10_000;
 
 /**
  * @param {(target: any, options: object) => Promise<any>} open of leasehold or leasehold-wasm
- * @param {any} target undefined for memory, a URL, or a transport
+ * @param {any} target a URL, or a transport
  * @param {string[]} slots
  * @param {import("./wallet.mjs").Wallet} wallet
  * @returns {Promise<Leased>}
@@ -56,7 +56,7 @@ export async function openLeased(open, target, slots, wallet) {
 export async function leasedInProcess(job, onRecord) {
   const { open } = await import("leasehold");
   const wallet = openWallet(job.rpcUrl, job.latencyMs);
-  const leased = await openLeased(open, undefined, job.relayers, wallet);
+  const leased = await openLeased(open, "memory:", job.relayers, wallet);
   const started = performance.now();
   try {
     await load({ ...job, acquire: leased.acquire, send: wallet.send, onRecord: (record) => onRecord("node", record) });
