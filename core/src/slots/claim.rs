@@ -74,7 +74,7 @@ impl Pool {
         let was_kept = places.iter().any(|&place| self.is_offered(place, claim.holder, now));
         let grants: Vec<_> = places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
         if was_kept {
-            self.steal_from_new(now, &grants);
+            self.steal_for_first(now, &mut grants.iter().map(|grant| &grant.slot));
         }
         grants
     }

@@ -193,6 +193,10 @@ impl Pool {
             let kept =
                 if stands { self.kept_for(now, holder, &ticket.names, u32::MAX) } else { ticket.offered };
             self.take_back(now, holder, kept);
+            // What it claimed may be claimed by those whose place it took.
+            if stands && ticket.steal.is_some() {
+                self.steal_for_first(now, &mut ticket.names.iter());
+            }
         }
         Reply::Withdrawn
     }

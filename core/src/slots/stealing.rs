@@ -5,9 +5,9 @@
 //! place as the claimant, and it waits on. All that a claim changes is that the lease is not renewed, and that it may
 //! end before its deadline if the claimant said so; when the claimant has gone, the lease is as it was before.
 
+use super::SWEEP;
 use super::pool::Pool;
 use super::slot::{Mode, Slot, State};
-use super::{Grant, SWEEP};
 use crate::Micros;
 use crate::id::SlotId;
 
@@ -63,13 +63,11 @@ impl Pool {
         !places.is_empty()
     }
 
-    /// Whoever is first in line now for what was offered to another, and has just been leased to it.
-    pub(super) fn steal_from_new(&mut self, now: Micros, grants: &[Grant]) {
-        let names = grants.iter().map(|grant| Some(&grant.slot)).chain([None]);
-        let mut first = |name: Option<&SlotId>| self.line.head(name, now).map(|(holder, _)| holder);
-        let waiting: Vec<u128> = names.filter_map(&mut first).collect();
-        for holder in waiting {
-            self.steal(now, holder);
+    /// Whoever is first in line now for one of these names, which others wanted before, or for any slot.
+    pub(super) fn steal_for_first(&mut self, now: Micros, names: &mut dyn Iterator<Item = &SlotId>) {
+        for name in names.map(Some).chain([None]) {
+            let first = self.line.head(name, now).map(|(holder, _)| holder);
+            first.map(|holder| self.steal(now, holder));
         }
     }
 

@@ -278,7 +278,11 @@ impl Model {
     pub(super) fn withdraw(&mut self, now: Micros, holder: u128) {
         if let Some(waiter) = self.queue.leave(holder) {
             let stands = waiter.offered.is_empty();
+            let names = waiter.names.clone();
             self.take_back(now, holder, if stands { waiter.names } else { waiter.offered });
+            if stands && waiter.steal.is_some() {
+                self.steal_for_first(now, &names);
+            }
         }
     }
 

@@ -71,10 +71,7 @@ impl Model {
         let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
         let grants: Vec<_> = slots.iter().enumerate().filter_map(grant).collect();
         if was_kept {
-            for line in slots.iter().map(Some).chain([None]) {
-                let first = self.queue.first_of(line).map(|waiter| waiter.holder);
-                first.map(|holder| self.steal(now, holder));
-            }
+            self.steal_for_first(now, &slots);
         }
         if !passed_over.is_empty() {
             let earliest = self.earliest(&Choice::Named { slots: passed_over });
@@ -109,6 +106,14 @@ impl Model {
         // Of any slot only one that will be ready when it is given back.
         let can_have = account.mode == Mode::Enabled || !waiter.names.is_empty();
         can_have.then_some((ticket, waiter.priority))
+    }
+
+    /// The first who wait for one of these names, or for any slot, and steal.
+    pub(super) fn steal_for_first(&mut self, now: Micros, names: &[SlotId]) {
+        for line in names.iter().map(Some).chain([None]) {
+            let first = self.queue.first_of(line).map(|waiter| waiter.holder);
+            first.map(|holder| self.steal(now, holder));
+        }
     }
 
     /// Who waits takes from lower holders what it wants, if it can have all of it; whether it claims something. If it

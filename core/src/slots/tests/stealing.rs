@@ -157,8 +157,11 @@ fn when_the_higher_claimant_goes_the_lower_one_claims_again() {
     let (mut scene, held) = scene();
     scene.refusal(&thief(2, 1));
     scene.refusal(&thief(3, 2));
-    scene.ask(Request::Withdraw { holder: 3 });
-    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![held.fence]));
+    // At once, not as it asks again: that may be seconds later.
+    let gone = scene.perform(vec![Request::Withdraw { holder: 3 }]);
+    assert_eq!(gone.calls.claimed, [held.fence]);
+    assert_eq!(scene.renewal(&held), Reply::Claimed { deadline: held.deadline, priority: 1 });
+    assert_eq!(scene.refusal(&thief(2, 1)), (true, Some(held.deadline), vec![]));
     scene.ask(Request::Withdraw { holder: 2 });
     assert!(matches!(scene.renewal(&held), Reply::Renewed { .. }));
 }
@@ -230,8 +233,9 @@ fn who_is_replaced_for_one_name_lets_go_of_the_others() {
     // To ask again changes nothing, until the higher one goes: then it claims both anew.
     assert_eq!(scene.refusal(&both), (false, Some(green.deadline), vec![]));
     assert_eq!(scene.renewal(&red), Reply::Renewed { deadline });
-    scene.ask(Request::Withdraw { holder: 4 });
-    assert_eq!(scene.refusal(&both), (true, Some(green.deadline), vec![red.fence, green.fence]));
+    let gone = scene.perform(vec![Request::Withdraw { holder: 4 }]);
+    assert_eq!(gone.calls.claimed, [red.fence, green.fence]);
+    assert_eq!(scene.refusal(&both), (true, Some(green.deadline), vec![]));
     assert_eq!(scene.gives_back(&red), []);
     assert_eq!(scene.gives_back(&green), [2]);
 }

@@ -52,8 +52,8 @@ pub const OF_LOCKS: [Planted; 11] = [
     Planted {
         name: "ticket outlives its withdrawal",
         fault: Script(&[(
-            "local card = leave(holder)\n  if card then take_back",
-            "local card = find(holder)\n  if card then take_back",
+            "local card = leave(holder)\n  if card then\n    take_back",
+            "local card = find(holder)\n  if card then\n    take_back",
         )]),
     },
     Planted {

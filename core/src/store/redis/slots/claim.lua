@@ -86,11 +86,7 @@
         if #found < ask[LEAST] then
           why = 'exhausted'
         else
-          answer = grant(holder, among and ask[LEAST] or #found, found)
-          if was_kept then
-            line('leave')(holder)
-            line('steal_from_new')(found)
-          end
+          answer = was_kept and line('grant_kept')(holder, found) or grant(holder, among and ask[LEAST] or #found, found)
         end
       end
     elseif way == 'free' then

@@ -175,7 +175,11 @@ end
 -- With a ticket goes what is offered to it, or kept for it.
 function queue.withdraw(holder)
   local card = leave(holder)
-  if card then take_back(holder, card.ids) end
+  if card then
+    take_back(holder, card.ids)
+    -- What it claimed may be claimed by those whose place it took.
+    if not card.offered and card.steal ~= '-' then queue.steal_for_first(card.ids) end
+  end
   return 'withdrawn'
 end
 -- Gives it a ticket, or says that it wants more than can be had.
@@ -239,12 +243,20 @@ function queue.break_offer(s)
   end
   take_back(s[HOLDER], others)
 end
--- Whoever is first in line now for what was kept for another.
-function queue.steal_from_new(slots)
-  for i = 1, #slots + 1 do
-    local first, waits = head(slots[i] and slots[i][ID] or '%')
+-- Whoever is first in line now for one of these names, which others wanted before, or for any slot.
+function queue.steal_for_first(ids)
+  for i = 1, #ids + 1 do
+    local first, waits = head(ids[i] or '%')
     if first and waits.steal ~= '-' then stealing('steal')(first) end
   end
+end
+-- Grants what was kept for a ticket, which goes.
+function queue.grant_kept(holder, slots)
+  leave(holder)
+  local answer, ids = grant(holder, #slots, slots), {}
+  for i = 1, #slots do ids[i] = slots[i][ID] end
+  queue.steal_for_first(ids)
+  return answer
 end
 function queue.accept(holder)
   local card = find(holder)
@@ -256,9 +268,7 @@ function queue.accept(holder)
     if is_offered(s, holder) then found[#found + 1] = s end
   end
   if #found == #card.ids then
-    local answer = grant(holder, #found, found)
-    queue.steal_from_new(found)
-    return answer
+    return queue.grant_kept(holder, found)
   end
   take_back(holder, card.ids)
   return nil
