@@ -23,7 +23,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::row::{Row, take_out};
-use crate::slots::Calls;
+use crate::slots::{Calls, OFFER};
 use crate::{MILLISECOND, Micros};
 
 /// The most callers that wait in one pool of one process.
@@ -56,6 +56,8 @@ struct Room {
     noted: bool,
     /// Whether nobody could see to it, as all who wait were just trying: who stays next does.
     unseen: bool,
+    /// Whether another offer was made elsewhere while one was seen to.
+    another: bool,
     offered_until: Micros,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
@@ -230,6 +232,7 @@ impl WaitingRoom {
         let bell = {
             let mut room = self.lock();
             if room.noted {
+                room.another = !cfg!(target_family = "wasm");
                 return;
             }
             let waiting = room.seats.iter_mut().find(|chair| chair.asked && chair.bell.is_some());
@@ -383,6 +386,10 @@ impl WaitingRoom {
         self.pass_alarm();
         let now = runtime.now();
         let mut room = self.lock();
+        if !cfg!(target_family = "wasm") && room.offered_until <= now && std::mem::take(&mut room.another) {
+            // It was made by now, and so has ended by then.
+            room.offered_until = now + OFFER + MILLISECOND;
+        }
         let mut next = if room.offered_until > now { room.offered_until } else { Micros::MAX };
         for chair in room.seats.iter_mut() {
             if chair.due <= now {
@@ -526,7 +533,7 @@ impl Seat {
             (room.due, room.moved_up, room.recheck) = (None, None, None);
             room.noted = false;
             if !cfg!(target_family = "wasm") {
-                room.unseen = false;
+                (room.unseen, room.another) = (false, false);
             }
         }
         chair

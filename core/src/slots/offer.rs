@@ -66,13 +66,13 @@ impl Pool {
     /// one that came earlier, and so on to one that is first everywhere. Who wants some of its names, or one, has what is
     /// ready unless others stand before it in the line of any slot.
     fn serve_name(&mut self, now: Micros, name: &SlotId, judged: &mut Option<(u128, usize)>) {
-        let touched = self.line.touched.len();
         let Some((holder, ticket)) = self.line.head(Some(name), now) else { return };
-        if *judged == Some((holder, touched)) {
+        let (turn, names, count) =
+            (ticket.turn_of(holder), ticket.names.clone(), ticket.chooses().then_some(ticket.count));
+        if *judged == Some((holder, self.line.touched.len())) {
             return;
         }
-        let (turn, names) = (ticket.turn_of(holder), ticket.names.clone());
-        let places = match ticket.chooses().then_some(ticket.count) {
+        let places = match count {
             None => self.all_of(now, holder, &names),
             Some(_) if self.find(name).is_none_or(|place| !self.is_ready(place)) => return,
             Some(_) if self.line.is_behind(None, now, turn) => return self.line.passed.push(name.clone()),

@@ -221,3 +221,24 @@ async fn what_comes_due_for_those_behind_is_looked_at_too() {
     let due = room.lock().seats.iter().map(|chair| chair.due).collect::<Vec<_>>();
     assert_eq!(due, [late, Micros::MAX]);
 }
+
+// The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds.
+#[tokio::test]
+async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
+    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let room = Arc::new(WaitingRoom::default());
+    let mut seats = trying(&room, 1);
+    let seat = &mut seats[0];
+    seat.stay(Place::Line(0), true);
+    let elsewhere = |ticket| room.hear(Some(&Calls { tickets: vec![ticket], ..Calls::default() }));
+    let late = runtime.now() + 20 * crate::SECOND;
+    for (others, again) in [(vec![77, 78], true), (vec![79], false)] {
+        others.into_iter().for_each(elsewhere);
+        assert_eq!(seat.called(&runtime, late).await, Some(Call::Elsewhere));
+        seat.stay(Place::Line(0), true);
+        room.set_offered(&runtime, runtime.now());
+        assert_eq!(seat.called(&runtime, late).await, Some(Call::Alarm));
+        seat.stay(Place::Line(0), true);
+        assert_eq!(room.lock().offered_until > runtime.now(), again);
+    }
+}
