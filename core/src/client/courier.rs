@@ -319,10 +319,12 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let now = self.runtime.now();
             let too_long = now > first + PURSUIT;
             let hopeless = failure.certainty == Certainty::Refused || too_long;
+            // What was refused may have been begun.
+            let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
             if hopeless {
-                abandon(&mut parcels, &failure.cause, too_long);
+                abandon(&mut parcels, &failure.cause, clean, too_long);
             }
-            tell_impatient(parcels.iter_mut(), &failure.cause, now);
+            tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
             // What only looks is not sent again for nobody: all others would wait behind it.
             #[cfg(not(target_family = "wasm"))]
             {
@@ -330,7 +332,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             }
             {
                 let mut state = self.lock();
-                tell_impatient(state.queue.iter_mut(), &failure.cause, now);
+                tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
                 // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
                 #[cfg(not(target_family = "wasm"))]
                 state.queue.retain(|parcel| parcel.is_wanted(now));
@@ -540,6 +542,11 @@ pub(super) fn silent(time: Micros) -> StoreError {
 /// The error of a store that does not answer what leaves nothing behind.
 pub(super) fn unavailable(cause: &str) -> Error {
     unusable(cause, "nothing is held by this call, try again when the store is back")
+}
+
+/// The error of a store that cannot be asked, and does nothing of it.
+pub(super) fn undone(cause: &str) -> Error {
+    unusable(cause, "nothing was done, try again when the store is back")
 }
 
 /// The error of a store that does not answer anything else, and may have done it, or do it yet.

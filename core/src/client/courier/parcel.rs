@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use futures_channel::oneshot;
 
-use super::{Delivered, unavailable, unsure};
+use super::{Delivered, unavailable, undone, unsure};
 use crate::Micros;
 use crate::error::Result;
 use crate::slots::Request;
@@ -32,13 +32,19 @@ impl Parcel {
         matches!(self.request, Request::Inspect { .. } | Request::List)
     }
 
-    /// Tells the caller of a failure.
-    fn tell(&mut self, cause: &str) {
+    /// Tells the caller of a failure, of which nothing was performed if it is `clean`.
+    fn tell(&mut self, cause: &str, clean: bool) {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
-        // What a claim is granted later is given back, and what only looks does nothing.
+        // What a claim is granted later is given back, and what only looks does nothing. What is not sent on stays undone.
         let is_free = matches!(self.request, Request::Claim(_)) || self.only_looks();
-        let _ = caller.send(Err(if is_free { unavailable(cause) } else { unsure(cause) }));
+        let is_undone = clean && self.stands == 0;
+        let error = match (is_free, is_undone) {
+            (true, _) => unavailable,
+            (false, true) => undone,
+            (false, false) => unsure,
+        };
+        let _ = caller.send(Err(error(cause)));
     }
 }
 
@@ -91,19 +97,24 @@ pub(super) fn release_first(batch: Vec<Parcel>) -> Vec<Parcel> {
     ordered
 }
 
-/// Tells those callers of the failure who have no patience left. Their parcels stay: the envelope must be
-/// sent again as it was.
-pub(super) fn tell_impatient<'a>(parcels: impl Iterator<Item = &'a mut Parcel>, cause: &str, now: Micros) {
-    parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause));
+/// Tells those callers of the failure who have no patience left, and whether nothing was performed. Their parcels stay: the
+/// envelope must be sent again as it was.
+pub(super) fn tell_impatient<'a>(
+    parcels: impl Iterator<Item = &'a mut Parcel>,
+    cause: &str,
+    clean: bool,
+    now: Micros,
+) {
+    parcels.filter(|parcel| parcel.patience <= now).for_each(|parcel| parcel.tell(cause, clean));
 }
 
 /// Tells all callers of the failure and gives their requests up. If only that took `too_long`, releases go on until they have no
 /// sense any more: one that was performed already changes nothing, and without them the slots would be nobody's for as long.
-pub(super) fn abandon(parcels: &mut [Parcel], cause: &str, too_long: bool) {
+pub(super) fn abandon(parcels: &mut [Parcel], cause: &str, clean: bool, too_long: bool) {
     for parcel in parcels {
         if !too_long || !matches!(parcel.request, Request::Release { .. }) {
             parcel.stands = 0;
         }
-        parcel.tell(cause);
+        parcel.tell(cause, clean);
     }
 }

@@ -322,3 +322,20 @@ fn what_is_far_behind_is_not_looked_at() {
     pair_up(&mut parcels, 4);
     assert_eq!(numbers(&parcels), [0, 2, 1, 3, 4, 5, 6, 7]);
 }
+
+// "It may have been done or not: look when the store is back" was said of a wrong password.
+#[tokio::test]
+async fn of_what_never_reached_the_store_it_is_said_that_nothing_was_done() {
+    let (store, _) = jumping();
+    let runtime = || TokioRuntime::new(tokio::runtime::Handle::current());
+    let options = OpenOptions { response_timeout: SECOND, ..OpenOptions::default() };
+    for (state, said) in
+        [(DEAD, "nothing was done"), (LOST, "may have been done"), (HUNG, "may have been done")]
+    {
+        store.is(state);
+        let handle = Leasehold::new(store.clone(), runtime(), options.clone()).unwrap();
+        let error = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap_err();
+        assert_eq!(error.code(), Code::StoreUnavailable);
+        assert!(error.message().contains(said), "{error}");
+    }
+}

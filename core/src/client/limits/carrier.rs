@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
-use super::super::courier::{QUEUE, full, silent, unavailable, unsure};
+use super::super::courier::{QUEUE, full, silent, unavailable, undone, unsure};
 use super::super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::super::lanes::look_later;
@@ -336,11 +336,13 @@ impl<R: Runtime> Carrier<R> {
                 Err(error) => error,
             };
             uncertain |= failure.certainty == Certainty::Unknown;
+            let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
             let now = self.runtime.now();
             if failure.certainty == Certainty::Refused || now > first + PURSUIT {
                 self.lock().lanes.fail(failure.cause.clone());
                 for mut parcel in parcels {
-                    parcel.give_up(&failure.cause);
+                    parcel.stands = 0;
+                    parcel.give_up(&failure.cause, clean);
                     if uncertain {
                         self.undo(parcel.request);
                     }
@@ -349,7 +351,7 @@ impl<R: Runtime> Carrier<R> {
             }
             // The envelope has to be sent again as it was, unless it surely was not performed.
             for parcel in parcels.iter_mut().filter(|parcel| parcel.patience <= now) {
-                parcel.give_up(&failure.cause);
+                parcel.give_up(&failure.cause, clean);
             }
             self.lock().trouble_is(failure.cause, now);
             if !uncertain {
@@ -376,7 +378,7 @@ impl<R: Runtime> Carrier<R> {
                 _ => !forgotten,
             });
         for mut parcel in once {
-            parcel.give_up("the store's clock jumped, and nobody knows whether this was done before");
+            parcel.give_up("the store's clock jumped, and nobody knows whether this was done before", false);
             self.undo(parcel.request);
         }
         again
@@ -487,7 +489,7 @@ impl State {
     /// Tells those who wait for their envelope, and have no patience left, what the store said.
     fn trouble_is(&mut self, cause: String, now: Micros) {
         for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
-            parcel.give_up(&cause);
+            parcel.give_up(&cause, true);
         }
         // As in the courier of a pool.
         #[cfg(not(target_family = "wasm"))]
@@ -506,10 +508,12 @@ impl Parcel {
         self.stands > now || !self.caller.is_canceled()
     }
 
-    /// Tells the caller of a failure; the request stays.
-    fn give_up(&mut self, cause: &str) {
+    /// Tells the caller of a failure, of which nothing was performed if it is `clean`; the request stays.
+    fn give_up(&mut self, cause: &str, clean: bool) {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
-        let _ = caller.send(Err(failure(&self.request.act)(cause)));
+        // What is not sent on stays undone.
+        let error = if clean && self.stands == 0 { undone } else { failure(&self.request.act) };
+        let _ = caller.send(Err(error(cause)));
     }
 }

@@ -368,3 +368,18 @@ async fn who_asks_in_a_runtime_that_ended_is_told_so() {
         assert_eq!(error.code(), Code::Cancelled, "{error}");
     }
 }
+
+// "It may have been done or not: look when the store is back" was said of a take whose store refused the password.
+#[tokio::test]
+async fn of_what_never_reached_the_store_it_is_said_that_nothing_was_done() {
+    let told = [
+        (Certainty::NotPerformed, "nothing was done"),
+        (Certainty::Unknown, "may have been done"),
+        (Certainty::Refused, "may have been done"),
+    ];
+    for (certainty, said) in told {
+        let fails = carrier(SECOND, move |_| async move { Err(StoreError::new(certainty, "no")) });
+        let error = fails.ask(request(Act::Take, 1)).await.unwrap_err();
+        assert!(error.message().contains(said), "{certainty:?}: {error}");
+    }
+}
