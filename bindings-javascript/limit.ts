@@ -271,7 +271,7 @@ export class Limit {
 }
 
 const ENDED =
-  "the reservation has ended already, by a call that is tried on where the store did not answer; end it by its id to hear what became of it, or reserve anew";
+  "the reservation was ended already, by an earlier call; end it by its id to hear what became of it, or reserve anew";
 
 /**
  * What was taken of limits for the time being. End it once: by `commit`, or by `refund`. At the end of an `await using` block

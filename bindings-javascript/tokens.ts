@@ -50,7 +50,10 @@ export interface TokensOptions {
   timeout?: number | undefined;
   /** How long after the source listed it a token is offered: 30 s if not given, 1 s at least. */
   maxAge?: number | undefined;
-  /** How long tokens stay locked after they were spent: 60 s if not given, at least `maxAge`, at most 7 days. */
+  /**
+   * How long tokens stay locked after they were spent: 60 s if not given, at most 7 days. `maxAge`, for which what was listed
+   * is offered, and besides as long as the source may be late to hear of a spend.
+   */
   settle?: number | undefined;
   /** The most tokens of a selection: 1,000 if not given. */
   maxInputs?: number | undefined;

@@ -106,7 +106,7 @@ things! {
     Tokens(NativeTokens) or misused("no such wallet");
     Selection(NativeSelection) or gone("the selection was given back or spent already; select anew");
     Limit(NativeLimit) or misused("no such limit");
-    Reservation(NativeReservation) or gone("the reservation has ended already, by a call that is tried on where the store did not answer; end it by its id to hear what became of it, or reserve anew");
+    Reservation(NativeReservation) or gone("the reservation was ended already, by an earlier call; end it by its id to hear what became of it, or reserve anew");
 }
 
 fn gone(message: &str) -> Error {

@@ -352,7 +352,7 @@ impl Drop for Reservation {
 fn ended() -> Failure {
     Failure::new(
         Code::Lost,
-        "this reservation has ended already, by a call that is tried on where the store did not answer; end it by its id to hear what became of it, or reserve anew",
+        "this reservation was ended already, by an earlier call; end it by its id to hear what became of it, or reserve anew",
     )
 }
 

@@ -231,7 +231,8 @@ class SelectOptions(_Selecting, total=False):
 class _WalletOptions(_Selecting, total=False):
     # How long after the source listed it a token is offered: 30 by default, 1 at least.
     max_age: float | None
-    # How long tokens stay locked after they were spent: 60 by default, at least `max_age`, at most 7 days.
+    # How long tokens stay locked after they were spent: 60 by default, at most 7 days. `max_age`, for which what was listed is
+    # offered, and besides as long as the source may be late to hear of a spend.
     settle: float | None
     # The most tokens that a selection asks the store for before it begins anew: 50,000 by default.
     max_attempts: int | None

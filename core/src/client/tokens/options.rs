@@ -16,7 +16,7 @@ use crate::{Micros, SECOND};
 /// | `currency` | the empty text | which is selected where a selection does not say |
 /// | `ttl` | 60 s | time to live of a selection without a renewal |
 /// | `keepalive` | at a third of `ttl` | or so often, or not |
-/// | `settle` | 60 s | how long tokens stay locked after they were spent; at least `max_age` |
+/// | `settle` | 60 s | how long tokens stay locked after they were spent: `max_age`, and besides as long as the source may be late to hear of it |
 /// | `max_age` | 30 s | how long after a source listed it a token is offered; 1 s at least |
 /// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt, and a minute of pages at most |
 /// | `strategy` | `first_fit_random` | how tokens are chosen |
@@ -96,7 +96,7 @@ impl TokensOptions {
         if self.settle < self.max_age {
             return Err(Error::invalid(
                 "settle",
-                "is shorter than max_age: a process may know a spent token so long",
+                "is shorter than max_age: so long a process may offer what was listed, and the source may be late besides",
             ));
         }
         for (field, time) in [("ttl", self.ttl), ("settle", self.settle)] {
