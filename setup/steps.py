@@ -1,4 +1,5 @@
-"""Runs the steps of a make target one after the other: a line for each with its time, an end at the first that fails."""
+"""Runs the steps of a make target one after the other, some of them two at a time: a line for each with its time, an end at the
+first that fails."""
 
 from __future__ import annotations
 
@@ -28,11 +29,18 @@ class Step:
     shown: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
-    def quickly_built(self) -> Step:
-        """The addons' speed is for benchmarks and packages: it takes as long to build as all the rest."""
-        settings = {"LTO": "off", "CODEGEN_UNITS": "8", "OPT_LEVEL": "0"}
-        quick = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
-        return replace(self, environment={**self.environment, **quick})
+
+# Those of a tuple run side by side.
+Entry = Step | tuple[Step, ...]
+
+
+def quickly_built(entry: Entry) -> Entry:
+    """The addons' speed is for benchmarks and packages: it takes as long to build as all the rest."""
+    if isinstance(entry, tuple):
+        return tuple(map(quickly_built, entry))
+    settings = {"LTO": "off", "CODEGEN_UNITS": "8", "OPT_LEVEL": "0"}
+    quick = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
+    return replace(entry, environment={**entry.environment, **quick})
 
 
 PYTHON = ".venv/bin/python"
@@ -81,12 +89,15 @@ def agreement(name: str, server: str) -> Step:
     return Step(f"{name}: agreement", command, environment={"LEASEHOLD_REDIS_SERVER": str(ROOT / "target" / "servers" / server)})
 
 
+AGREEMENTS = [agreement(name, server) for name, server in SERVERS.items()]
+
 # The tests of the npm packages build what they test.
 TEST = [
     # Most of the time they wait, for leases to end and servers to come back.
     Step("Rust: tests", f"cargo test --workspace {HOSTED} {FEATURES} -- --test-threads=6"),
     *([Step("servers: install", "python3 setup/machine.py servers")] if PACKED else []),
-    *(agreement(name, server) for name, server in SERVERS.items() if PACKED),
+    # Half of the time each waits for its server.
+    *([tuple(AGREEMENTS[:2]), tuple(AGREEMENTS[2:])] if PACKED else []),
     Step("Node: tests", "npm test -w leasehold"),
     Step("wasm: tests", "npm test -w leasehold-wasm"),
     Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
@@ -100,7 +111,7 @@ TEST = [
 PLANS = {
     "setup": SETUP,
     "demo": [*SETUP, *BUILD, Step("demo", "node tests/demo/main.mjs", shown=True)],
-    "test": [*SETUP, *CHECK, *(step.quickly_built() for step in TEST)],
+    "test": [*SETUP, *CHECK, *map(quickly_built, TEST)],
     "check": [SETUP[1], *CHECK],
     "fix": [SETUP[1], *FIX],
     "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
@@ -111,46 +122,59 @@ PLANS = {
 
 def main(plan: str) -> int:
     passed = 0
-    for step in PLANS[plan]:
-        begun = time.monotonic()
-        code = run(step)
-        print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - begun:7.1f} s  {step.name}", flush=True)
-        if code:
-            print(f"\nThis failed (exit {code}), in {step.folder}:\n\n    {step.command}\n")
-            print(f"{passed} passed, 1 failed")
-            return 1
-        passed += 1
+    for entry in PLANS[plan]:
+        running: list[Run] = []
+        try:
+            running += map(Run, entry if isinstance(entry, tuple) else (entry,))
+            for run in running:
+                code, step = run.wait(), run.step
+                print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - run.begun:7.1f} s  {step.name}", flush=True)
+                if code:
+                    print(f"\nThis failed (exit {code}), in {step.folder}:\n\n    {step.command}\n")
+                    print(f"{passed} passed, 1 failed")
+                    return 1
+                passed += 1
+        finally:
+            for run in running:
+                if run.process.returncode is None:
+                    end(run.process)
     print(f"{passed} passed, 0 failed")
     return 0
 
 
-def run(step: Step) -> int:
-    LOGS.mkdir(parents=True, exist_ok=True)
-    log = LOGS / f"{step.name.replace(': ', '-').replace(' ', '-').lower()}.log"
-    shown = step.shown or bool(os.environ.get("VERBOSE"))
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            shlex.split(step.command),
-            cwd=ROOT / step.folder,
-            env=environment() | step.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=None if shown else output,
-            stderr=None if shown else subprocess.STDOUT,
-            # Its own group, so that an end of this program is also the end of all that the step has started.
-            start_new_session=True,
-        )
+class Run:
+    """A step that was begun."""
+
+    def __init__(self, step: Step) -> None:
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.step = step
+        self.begun = time.monotonic()
+        self.log = LOGS / f"{step.name.replace(': ', '-').replace(' ', '-').lower()}.log"
+        self.shown = step.shown or bool(os.environ.get("VERBOSE"))
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                shlex.split(step.command),
+                cwd=ROOT / step.folder,
+                env=environment() | step.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=None if self.shown else output,
+                stderr=None if self.shown else subprocess.STDOUT,
+                # Its own group, so that an end of this program is also the end of all that the step has started.
+                start_new_session=True,
+            )
+
+    def wait(self) -> int:
+        """Its exit code; of one that failed also what it wrote."""
+        late = ""
         try:
-            code = process.wait(None if shown else LIMIT)
+            code = self.process.wait(None if self.shown else LIMIT)
         except subprocess.TimeoutExpired:
             code = 124
-            late = f"\nIt did not end within {LIMIT} s. What ran then:\n{processes(process.pid)}"
-        else:
-            late = ""
-        finally:
-            end(process)
-    if code and not shown:
-        sys.stdout.write(log.read_text(errors="replace") + late)
-    return code
+            late = f"\nIt did not end within {LIMIT} s. What ran then:\n{processes(self.process.pid)}"
+        end(self.process)
+        if code and not self.shown:
+            sys.stdout.write(self.log.read_text(errors="replace") + late)
+        return code
 
 
 def processes(session: int) -> str:
