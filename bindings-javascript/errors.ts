@@ -1,3 +1,4 @@
+import { causeOf } from "./asking.js";
 import { camel, spoken } from "./keys.js";
 
 /**
@@ -22,7 +23,10 @@ export type Code =
   | "nonce_unavailable"
   | "internal";
 
-/** Every error of this package; the message says what to do next. */
+/**
+ * Every error of this package; the message says what to do next. What a function of yours threw, which reads nonces or tokens, is
+ * the `cause`.
+ */
 export class LeaseholdError extends Error {
   override readonly name = "LeaseholdError";
   readonly code: Code;
@@ -58,5 +62,6 @@ export function invalid(field: string, message: string): LeaseholdError {
 
 /** The error for a failure that the core tells. */
 export function failure(code: string, message: string, field: string | undefined, retryAfter: number | undefined): LeaseholdError {
-  return new LeaseholdError(code as Code, spoken(message, field), { field: field && camel(field), retryAfter });
+  const told = code === "nonce_unavailable" || code === "source_unavailable" ? causeOf(message) : {};
+  return new LeaseholdError(code as Code, spoken(message, field), { field: field && camel(field), retryAfter, ...told });
 }

@@ -1,4 +1,5 @@
-import { asking, glue, guarded } from "../core.js";
+import { glue, guarded } from "../core.js";
+import { asking } from "./asking.js";
 import { taken, toCore } from "./keys.js";
 import { Leasehold as Small, ownedBy } from "./leasehold.js";
 import { Limit, type LimitOptions, limitToCore } from "./limit.js";

@@ -1,4 +1,5 @@
-import { asking, glue, guarded, Owned, settled } from "../core.js";
+import { glue, guarded, Owned, settled } from "../core.js";
+import { asking } from "./asking.js";
 import { asyncDispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { taken, toCore } from "./keys.js";

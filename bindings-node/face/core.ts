@@ -1,10 +1,9 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
 // ends, how a thing is owned, how leases are had and given back at once, how limits are
-// taken of at once, how a function of the user's is asked.
+// taken of at once.
 import { guarded } from "./calls.js";
 import { native } from "./native.js";
 
-export { asking } from "./asking.js";
 export { aside, type Begun, type Call, guarded, settled } from "./calls.js";
 export { type Granted, native as glue } from "./native.js";
 export { Owned } from "./owned.js";

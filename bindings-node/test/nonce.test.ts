@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Lease, open, type PoolOptions } from "../face/index.js";
+import { type Lease, type LeaseholdError, open, type PoolOptions } from "../face/index.js";
 import { allReady, failure } from "./support.js";
 
 const lh = await open();
@@ -116,6 +116,18 @@ for (const [name, readNonce, message] of [
     assert.equal((await pool.inspect()).inDoubt, 0);
   });
 }
+
+test("what a readNonce threw is the cause of the error that tells of it", async () => {
+  const causes = ["chain is down", "chain is down at 0x1"].map((text) => Object.assign(new RangeError(text), { status: 503 }));
+  for (const cause of [...causes, ...causes.slice().reverse()]) {
+    const pool = await fresh({ readNonce: () => { throw cause; } });
+    const error: LeaseholdError = await pool.acquire().then(() => assert.fail("granted"), (error) => error);
+    assert.equal(error.code, "nonce_unavailable");
+    assert.equal(error.cause, cause);
+  }
+  const pool = await fresh({ readNonce: () => undefined as never });
+  await assert.rejects(pool.acquire(), (error) => !("cause" in (error as Error)));
+});
 
 test("without a readNonce there is none to be asked", async () => {
   const lease = (await fresh()).tryAcquire() as Lease;

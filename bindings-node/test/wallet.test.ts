@@ -231,6 +231,12 @@ describe("a wallet in memory", async () => {
     });
   }
 
+  test("what a source threw is the cause of the error that tells of it", async () => {
+    const cause = new RangeError("no table");
+    const wallet = walletOf({ source: () => { throw cause; } });
+    await assert.rejects(wallet.select(1), (error: Error) => error.cause === cause);
+  });
+
   test("a source that fails as it verifies is unavailable, and nothing is locked", async () => {
     for (const [spent, message] of [
       [() => { throw new Error("no chain"); }, /no chain/],

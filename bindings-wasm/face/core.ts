@@ -1,6 +1,6 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
 // ends, how a thing is owned, how leases are had and given back at once, how limits are
-// taken of at once, how a function of the user's is asked.
+// taken of at once.
 import * as exported from "./glue/leasehold.js";
 import { heard } from "./host.js";
 import { guarded as entered, guarding } from "./instance.js";
@@ -73,9 +73,4 @@ export function takenNow(_names: readonly string[]): never {
 /** The leases that a call was granted. */
 export function granted(answer: Granted): Facts[] {
   return Array.isArray(answer) ? answer : [answer];
-}
-
-/** A function of the user's as the module calls it, which takes whatever it gives or throws. */
-export function asking<T>(ask: T): T {
-  return ask;
 }

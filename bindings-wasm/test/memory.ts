@@ -235,6 +235,15 @@ export const memory: Checks = {
       await fails(() => relayers.acquire(), "nonce_unavailable", message);
       same((await relayers.inspect()).ready, 1);
     }
+    const mine = new RangeError("chain is down");
+    const relayers = await pool({
+      slots: ["a"],
+      readNonce: () => {
+        throw mine;
+      },
+    });
+    const error = await relayers.acquire().catch((error: Error) => error);
+    if (!(error instanceof Error) || error.cause !== mine) throw new Error(`the cause of ${String(error)} is another`);
   },
 
   // The timer of the acquisition was sometimes the first to ring: a pool that is too small, it said.
