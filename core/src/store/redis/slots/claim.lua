@@ -85,8 +85,10 @@
         if among and (pool[WAITING] > 0 or was_kept) then found = line('those_for')(holder, found, kept) end
         if #found < ask[LEAST] then
           why = 'exhausted'
+        elseif was_kept then
+          answer = line('grant_kept')(holder, found)
         else
-          answer = was_kept and line('grant_kept')(holder, found) or grant(holder, among and ask[LEAST] or #found, found)
+          answer = grant(holder, among and ask[LEAST] or #found, found)
         end
       end
     elseif way == 'free' then
