@@ -8,12 +8,21 @@ export function asking<T>(ask: ((question: T) => unknown) | undefined): ((questi
     try {
       return await ask(question);
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = words(error);
       thrown.unshift({ text, error });
       thrown.length = Math.min(thrown.length, MOST);
       throw new Error(text);
     }
   };
+}
+
+/** What an exception says: it may be of any kind. */
+export function words(exception: unknown): string {
+  try {
+    return exception instanceof Error ? exception.message : String(exception);
+  } catch {
+    return "an exception that cannot be shown";
+  }
 }
 
 /** What was thrown of which a failure's message tells, as its `cause`: of several that of which it has the most. */

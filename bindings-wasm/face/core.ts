@@ -1,6 +1,5 @@
 // What the classes that Node's package and the wasm package share need of this one: its exports, how a call begins and
-// ends, how a thing is owned, how leases are had and given back at once, how limits are
-// taken of at once.
+// ends, how a thing is owned, how leases are had and given back at once, how limits are taken of at once.
 import * as exported from "./glue/leasehold.js";
 import { heard } from "./host.js";
 import { guarded as entered, guarding } from "./instance.js";

@@ -1,9 +1,12 @@
 // What the compiled module imports. None of it throws but what the module catches: what is thrown through the module's own
 // frames skips their ends, and the task that had its turn is lost.
 import { SCRIPTS } from "./script.js";
+import { words } from "./shared/asking.js";
 import { failure as told, type LeaseholdError } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
 import { isNotSent, reply, type Transport } from "./transport.js";
+
+export { words };
 
 /** How the module is told of what it waits for; set by `instance.ts`. */
 export interface Ears {
@@ -50,14 +53,6 @@ export function failure(
 
 export function passed(exception: unknown): Passed {
   return new Passed(exception);
-}
-
-export function words(exception: unknown): string {
-  try {
-    return exception instanceof Error ? exception.message : String(exception);
-  } catch {
-    return "an exception that cannot be shown";
-  }
 }
 
 export function panicked(message: string): void {
