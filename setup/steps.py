@@ -164,7 +164,7 @@ class Run:
             )
 
     def wait(self) -> int:
-        """Its exit code; of one that failed also what it wrote."""
+        """Its exit code. What one wrote that failed is shown."""
         late = ""
         try:
             code = self.process.wait(None if self.shown else LIMIT)
