@@ -68,7 +68,7 @@ export interface AcquireOptions extends TryAcquireOptions {
    * they are: 0 by default, in the middle of -32,767 to 32,767.
    */
   priority?: number | undefined;
-  /** Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`. Not together with `slots`. */
+  /** Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`. */
   steal?: boolean | undefined;
   /** The part of the pool's `ttl` for which they are waited for: see `LockOptions`. */
   stolenConsistencyFactor?: number | undefined;

@@ -172,8 +172,7 @@ class AcquireOptions(TryAcquireOptions, total=False):
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
     # process they are: 0 by default, in the middle of -32,767 to 32,767.
     priority: int | None
-    # Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`: False by default. Not together with
-    # `slots`.
+    # Whether holders of lower priority are told to yield while it waits, see `Lease.claimed`: False by default.
     steal: bool | None
     # The part of the pool's `ttl` for which they are waited for: see `LockOptions`.
     stolen_consistency_factor: float | None

@@ -66,8 +66,8 @@ pub(super) struct Want {
     reading: AtomicU32,
     /// How often a nonce could not be read.
     unread: AtomicU32,
-    /// Until when it names slots of its own process, on the local clock: one of another came.
-    pub own_until: AtomicU64,
+    /// Whether it names slots of its own process, as one of another came.
+    pub names_own: AtomicBool,
     /// Whether it asked by its name for a place in the store's line, and so may have a ticket.
     pub has_ticket: AtomicBool,
 }
@@ -132,12 +132,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         // Those that are named are taken in the order in which they are.
-        if options.slots.is_some()
-            && !self.makes_names
-            && let Some(field) =
-                options.strategy.map(|_| "strategy").or_else(|| options.steal.map(|_| "steal"))
-        {
-            return Err(Error::invalid(field, "is for any; leave `slots` out"));
+        if options.slots.is_some() && !self.makes_names && options.strategy.is_some() {
+            return Err(Error::invalid("strategy", "is for any; leave `slots` out"));
         }
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
@@ -163,7 +159,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
             unread: AtomicU32::new(0),
-            own_until: AtomicU64::new(0),
+            names_own: AtomicBool::new(false),
             has_ticket: AtomicBool::new(false),
         })
     }
@@ -242,8 +238,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want: &Want,
         seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
-        let wait = seat.is_some();
-        let mut claimed = self.claim_either_way(want, wait).await?;
+        let mut claimed = self.claim_either_way(want, seat).await?;
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
         {
@@ -251,7 +246,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             // Who waits for a quiet time to pass goes on waiting.
             if refused.why == Refusal::NoSlot {
                 looked?;
-                claimed = self.claim_either_way(want, wait).await?;
+                claimed = self.claim_either_way(want, seat).await?;
             }
         }
         let leases = match claimed {
@@ -287,13 +282,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Claims at once, if the store can.
     pub(super) fn try_attempt(&self, want: &Want) -> Option<Result<Result<Vec<Grant>, Refused>>> {
-        let claimed = self.try_claim(want, false)?;
+        let claimed = self.try_claim(want, None)?;
         if let Ok(Err(refused)) = &claimed
             && self.misses_own(want, refused)
         {
             // A store that answers at once leaves nothing to wait for.
             return match self.take_stock(want).now_or_never()? {
-                Ok(()) => self.try_claim(want, false),
+                Ok(()) => self.try_claim(want, None),
                 Err(error) => Some(Err(error)),
             };
         }
@@ -304,11 +299,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     async fn claim_either_way(
         self: &Arc<Self>,
         want: &Want,
-        wait: bool,
+        seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
-        let claimed = match self.try_claim(want, wait) {
+        let claimed = match self.try_claim(want, seat) {
             Some(claimed) => claimed,
-            None => self.claim(want, wait).await,
+            None => self.claim(want, seat).await,
         };
         let lease = |grant| self.lease(want, grant);
         Ok(claimed?.map(|grants| grants.into_iter().map(lease).collect()))
@@ -388,11 +383,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         clippy::type_complexity,
         reason = "each layer says something else: can it, did it fail, was it granted"
     )]
-    fn try_claim(&self, want: &Want, wait: bool) -> Option<Result<Result<Vec<Grant>, Refused>>> {
+    fn try_claim(&self, want: &Want, seat: Option<&Seat>) -> Option<Result<Result<Vec<Grant>, Refused>>> {
         let mut part = 0;
         loop {
-            let own = self.names_own(want, wait);
-            let (request, seed) = self.claim_request(want, wait, own.then_some(part));
+            let (request, seed, last) = self.claim_request(want, seat.is_some(), part);
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
             if matches!(reply, Reply::Undefined) {
                 for request in self.courier.definition() {
@@ -400,21 +394,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
                 continue;
             }
-            match self.judge(want, reply, now, now) {
+            match self.judge(want, seat, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
                 Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
-                Ok(Judged::Refused(refused)) if own && self.has_more(&refused, part) => part += 1,
+                Ok(Judged::Refused(refused)) if !last && refused.why == Refusal::Exhausted => part += 1,
                 Ok(Judged::Refused(refused)) => return Some(Ok(Err(refused))),
                 Err(error) => return Some(Err(error)),
             }
         }
     }
 
-    async fn claim(&self, want: &Want, wait: bool) -> Result<Result<Vec<Grant>, Refused>> {
+    async fn claim(&self, want: &Want, seat: Option<&Seat>) -> Result<Result<Vec<Grant>, Refused>> {
         let mut part = 0;
         loop {
-            let own = self.names_own(want, wait);
-            let (request, _) = self.claim_request(want, wait, own.then_some(part));
+            let (request, _, last) = self.claim_request(want, seat.is_some(), part);
             let patience = if want.patient { want.deadline } else { 0 };
             let answer = pin!(self.courier.submit(request, patience));
             let delivered = match want.patient {
@@ -429,10 +422,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
             };
             let (now, sent) = (delivered.now, delivered.sent);
-            match self.judge(want, delivered.take(), now, sent)? {
+            match self.judge(want, seat, delivered.take(), now, sent)? {
                 Judged::Foreign => continue,
                 Judged::Granted(grants) => return Ok(Ok(grants)),
-                Judged::Refused(refused) if own && self.has_more(&refused, part) => part += 1,
+                Judged::Refused(refused) if !last && refused.why == Refusal::Exhausted => part += 1,
                 Judged::Refused(refused) => return Ok(Err(refused)),
             }
         }
@@ -451,16 +444,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
+    /// The claim of this part of its process's slots, if it names these, with a seed; and whether it is the last one.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn claim_request(&self, want: &Want, wait: bool, part_of_own: Option<usize>) -> (Request, u32) {
+    fn claim_request(&self, want: &Want, wait: bool, part: usize) -> (Request, u32, bool) {
         let mixed = mix(self.secret ^ want.name.load(Relaxed));
+        let names_own = self.names_own(want);
+        let last = !names_own || part + 1 >= self.parts(wait);
+        let wait = wait && last;
         let choice = match &want.slots {
             Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
             Some(slots) => Choice::Among { slots: slots.clone(), count: want.count },
-            None if let Some(part) = part_of_own => self.own_choice(want.count, mixed, part),
+            None if names_own => self.own_choice(want.count, mixed, part, wait),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
-        if wait && !matches!(choice, Choice::These { .. }) {
+        if wait {
             want.has_ticket.store(true, Relaxed);
         }
         let claim = Claim {
@@ -474,12 +471,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             waited: if wait { self.runtime.now().saturating_sub(want.began) } else { 0 },
             steal: want.steal.filter(|_| wait).map(|factor| self.yields.patience(factor, self.options.ttl)),
         };
-        (Request::Claim(claim), (mixed >> 32) as u32)
+        (Request::Claim(claim), (mixed >> 32) as u32, last)
     }
 
     /// Judges a reply of store time `now` to a request that was sent at `sent`.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn judge(&self, want: &Want, reply: Reply, now: Micros, sent: Micros) -> Result<Judged> {
+    fn judge(
+        &self,
+        want: &Want,
+        seat: Option<&Seat>,
+        reply: Reply,
+        now: Micros,
+        sent: Micros,
+    ) -> Result<Judged> {
         want.hear();
         let mut grants = match reply {
             Reply::Granted(grants) => grants,
@@ -493,7 +497,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if want.slots.is_none() && self.any_foreign(&grants) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             self.rename(want);
-            self.meet_strangers(want);
+            self.meet_strangers();
+            // It asks by another name at once, and may be called by it before the answer is here.
+            if let Some(seat) = seat {
+                seat.set(self.place(want), false);
+            }
             return Ok(Judged::Foreign);
         }
         if self.answers_at_once() {

@@ -46,8 +46,6 @@ pub(super) const DEAF: u8 = 5;
 pub(super) const SLOW: u8 = 4;
 /// Does not answer those who name slots and wait until it is something else.
 pub(super) const HOLDS: u8 = 6;
-/// The same of who gets in line.
-pub(super) const HOLDS_LINE: u8 = 7;
 pub(super) const DELAY: Micros = 80 * MILLISECOND;
 
 impl Faulty {
@@ -137,12 +135,8 @@ impl StorePool for FaultyPool {
             CUT => return Err(StoreError::new(Certainty::Unknown, "connection reset")),
             _ => {}
         }
-        for (of_kind, held) in
-            [(names_and_waits as fn(&Request) -> bool, HOLDS), (stands_in_line, HOLDS_LINE)]
-        {
-            if envelope.requests.iter().any(of_kind) {
-                let _ = self.store.state.subscribe().wait_for(|state| *state != held).await;
-            }
+        if envelope.requests.iter().any(names_and_waits) {
+            let _ = self.store.state.subscribe().wait_for(|state| *state != HOLDS).await;
         }
         answer
     }
@@ -158,9 +152,9 @@ impl StorePool for FaultyPool {
     }
 }
 
-/// Whether it asks for slots by name, and waits.
+/// Whether it asks for a place in the lines of slots.
 pub(super) fn names_and_waits(request: &Request) -> bool {
-    matches!(request, Request::Claim(Claim { choice: Choice::These { .. }, wait: true, .. }))
+    matches!(request, Request::Claim(Claim { choice: Choice::Among { .. }, wait: true, .. }))
 }
 
 /// Whether it asks for a place in the line for any slot.

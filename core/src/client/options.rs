@@ -200,8 +200,7 @@ pub struct AcquireOptions {
     pub priority: Option<i16>,
     /// Whether holders of lower priority are told to yield while it waits, and the stolen consistency factor, from 0 to
     /// 1: the part of the pool's time to live for which they are waited for, where 1 is to the end of their leases, and
-    /// anything below relies on the fence being checked. Not together with `slots`; without effect for one attempt, which does not
-    /// wait.
+    /// anything below relies on the fence being checked. Without effect for one attempt, which does not wait.
     pub steal: Option<f64>,
 }
 

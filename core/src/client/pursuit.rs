@@ -54,7 +54,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
-        let in_turn = place == Place::Own || matches!(place, Place::Line(_)) && !self.answers_at_once();
+        let in_turn = match place {
+            Place::Own(_) => true,
+            Place::Line(_) => !self.answers_at_once(),
+            Place::Names(_) | Place::Beyond => false,
+        };
         let asking = if in_turn { self.room.let_ask() } else { Some(Asking::default()) };
         let crowded = want.patient && asking.is_none();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
@@ -86,8 +90,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut call = (!crowded).then_some(Call::Ready);
         loop {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
-                let name = self.holder(want);
-                // Who names its own no more stands in line with this attempt, and may be called before the answer is here.
+                // It stands in line with this attempt, and may be called before the answer is here.
                 waiter.seat.set(self.place(want), false);
                 let outcome = self.attempt(want, Some(&waiter.seat)).await?;
                 if refused.why == Refusal::Beyond
@@ -115,7 +118,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     _ => None,
                 };
                 // What it was granted and had to give back was its ticket's.
-                waiter.asked = name == self.holder(want);
+                waiter.asked = want.has_ticket.load(Relaxed);
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && matches!(place, Place::Names(_)) {
@@ -124,10 +127,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             let place =
                 if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
-            // Who named its own until now stands in no line yet: it asks when it is among the first.
-            if !cfg!(target_family = "wasm") {
-                waiter.asked &= place.ticket().is_none() || want.has_ticket.load(Relaxed);
-            }
             waiter.seat.stay(place, waiter.asked);
             let recheck = waiter.asked.then_some(fallback);
             if call == Some(Call::Elsewhere) {
@@ -138,15 +137,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             } else {
                 self.set_alarms(&waiter.seat, &refused, recheck);
             }
-            // In a wasm module, which is judged by its size, it does so when it is called.
-            let in_line = Some(want.own_until.load(Relaxed))
-                .filter(|at| !cfg!(target_family = "wasm") && place == Place::Own && *at < want.deadline);
-            call = waiter.seat.called(&self.runtime, in_line.unwrap_or(want.deadline)).await;
-            // It named its own, and takes its turn again.
-            if call.is_none() && in_line.is_some() {
-                waiter.seat.rise();
-                call = Some(Call::Ready);
-            }
+            call = waiter.seat.called(&self.runtime, want.deadline).await;
             match call {
                 None => return Err(self.late(&refused, want)),
                 Some(Call::Closed) => return Err(closed()),
@@ -187,11 +178,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.room.set_moved_up(&self.runtime, self.runtime.now() + STEP);
     }
 
-    /// Where an acquisition waits: in the store's line for any slot, in those of the slots that it names, or beside them.
+    /// Where an acquisition waits: in the store's line for any slot, in those of its process's slots, or of those that it names.
     pub(super) fn place(&self, want: &Want) -> Place {
         match &want.slots {
             Some(_) => Place::Names(self.holder(want)),
-            None if self.names_own(want, true) => Place::Own,
+            None if self.names_own(want) && self.stands_for_all() => Place::Own(self.holder(want)),
             None => Place::Line(self.holder(want)),
         }
     }

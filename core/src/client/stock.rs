@@ -20,16 +20,21 @@ use crate::{Micros, SECOND};
 
 /// How many of its slots a process names at first. A wasm module, which is judged by its size, names no others.
 const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
+/// How many of them it stands in line for: the store looks at all of these lines whenever something changes in one.
+const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 128 };
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
-/// The same for one that waits in line.
-const SHY_IN_LINE: (Micros, Micros) = (SECOND / 10, 2 * SECOND);
+
+/// For so long nobody looks again which of them are there: what was removed may be added again.
+const LOOKED: Micros = 5 * SECOND;
 
 /// Which of this process's slots are in the pool.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
-    /// Nothing if that was not asked.
+    /// Nothing if that was not asked, or all are there.
     present: Option<Vec<SlotId>>,
+    /// Until when that counts.
+    present_until: Micros,
     /// For how long claims name them now.
     pause: Micros,
     /// The store's last loss of memory, as far as that was looked into.
@@ -68,6 +73,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut stock = self.stock();
         stock.loss = loss;
         stock.present = (lacks && !present.is_empty()).then_some(present);
+        stock.present_until = self.runtime.now() + LOOKED;
         Ok(())
     }
 
@@ -85,57 +91,65 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         unpoisoned(&self.stock)
     }
 
-    /// Whether a claim of any slot names those of this process, because one of another came a while ago. Who waits takes its turn
-    /// in the store's line again soon: names have no place there.
-    pub(super) fn names_own(&self, want: &Want, wait: bool) -> bool {
+    /// Whether a claim of any slot names those of this process, because one of another came a while ago. One that stands in
+    /// line goes on with what it said there.
+    pub(super) fn names_own(&self, want: &Want) -> bool {
+        let until = self.own_until.load(Relaxed);
         // A wasm module, which is judged by its size, does so from then on.
-        if cfg!(target_family = "wasm") {
-            return want.slots.is_none() && self.own_until.load(Relaxed) > 0;
+        if cfg!(target_family = "wasm") || want.slots.is_some() {
+            return want.slots.is_none() && until > 0;
         }
-        let of_all = if wait || want.slots.is_some() { 0 } else { self.own_until.load(Relaxed) };
-        let until = want.own_until.load(Relaxed).max(of_all);
-        until > 0 && self.runtime.now() < until
+        if !want.has_ticket.load(Relaxed) {
+            want.names_own.store(until > 0 && self.runtime.now() < until, Relaxed);
+        }
+        want.names_own.load(Relaxed)
+    }
+
+    /// Whether one that stands in line for this process's slots does so for all of them.
+    pub(super) fn stands_for_all(&self) -> bool {
+        self.own.as_ref().is_none_or(|own| own.len() <= LINES)
     }
 
     /// A slot of another process came. The more of them there are, the longer this one names its own.
-    pub(super) fn meet_strangers(&self, want: &Want) {
+    pub(super) fn meet_strangers(&self) {
         if cfg!(target_family = "wasm") {
             return self.own_until.store(1, Relaxed);
         }
         let now = self.runtime.now();
-        let (least, most) = SHY_IN_LINE;
-        want.own_until.store(now + (now.saturating_sub(want.began) / 2).clamp(least, most), Relaxed);
         let mut stock = self.stock();
         let (least, most) = SHY;
         let again = now < self.own_until.load(Relaxed) + stock.pause;
         stock.pause = if again { most.min(stock.pause * 2) } else { least };
         self.own_until.store(now + stock.pause, Relaxed);
-        // What was removed may have been added again.
-        stock.present = None;
     }
 
-    /// A few of this process's slots, at random; then part by part all that there are.
-    pub(super) fn own_choice(&self, count: u32, random: u64, part: usize) -> Choice {
+    /// A few of this process's slots, at random; then part by part all that there are. Who stands in line does so for as many as
+    /// it may.
+    pub(super) fn own_choice(&self, count: u32, random: u64, part: usize, stands: bool) -> Choice {
         let stock = self.stock();
-        let own = || self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
-        let mut slots = stock.present.as_deref().unwrap_or_else(own);
-        let mut most = FEW.max(count as usize);
-        if part > 0 && !cfg!(target_family = "wasm") {
+        let mut slots = self.present(&stock);
+        let mut most = if stands { LINES } else { FEW };
+        if part > 0 && !stands && !cfg!(target_family = "wasm") {
             most = MAX_PER_REQUEST;
             // No part costs more than it has, so that all of them together cost no more than there are.
             slots = slots.chunks(most).nth(part - 1).unwrap_or_default();
         }
-        Choice::These { slots: drawn(slots, most, random), least: count, most: count }
+        Choice::Among { slots: drawn(slots, most.max(count as usize), random), count }
     }
 
-    /// Whether this process has slots that were not named, after so many parts of them were.
-    pub(super) fn has_more(&self, refused: &Refused, part: usize) -> bool {
-        if cfg!(target_family = "wasm") {
-            return false;
+    /// In how many claims all slots of this process are named; who waits stands in line with the last one.
+    pub(super) fn parts(&self, waits: bool) -> usize {
+        let count = if cfg!(target_family = "wasm") { 0 } else { self.present(&self.stock()).len() };
+        let at_once = if waits { LINES } else { FEW };
+        if count <= at_once { 1 } else { 1 + count.div_ceil(MAX_PER_REQUEST) + usize::from(waits) }
+    }
+
+    /// Those of this process's slots that are there, as far as it knows.
+    fn present<'a>(&'a self, stock: &'a Stock) -> &'a [SlotId] {
+        match &stock.present {
+            Some(present) if self.runtime.now() < stock.present_until => present,
+            _ => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
         }
-        let all = || self.own.as_ref().map_or(0, OwnSlots::len);
-        let count = self.stock().present.as_ref().map_or_else(all, Vec::len);
-        refused.why == Refusal::Exhausted && count > FEW && count > part * MAX_PER_REQUEST
     }
 
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:

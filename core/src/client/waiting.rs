@@ -101,8 +101,8 @@ pub(super) enum Place {
     Line(u128),
     /// The same in the lines of names, for all of them or for some.
     Names(u128),
-    /// For any slot of this process.
-    Own,
+    /// The same in the lines of all slots of this process, for any of them.
+    Own(u128),
     /// For more slots than can be had without an administrator: in nobody's way, and without a ticket.
     Beyond,
 }
@@ -139,9 +139,8 @@ impl WaitingRoom {
     /// asks for one [`Self::set_moved_up`].
     pub fn let_ask(&self) -> Option<Asking> {
         let mut room = self.lock();
-        let in_turn = |chair: &Chair| matches!(chair.place, Place::Line(_) | Place::Own) && !chair.granted;
         let mut tries = false;
-        for chair in room.seats.iter().filter(|chair| in_turn(chair)) {
+        for chair in room.seats.iter().filter(|chair| chair.is_in_front()) {
             if chair.bell.is_some() {
                 return None;
             }
@@ -220,7 +219,7 @@ impl WaitingRoom {
         }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
-            let left = self.call_spare(calls.freed, &|chair| chair.names.is_empty() && !chair.is_beyond());
+            let left = self.call_spare(calls.freed, &Chair::may_want);
             // One may have been added: one looks, and tells the others.
             self.call(left.min(1), Call::Ready, &Chair::is_beyond);
         }
@@ -287,11 +286,6 @@ impl WaitingRoom {
             room.freed = room.freed.wrapping_add(beyond);
         }
         beyond
-    }
-
-    /// Calls so many of those whom the store does not know.
-    fn call_aside(&self, count: u32) {
-        self.call(count, Call::Ready, &|chair| chair.place.ticket().is_none() && !chair.is_beyond());
     }
 
     /// Calls those who wanted more than could be had: one of them learnt that there is more now.
@@ -469,14 +463,6 @@ impl Seat {
         runtime::by(runtime, deadline, &mut self.bell).await?.ok()
     }
 
-    /// Tries without having been called.
-    pub fn rise(&self) {
-        let mut room = self.room.lock();
-        if let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) {
-            chair.bell = None;
-        }
-    }
-
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
     pub fn stay(&mut self, place: Place, asked: bool) {
         let (sender, bell) = oneshot::channel();
@@ -519,9 +505,7 @@ impl Seat {
 
     /// Leaves with what one came for.
     pub fn leave(&mut self) {
-        if self.remove().is_some_and(|chair| chair.again && chair.place == Place::Own) {
-            self.room.call_aside(1);
-        }
+        self.remove();
     }
 
     fn remove(&mut self) -> Option<Chair> {
@@ -554,7 +538,13 @@ impl Room {
 impl Chair {
     /// Whether it counts among the first in line: who waits for names asks for a ticket as it comes, whoever sits before it.
     fn is_in_front(&self) -> bool {
-        matches!(self.place, Place::Line(_) | Place::Own) && !self.granted
+        matches!(self.place, Place::Line(_) | Place::Own(_)) && !self.granted
+    }
+
+    /// Whether it may want a slot that came free for none of those who have tickets.
+    fn may_want(&self) -> bool {
+        let is_called_by_name = self.asked && matches!(self.place, Place::Own(_));
+        self.names.is_empty() && !self.is_beyond() && !is_called_by_name
     }
 
     fn is_beyond(&self) -> bool {
@@ -570,8 +560,8 @@ impl Place {
     /// The ticket by which the store knows it.
     pub fn ticket(self) -> Option<u128> {
         match self {
-            Place::Line(ticket) | Place::Names(ticket) => Some(ticket),
-            _ => None,
+            Place::Line(ticket) | Place::Own(ticket) | Place::Names(ticket) => Some(ticket),
+            Place::Beyond => None,
         }
     }
 }
@@ -589,9 +579,7 @@ impl Drop for Seat {
         if chair.looks {
             self.room.pass_alarm();
         }
-        if chair.place == Place::Own {
-            self.room.call_aside(1 + u32::from(chair.again));
-        } else if chair.asked && !cfg!(target_family = "wasm") {
+        if chair.asked && !cfg!(target_family = "wasm") {
             self.room.note_anew();
         }
     }

@@ -20,7 +20,7 @@ impl Pool {
         }
         // Mostly nobody waits, and then the line need not be asked.
         let waiting = !self.line.is_empty();
-        if self.line.is_named() && matches!(claim.choice, Choice::Any { .. } | Choice::These { .. }) {
+        if self.line.is_named() && matches!(claim.choice, Choice::Any { .. }) {
             // What came free in this turn may be wanted by its name.
             self.serve_names(now);
         }
@@ -47,11 +47,6 @@ impl Pool {
                 }
                 return Reply::Granted(grants);
             }
-            Choice::These { slots, least, most } => match self.available(slots, *most) {
-                Ok(places) if places.len() >= *least as usize => places,
-                Ok(_) => return self.refuse(now, claim, Refusal::Exhausted),
-                Err(why) => return self.refuse(now, claim, why),
-            },
             Choice::Among { slots, count } => match self.among(now, claim, slots, *count) {
                 Ok(places) => places,
                 Err(why) => return self.refuse(now, claim, why),
@@ -100,9 +95,7 @@ impl Pool {
             (Refusal::Quiet, _) => Some(self.quiet_until()),
             (Refusal::NoSlot | Refusal::Beyond, _) => None,
             (_, Choice::Any { .. }) => self.due.next(),
-            (_, Choice::These { slots, .. } | Choice::Among { slots, .. } | Choice::Named { slots }) => {
-                self.first_due(slots)
-            }
+            (_, Choice::Among { slots, .. } | Choice::Named { slots }) => self.first_due(slots),
             #[cfg(feature = "tokens")]
             (_, Choice::Free { slots, .. }) => self.first_due(slots),
         };
@@ -118,17 +111,17 @@ impl Pool {
         }
     }
 
-    /// The ready ones among `slots`, at most `most`, in the order given, and those in doubt after the others; one that is
-    /// named twice counts once.
-    fn available(&self, slots: &[SlotId], most: u32) -> Result<Vec<u32>, Refusal> {
+    /// The ready ones among `slots`, in the order given, and those in doubt after the others; one that is named twice counts
+    /// once. `None` if one is not there.
+    fn available(&self, slots: &[SlotId]) -> Option<Vec<u32>> {
         let mut places = Vec::new();
         for doubtful in [false, true] {
             let fits = |slot: &Slot| slot.state == State::Ready && (slot.queue() == DOUBT) == doubtful;
-            if !self.add_those(&mut places, slots, most, &fits) {
-                return Err(Refusal::NoSlot);
+            if !self.add_those(&mut places, slots, u32::MAX, &fits) {
+                return None;
             }
         }
-        Ok(places)
+        Some(places)
     }
 
     /// Adds the places of those of `slots` that fit, each once, until they are `most`; whether all of them are there.
@@ -163,7 +156,7 @@ impl Pool {
         slots: &[SlotId],
         count: u32,
     ) -> Result<Vec<u32>, Refusal> {
-        let Ok(ready) = self.available(slots, u32::MAX) else {
+        let Some(ready) = self.available(slots) else {
             self.withdraw(now, claim.holder);
             return Err(Refusal::NoSlot);
         };

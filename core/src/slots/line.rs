@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::slot::{Mode, Slot};
 use super::{Choice, Claim, MAX_TICKETS, SWEEP, Strategy, TICKET_LIFE};
 use crate::Micros;
 use crate::id::SlotId;
@@ -159,12 +160,12 @@ impl Line {
             Choice::Among { slots, .. } if slots.is_empty() => return,
             Choice::Among { slots, count } => (distinct(slots), *count, Strategy::default()),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
-            // They stand beside the line.
-            _ => return,
+            // It stands beside the line.
+            #[cfg(feature = "tokens")]
+            Choice::Free { .. } => return,
         };
         let (names, turn): (Arc<[SlotId]>, _) = (names.into(), turn(now, claim));
         let Claim { priority, steal, .. } = *claim;
-        let steal = steal.filter(|_| names.is_empty() || count == 0);
         let ticket = Ticket { names, count, strategy, turn, priority, steal, until, offered: Vec::new() };
         for name in ticket.lines() {
             let entry = (name, turn, claim.holder);
@@ -258,6 +259,11 @@ impl Ticket {
     /// Whether it wants some of its names.
     pub fn chooses(&self) -> bool {
         self.count > 0 && !self.names.is_empty()
+    }
+
+    /// Whether it can have a slot that is given back: only who wants all of its names has those that leave with their lease.
+    pub fn can_use(&self, slot: &Slot) -> bool {
+        self.count == 0 || slot.mode == Mode::Enabled
     }
 
     /// Its turn among the tickets of this pool.

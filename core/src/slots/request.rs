@@ -77,8 +77,8 @@ pub struct Claim {
     pub ttl: Micros,
     /// How long renewals may prolong it in all; 0 for no bound.
     pub max_hold: Micros,
-    /// Whether to wait, if refused: in line, with a ticket; but those who name what they want by [`Choice::These`] or
-    /// [`Choice::Free`] stand in no line, and are told of every slot that becomes ready.
+    /// Whether to wait, if refused: in line, with a ticket; but those who want [`Choice::Free`] stand in no line, and are
+    /// told of every slot that becomes ready.
     pub wait: bool,
     /// The higher ones go before the lower.
     pub priority: i16,
@@ -118,15 +118,6 @@ pub enum Choice {
         /// 1 to `most`.
         least: u32,
         /// `least` to [`crate::slots::MAX_PER_REQUEST`].
-        most: u32,
-    },
-    /// These, in the order given, and those in doubt after the others: at least `least`, at most `most` of them.
-    These {
-        /// Distinct ids.
-        slots: Vec<SlotId>,
-        /// 1 to `most`.
-        least: u32,
-        /// `least` to the number of ids.
         most: u32,
     },
     /// So many of these, in the order given, and those in doubt after the others. Who waits for them stands in the lines of all

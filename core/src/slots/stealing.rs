@@ -6,8 +6,9 @@
 //! end before its deadline if the claimant said so; when the claimant has gone, the lease is as it was before.
 
 use super::SWEEP;
+use super::line::Ticket;
 use super::pool::Pool;
-use super::slot::{Mode, Slot, State};
+use super::slot::{Slot, State};
 use crate::Micros;
 use crate::id::SlotId;
 
@@ -34,16 +35,18 @@ impl Pool {
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
         let Some(ticket) = self.line.standing(holder, now) else { return false };
         let Some(patience) = ticket.steal else { return false };
-        let (priority, any) = (ticket.priority, ticket.names.is_empty());
-        // Among the first that come due, so that it does not take long.
-        let (ways, wanting) = if any {
-            (self.due.first(SWEEP, &self.slots), ticket.count.saturating_sub(self.count_ready()) as usize)
+        let count = ticket.count as usize;
+        let (ways, there) = if ticket.names.is_empty() {
+            // Among the first that come due, so that it does not take long.
+            (self.due.first(SWEEP, &self.slots), self.count_ready() as usize)
         } else {
-            let ways: Vec<u32> = ticket.names.iter().filter_map(|name| self.taken(name)).collect();
-            let wanting = ways.len();
-            (ways, wanting)
+            let places = ticket.names.iter().filter_map(|name| self.find(name));
+            let (there, ways): (Vec<_>, Vec<_>) =
+                places.partition(|&place| self.is_there(now, place, holder));
+            (ways, there.len())
         };
-        let Some(places) = self.victims(now, holder, priority, any, wanting, &ways) else {
+        let wanting = if count == 0 { ways.len() } else { count.saturating_sub(there) };
+        let Some(places) = self.victims(now, holder, ticket, wanting, &ways) else {
             for place in ways {
                 if self.claims(place, holder) {
                     self.drop_claimant(place);
@@ -71,10 +74,10 @@ impl Pool {
         }
     }
 
-    /// Where the slot of a name is that is not ready.
-    fn taken(&self, name: &SlotId) -> Option<u32> {
-        let place = self.find(name)?;
-        self.slots.get(place as usize).filter(|slot| slot.state != State::Ready).map(|_| place)
+    /// Whether a slot is in nobody's way: it is ready, or kept for this ticket.
+    fn is_there(&self, now: Micros, place: u32, ticket: u128) -> bool {
+        let there = |slot: &Slot| slot.state == State::Ready || slot.is_offered(ticket, now);
+        self.slots.get(place as usize).is_some_and(there)
     }
 
     /// As many of these slots as are wanting to a ticket: those that it has claimed before, then those of the lowest
@@ -83,9 +86,8 @@ impl Pool {
     fn victims(
         &self,
         now: Micros,
-        ticket: u128,
-        priority: i16,
-        any: bool,
+        holder: u128,
+        ticket: &Ticket,
         wanting: usize,
         ways: &[u32],
     ) -> Option<Vec<(i32, u32)>> {
@@ -93,11 +95,10 @@ impl Pool {
         // Those that are alike stay in their order.
         for &place in ways {
             let slot = self.slots.get(place as usize)?;
-            // Others do not become ready when they are given back.
-            if any && slot.mode != Mode::Enabled {
+            if !ticket.can_use(slot) {
                 continue;
             }
-            if let Some(key) = self.key(now, slot, ticket, priority) {
+            if let Some(key) = self.key(now, slot, holder, ticket.priority) {
                 lowest.insert(lowest.partition_point(|&(other, _)| other <= key), (key, place));
                 lowest.truncate(wanting);
             } else if matches!(slot.state, State::Offered | State::Cooling) {
@@ -125,11 +126,11 @@ impl Pool {
         }
     }
 
-    /// The ticket that claims a slot, and its priority, while it stands in line. Who takes any has no use for one that leaves.
+    /// The ticket that claims a slot, and its priority, while it stands in line and has a use for it.
     fn claimant(&self, now: Micros, slot: &Slot) -> Option<(u128, i16)> {
         let ticket = slot.claimant.as_ref()?.ticket;
         let found = self.line.standing(ticket, now)?;
-        (!found.names.is_empty() || slot.mode == Mode::Enabled).then_some((ticket, found.priority))
+        found.can_use(slot).then_some((ticket, found.priority))
     }
 
     /// Whether a ticket claims a leased slot.

@@ -151,7 +151,6 @@ fn request(value: &Value) -> Result<Request> {
 }
 
 fn choice(keys: &mut Options<'_>) -> Result<Choice> {
-    let slots = keys.take("these", |value| list(value, slot))?;
     if let Some(slots) = keys.take("named", |value| list(value, slot))? {
         return Ok(Choice::Named { slots });
     }
@@ -171,11 +170,7 @@ fn choice(keys: &mut Options<'_>) -> Result<Choice> {
     if let Some(slots) = free {
         return Ok(Choice::Free { slots, least, most, asked: keys.take("asked", number)?.unwrap_or(0) });
     }
-    match (slots, strategy) {
-        (Some(slots), None) => Ok(Choice::These { slots, least, most }),
-        (None, Some(strategy)) => Ok(Choice::Any { strategy, least, most }),
-        _ => Err(Error::invalid("any", "or `these`: one of the two must be given")),
-    }
+    Ok(Choice::Any { strategy: needed(strategy, "any")?, least, most })
 }
 
 fn lease(keys: &mut Options<'_>) -> Result<LeaseRef> {

@@ -111,7 +111,7 @@ fn claim(choice: Choice) -> Request {
 
 fn these(slots: &[&str]) -> Request {
     let count = slots.len() as u32;
-    claim(Choice::These { slots: slots.iter().map(|slot| id(slot)).collect(), least: count, most: count })
+    claim(Choice::Among { slots: slots.iter().map(|slot| id(slot)).collect(), count })
 }
 
 fn name_of(grant: &Grant) -> LeaseRef {
@@ -327,7 +327,8 @@ async fn those_who_watch_are_told<P: StorePool>(subject: &Subject<P>) {
     assert!(watch.is_ok(), "{watch:?}");
     let Ok(Some(watch)) = watch else { return };
     let grant = subject.lease("a").await;
-    let choice = Choice::These { slots: vec![id("a")], least: 1, most: 1 };
+    // It stands in no line: there are fewer.
+    let choice = Choice::Any { strategy: Strategy::Random, least: 9, most: 9 };
     let waiting = Request::Claim(Claim { wait: true, ..Claim::new(choice, 1, LONGEST) });
     assert!(matches!(subject.ask(waiting).await, Reply::Refused { .. }));
     let performed = subject.perform(vec![release(&grant, Outcome::Unused)]).await;

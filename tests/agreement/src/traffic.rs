@@ -156,8 +156,7 @@ impl Traffic {
     fn request(&mut self, pool: usize) -> Request {
         match self.random.below(27) {
             0..5 => self.claim_any(),
-            5 => self.claim_these(),
-            6 => self.claim_among(),
+            5..7 => self.claim_among(),
             7 => self.claim_named(),
             25..27 => self.claim_free(),
             8..11 => {
@@ -205,13 +204,6 @@ impl Traffic {
         let least = 1 + self.random.below(wide) as u32;
         let most = least + self.random.below(wide) as u32;
         self.claim(Choice::Any { strategy, least, most })
-    }
-
-    fn claim_these(&mut self) -> Request {
-        let slots: Vec<_> = (0..1 + self.random.below(4)).map(|_| self.slot()).collect();
-        let most = 1 + self.random.below(slots.len() as u64) as u32;
-        let least = 1 + self.random.below(u64::from(most)) as u32;
-        self.claim(Choice::These { slots, least, most })
     }
 
     fn claim_among(&mut self) -> Request {

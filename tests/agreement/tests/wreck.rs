@@ -102,7 +102,7 @@ fn trace(seed: u64) {
             requests.push(any(random.of(&STRATEGIES), least, most));
         }
         if random.once_in(4) {
-            let choice = Choice::These { slots: vec![id(random.below(slots))], least: 1, most: 1 };
+            let choice = Choice::Among { slots: vec![id(random.below(slots))], count: 1 };
             requests.push(Request::Claim(Claim::new(choice, 2, TTL)));
         }
         if random.once_in(6) {

@@ -53,7 +53,7 @@ impl<'a> Sent<'a> {
                 "claim" if rest[6] == "any" => 10,
                 "claim" if rest[6] == "named" => 8 + count(7),
                 "claim" if rest[6] == "free" => 11 + count(10),
-                "claim" => 10 + count(9),
+                "claim" => 9 + count(8),
                 "more" => 3,
                 "withdraw" => 2,
                 "renew" => 4,
@@ -90,7 +90,7 @@ impl<'a> Sent<'a> {
                 "any" => &[],
                 "named" => &claim[11..],
                 "free" => &claim[14..],
-                _ => &claim[13..],
+                _ => &claim[12..],
             }),
             _ => None,
         }
@@ -140,7 +140,7 @@ fn bid(claim: &[&str]) -> Bid {
             "any" => Wish::Any(number(11)),
             "among" => Wish::Among {
                 count: number(10),
-                slots: claim[13..].iter().map(|&slot| slot.to_owned()).collect(),
+                slots: claim[12..].iter().map(|&slot| slot.to_owned()).collect(),
             },
             "named" => Wish::Names(claim[11..].iter().map(|&name| name.to_owned()).collect()),
             "free" => Wish::Free {
@@ -148,7 +148,7 @@ fn bid(claim: &[&str]) -> Bid {
                 names: claim[14..].iter().map(|&name| name.to_owned()).collect(),
                 most: number(11),
             },
-            _ => Wish::These,
+            other => unreachable!("{other} is no choice"),
         },
         priority: claim[5].parse().unwrap_or(0),
         ageing: number(6),
@@ -229,7 +229,6 @@ fn bid_of_memory(claim: &Claim) -> Bid {
         holder: holder(claim.holder),
         wish: match &claim.choice {
             Choice::Any { least, .. } => Wish::Any(u64::from(*least)),
-            Choice::These { .. } => Wish::These,
             Choice::Free { slots, most, asked, .. } => {
                 Wish::Free { asked: *asked, names: texts(slots), most: u64::from(*most) }
             }

@@ -285,8 +285,6 @@ pub struct Bid {
 pub enum Wish {
     /// So many of any.
     Any(u64),
-    /// These by their ids, beside the line.
-    These,
     /// As many of these names as nobody has.
     Free {
         /// The store's time when it was asked, or earlier: what the holder was granted after it stays.

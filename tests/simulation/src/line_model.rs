@@ -228,7 +228,7 @@ impl LineModel {
                     let ready = distinct.iter().filter(|slot| self.readiness.is_ready(slot, now));
                     ticket.sure && ready.count() as u64 >= *count && !self.may_keep_some_of(slots, holder)
                 }
-                Wish::These | Wish::Free { .. } => false,
+                Wish::Free { .. } => false,
             };
             // Of two with one turn either may be the first, and one that is not sure may stand there or not; but not at
             // the head of its line, where something is ready, if it wants more than take part.
@@ -312,10 +312,7 @@ impl LineModel {
         if why == "beyond" || why == "noslot" && matches!(bid.wish, Wish::Among { .. }) {
             self.tickets.remove(&bid.holder);
         }
-        if !bid.waits
-            || matches!(bid.wish, Wish::These | Wish::Free { .. })
-            || !matches!(why, "exhausted" | "claimed")
-        {
+        if !bid.waits || matches!(bid.wish, Wish::Free { .. }) || !matches!(why, "exhausted" | "claimed") {
             return Ok(());
         }
         let sure = self.fits(&bid.wish);
@@ -326,7 +323,7 @@ impl LineModel {
             asked: 0,
             sure: true,
             priority: bid.priority,
-            steal: bid.steal.filter(|_| !matches!(bid.wish, Wish::Among { .. })),
+            steal: bid.steal,
         };
         if !self.tickets.contains_key(&bid.holder) {
             self.new.push(bid.holder.clone());
@@ -411,7 +408,7 @@ impl Wish {
         match self {
             Wish::Any(_) => true,
             Wish::Among { slots: names, .. } | Wish::Names(names) => names.iter().any(|name| name == slot),
-            Wish::These | Wish::Free { .. } => false,
+            Wish::Free { .. } => false,
         }
     }
 

@@ -203,7 +203,7 @@ impl Thefts {
         replaced.iter().flat_map(|claim| &claim.by).for_each(|thief| self.looks(&thief.holder));
     }
 
-    /// The holder of a lease was called, for one of these; with each, whether it wants slots of any kind.
+    /// The holder of a lease was called, for one of these; with each, whether it could take others instead.
     pub fn call(&mut self, now: u64, lease: InForce, thieves: Vec<(Thief, bool)>) -> Result<(), Breach> {
         if self.leave_uncalled(lease.fence) {
             return Ok(());

@@ -193,7 +193,7 @@ impl<S: LimitStore> Member<S> {
         if rng.in_thousand(if hasty { 700 } else { 200 }) {
             options.priority = Some(*rng.pick(&[-1, 1, 2]));
             // One that waits for the end of leases lets two never hold a slot.
-            options.steal = (options.slots.is_none() && rng.in_thousand(700)).then_some(plan.factor);
+            options.steal = rng.in_thousand(700).then_some(plan.factor);
         }
         let acquire = unpoisoned(&site.state).next_acquire();
         let record = |what| site.history.record(site.world.now(), self.process, what);

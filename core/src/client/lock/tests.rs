@@ -59,10 +59,9 @@ async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
         }
     }
     let named = Some(vec![SlotId::new("a").unwrap()]);
-    let steal = AcquireOptions { steal: Some(1.0), slots: named, ..AcquireOptions::default() };
-    assert_eq!(pool.acquire_with(steal.clone()).await.unwrap_err().field(), Some("steal"));
     // The order in which they are named went before it without a word.
-    let strategy = AcquireOptions { steal: None, strategy: Some(Strategy::LeastRecent), ..steal };
+    let strategy = Some(Strategy::LeastRecent);
+    let strategy = AcquireOptions { slots: named, strategy, ..AcquireOptions::default() };
     assert_eq!(pool.acquire_with(strategy).await.unwrap_err().field(), Some("strategy"));
 }
 

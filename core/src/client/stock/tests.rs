@@ -1,10 +1,11 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
-use crate::client::faulty::{Faulty, HOLDS, HOLDS_LINE, WELL, names_and_waits, releases, stands_in_line};
+use crate::client::faulty::{Faulty, HOLDS, WELL, names_and_waits, releases, stands_in_line};
 use crate::client::native::{NativePool, connect};
 use crate::client::warped::Warped;
 use crate::client::{
@@ -61,8 +62,6 @@ type Waiting<R> = JoinHandle<Result<Lease<Faulty, R>>>;
 /// Two processes: one is far from the store and has not heard of slot z, which the other has besides.
 struct Apart {
     store: Faulty,
-    /// The far one's clock, which stands still.
-    clock: Arc<AtomicU64>,
     far: Pool<Faulty, Warped>,
     near: Pool<Faulty, TokioRuntime>,
 }
@@ -71,17 +70,14 @@ impl Apart {
     async fn new(slots: &[&str]) -> Self {
         let store = Faulty::new(TokioRuntime::store_clock());
         store.hears_after(0);
-        let clock = Arc::new(AtomicU64::new(3_600 * SECOND));
-        let runtime = Warped::new().clock({
-            let clock = clock.clone();
-            move |_| clock.load(Relaxed)
-        });
+        // Its clock stands still.
+        let runtime = Warped::new().clock(|_| 3_600 * SECOND);
         let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
         let far = opened(store.clone(), runtime, options, slots).await;
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
         let near = [slots, &["z"]].concat();
         let near = opened(store.clone(), runtime, OpenOptions::default(), &near).await;
-        Apart { store, clock, far, near }
+        Apart { store, far, near }
     }
 
     /// The near one holds slot a, the far one waits for it, and a second of the near one behind it in line: what the far
@@ -97,11 +93,6 @@ impl Apart {
         taken(&mut leases).release().await.unwrap();
         store.performs(names_and_waits, 0).await;
         (leases.swap_remove(0), waiting, second)
-    }
-
-    /// For longer than the far one names its own.
-    fn time_passes(&self) {
-        self.clock.fetch_add(3 * SECOND, Relaxed);
     }
 }
 
@@ -127,29 +118,29 @@ fn taken<S: Store, R: Runtime>(leases: &mut Vec<Lease<S, R>>) -> Lease<S, R> {
     leases.swap_remove(leases.iter().position(|lease| lease.slot() == "z").unwrap())
 }
 
-// It took itself for one that stands in line, and for seconds all that came free went to those who do.
+// It stood beside the line, and took what came free before those who had come earlier.
 #[tokio::test]
-async fn who_hears_late_that_its_own_are_taken_is_served_in_turn() {
+async fn who_names_its_own_stands_behind_who_came_before_and_before_who_came_later() {
     let apart = Apart::new(&["a"]).await;
     let Apart { store, near, .. } = &apart;
     let (held, waiting, second) = apart.names_its_own().await;
-    // And once more, under the name that it has by then.
-    store.is(HOLDS);
-    store.performs(names_and_waits, 1).await;
-    let _z = second.await.unwrap().unwrap();
+    let z = second.await.unwrap().unwrap();
     let stood = store.count(stands_in_line);
-    apart.time_passes();
-    store.is(WELL);
-    // Well before all ask again because a message may have been lost.
-    let stands = tokio::time::timeout(Duration::from_secs(3), store.performs(stands_in_line, stood));
-    stands.await.expect("in line again");
     let later = waits(near);
-    store.performs(stands_in_line, stood + 1).await;
+    store.performs(stands_in_line, stood).await;
     held.release().await.unwrap();
     let won = waiting.await.unwrap().unwrap();
     assert_eq!(won.slot(), "a");
+    // By now it knows that there are others, and comes after `later`.
+    let named = store.count(names_and_waits);
+    let last = waits(&apart.far);
+    store.performs(names_and_waits, named).await;
     won.release().await.unwrap();
-    later.await.unwrap().unwrap();
+    let won = later.await.unwrap().unwrap();
+    assert_eq!(won.slot(), "a");
+    won.release().await.unwrap();
+    assert_eq!(last.await.unwrap().unwrap().slot(), "a");
+    drop(z);
 }
 
 // Its ticket was offered what came free and called by name, and it did not know that name to be its own: for a second the slot
@@ -158,38 +149,31 @@ async fn who_hears_late_that_its_own_are_taken_is_served_in_turn() {
 async fn who_is_called_before_it_knows_that_it_stands_in_line_comes() {
     let apart = Apart::new(&["a"]).await;
     let store = &apart.store;
+    let given = store.count(releases);
+    store.is(HOLDS);
     let (held, waiting, second) = apart.names_its_own().await;
-    let _z = second.await.unwrap().unwrap();
-    let (stood, given) = (store.count(stands_in_line), store.count(releases));
-    store.is(HOLDS_LINE);
-    apart.time_passes();
-    store.performs(stands_in_line, stood).await;
     let released = tokio::spawn(async move { held.release().await });
-    store.performs(releases, given).await;
+    store.performs(releases, given + 2).await;
     store.is(WELL);
     // Its clock stands still, and with it all that would have it look by itself.
     let won = tokio::time::timeout(Duration::from_secs(10), waiting).await;
     assert_eq!(won.expect("it comes").unwrap().unwrap().slot(), "a");
     released.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
 }
 
 // It had asked for its own at first, so that its ticket was not given up: the store offered that slot to nobody.
 #[tokio::test]
-async fn who_gets_in_line_between_two_parts_of_its_own_leaves_it() {
+async fn who_stands_in_the_lines_of_its_own_leaves_them() {
     let names: Vec<String> = (0..40).map(|number| format!("a{number}")).collect();
     let apart = Apart::new(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let Apart { store, far, near, .. } = &apart;
     let mut leases = near.acquire_many_with(AcquireOptions { count: Some(41), ..within(0) }).await.unwrap();
     taken(&mut leases).release().await.unwrap();
-    store.is(HOLDS);
     let waiting = waits(far);
-    // It was granted that and gave it back, asked for its own, and asks for some of them once more.
+    // It was granted that and gave it back, and asked for its own.
     store.performs(names_and_waits, 0).await;
-    store.performs(releases, 1).await;
     let _z = near.acquire_with(within(0)).await.unwrap();
-    apart.time_passes();
-    store.is(WELL);
-    store.performs(stands_in_line, 0).await;
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
     // Whatever set out before has arrived.
@@ -229,6 +213,34 @@ async fn who_shares_a_pool_with_others_steals_as_before() {
     };
     let (stolen, ()) = tokio::join!(old.acquire_with(steals), yields);
     assert_eq!((stolen.unwrap().slot(), taken.slot()), ("a", "b"));
+}
+
+// It claimed the lease of the lowest holder, of a slot that it could not take, and then gave that back.
+#[tokio::test]
+async fn who_shares_a_pool_with_others_steals_its_own_slots_only() {
+    let (old, other) = (pool("steals-own", &["a", "c"]).await, pool("steals-own", &["b"]).await);
+    meet(&old).await;
+    let low = |priority| AcquireOptions { priority: Some(priority), ..within(0) };
+    let stranger = loop {
+        let lease = other.acquire_with(low(-9)).await.unwrap();
+        if lease.slot() == "b" {
+            break lease;
+        }
+        lease.release().await.unwrap();
+    };
+    let held = old.acquire_with(low(1)).await.unwrap();
+    let lower = old.acquire_with(low(-1)).await.unwrap();
+    let steals = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(30 * SECOND) };
+    let yields = async {
+        lower.claimed().await.unwrap();
+        lower.release().await.unwrap();
+    };
+    let slot = lower.slot().to_owned();
+    let (stolen, ()) = tokio::join!(old.acquire_with(steals), yields);
+    assert_eq!(stolen.unwrap().slot(), slot);
+    for lease in [stranger, held] {
+        assert!(lease.claimed().now_or_never().is_none(), "{} is claimed", lease.slot());
+    }
 }
 
 // A thousand at random were asked for, and a refusal of these was taken for one of all.

@@ -161,22 +161,6 @@ fn nobody_who_tries_asks_again_where_others_wait() {
     assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
 }
 
-/// One was called for a slot and is to ask again for another; it took the second call with it.
-#[test]
-fn who_leaves_without_a_slot_passes_on_all_calls_that_it_has() {
-    let room = Arc::new(WaitingRoom::default());
-    let enter = |number| room.enter((0, number), Place::Own, Vec::new()).expect("there is room");
-    let (mut gone, mut others) = (enter(0), [enter(1), enter(2)]);
-    gone.stay(Place::Own, true);
-    room.call_first(&slot());
-    room.call_first(&slot());
-    others.iter_mut().for_each(|seat| seat.stay(Place::Own, true));
-    drop(gone);
-    for seat in &mut others {
-        assert_eq!(seat.bell.try_recv(), Ok(Some(Call::Ready)));
-    }
-}
-
 #[test]
 fn whom_the_store_calls_by_name_asks_again() {
     let room = Arc::new(WaitingRoom::default());

@@ -149,16 +149,6 @@ fn a_disabled_slot_is_offered_as_it_is_enabled() {
     assert_eq!(scene.perform(vec![change("a", SlotChange::Enable)]).calls.tickets, [1]);
 }
 
-#[test]
-fn who_names_a_slot_claims_no_lease() {
-    let (mut scene, held) = Scene::held(&["a"]);
-    let thief = Claim { priority: 9, steal: Some(TO_THE_END), ..one_of(1, &["a"]) };
-    let performed = scene.perform(vec![Request::Claim(thief)]);
-    assert!(matches!(performed.replies[0], Reply::Refused { why: Refusal::Exhausted, .. }), "{performed:?}");
-    assert_eq!(performed.calls.claimed, [0; 0]);
-    assert_eq!(scene.back(&[&held[0]]), [1]);
-}
-
 /// A claim of so many of these with a ticket.
 fn some_of(holder: u128, count: u32, slots: &[&str]) -> Claim {
     Claim { holder, wait: true, ..asking(Choice::Among { slots: ids(slots), count }) }
@@ -272,7 +262,7 @@ fn what_is_kept_is_not_taken_by_who_names_it_beside_the_line() {
     scene.waits(some_of(1, 2, &["a", "b"]));
     scene.back(&[&held[0]]);
     scene.pass(OFFER);
-    let beside = Choice::These { slots: ids(&["a"]), least: 1, most: 1 };
+    let beside = Choice::Free { slots: ids(&["a"]), least: 1, most: 1, asked: 0 };
     assert!(matches!(scene.ask(Request::Claim(asking(beside))), Reply::Refused { .. }));
     assert_eq!(scene.kept_for("a"), Some(1));
     assert_eq!(scene.back(&[&held[1]]), [1]);

@@ -74,11 +74,11 @@ fn several_at_once_have_rising_fences() {
 fn named_slots_come_in_the_order_named() {
     let mut scene = Scene::of(&["a", "b", "c"]);
     scene.claim_of("b");
-    let some = Choice::These { slots: ids(&["c", "b", "a"]), least: 1, most: 2 };
+    let some = Choice::Among { slots: ids(&["c", "b", "a"]), count: 2 };
     let slots: Vec<_> = scene.grants(claim(some)).into_iter().map(|grant| grant.slot).collect();
     assert_eq!(slots, ids(&["c", "a"]));
     let mut scene = Scene::of(&["a", "b", "c"]);
-    let one = Choice::These { slots: ids(&["c", "b", "a"]), least: 1, most: 1 };
+    let one = Choice::Among { slots: ids(&["c", "b", "a"]), count: 1 };
     assert_eq!(scene.grants(claim(one)).len(), 1);
     assert_eq!(scene.counts(), [3, 2, 0, 1]);
 }
@@ -103,9 +103,9 @@ fn a_slot_in_doubt_comes_last_of_those_that_are_named_too() {
     let mut scene = Scene::of(&["a", "b", "c"]);
     scene.synced("a", 7);
     scene.pass(TTL);
-    let slots = |scene: &mut Scene, most| {
-        let these = Choice::These { slots: ids(&["a", "c", "b", "a"]), least: 1, most };
-        scene.grants(claim(these)).into_iter().map(|grant| grant.slot).collect::<Vec<_>>()
+    let slots = |scene: &mut Scene, count| {
+        let some = Choice::Among { slots: ids(&["a", "c", "b", "a"]), count };
+        scene.grants(claim(some)).into_iter().map(|grant| grant.slot).collect::<Vec<_>>()
     };
     assert_eq!(slots(&mut scene, 1), ids(&["c"]));
     assert_eq!(slots(&mut scene, 2), ids(&["b", "a"]));

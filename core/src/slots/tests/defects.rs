@@ -93,8 +93,8 @@ fn duplicates_are_refused() {
     assert_eq!(reply, Reply::Defined { added: 1, total: 1 }, "one slot, with the weight named last");
     assert_eq!(scene.view("a").weight, 9);
     assert_eq!(scene.ask(these(&["a", "a"])), refused(Refusal::Exhausted, None));
-    let as_many_as_can = Choice::These { slots: ids(&["a", "a", "a"]), least: 1, most: 3 };
-    let grants = scene.grants(super::scene::claim(as_many_as_can));
+    let one_of_it = Choice::Among { slots: ids(&["a", "a", "a"]), count: 1 };
+    let grants = scene.grants(super::scene::claim(one_of_it));
     assert_eq!(grants.len(), 1);
     assert_eq!(scene.ask(release(&grants[0], Outcome::Unused)), Reply::Released);
     assert_eq!(scene.counts(), [1, 1, 0, 0]);

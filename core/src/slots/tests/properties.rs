@@ -50,7 +50,6 @@ enum Event {
 #[derive(Clone, Debug)]
 enum Ask {
     Any { draws: Draws, least: u32, more: u32, ttl: usize, max_hold: Micros, who: Who },
-    These { slots: Vec<u8>, least: u32, ttl: usize },
     Among { slots: Vec<u8>, count: u32, ttl: usize, who: Who },
     Named { slots: Vec<u8>, ttl: usize, who: Who },
     Free { slots: Vec<u8>, least: u32, more: u32, late: Option<Micros>, ttl: usize, who: Who },
@@ -136,9 +135,7 @@ fn asks() -> impl Strategy<Value = Ask> {
     prop_oneof![
         5 => (draws, 1..4u32, 0..3u32, 0..TTLS.len(), prop::sample::select(vec![0, 0, 10 * SECOND]), who())
             .prop_map(|(draws, least, more, ttl, max_hold, who)| Ask::Any { draws, least, more, ttl, max_hold, who }),
-        2 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len())
-            .prop_map(|(slots, least, ttl)| Ask::These { slots, least, ttl }),
-        3 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len(), who())
+        5 => (prop::collection::vec(slot(), 1..4), 1..4u32, 0..TTLS.len(), who())
             .prop_map(|(slots, count, ttl, who)| Ask::Among { slots, count, ttl, who }),
         2 => (prop::collection::vec(slot(), 1..4), 0..TTLS.len(), who())
             .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
@@ -277,11 +274,6 @@ impl Trace {
             &Ask::Any { draws, least, more, ttl, max_hold, who } => {
                 let choice = Choice::Any { strategy: draws, least, most: least + more };
                 claim(choice, who, ttl, max_hold)
-            }
-            Ask::These { slots, least, ttl } => {
-                let (slots, most): (Vec<_>, _) = (named(slots), slots.len() as u32);
-                let who = Who { holder: 7, priority: 0, ageing: 0, wait: false, waited: 0, steal: None };
-                claim(Choice::These { slots, least: *least, most }, who, *ttl, 0)
             }
             Ask::Among { slots, count, ttl, who } => {
                 let count = (*count).min(slots.len() as u32);

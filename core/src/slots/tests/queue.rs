@@ -69,7 +69,7 @@ impl Queue {
             Choice::Any { least, .. } => (Vec::new(), *least as usize),
             Choice::Among { slots, count } => (slots.clone(), *count as usize),
             Choice::Named { slots } => (slots.clone(), 0),
-            Choice::These { .. } | Choice::Free { .. } => return,
+            Choice::Free { .. } => return,
         };
         let mut names: Vec<SlotId> = Vec::new();
         for name in wanted {
@@ -78,10 +78,7 @@ impl Queue {
             }
         }
         let turn = turn(now, claim);
-        let Claim { holder, priority, mut steal, .. } = *claim;
-        if matches!(claim.choice, Choice::Among { .. }) {
-            steal = None;
-        }
+        let Claim { holder, priority, steal, .. } = *claim;
         self.waiters.push(Waiter {
             holder,
             names,

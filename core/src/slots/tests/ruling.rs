@@ -92,7 +92,7 @@ impl Model {
     /// What is offered to a claim. If it stands in no line of names, those are served first who wait for some by their names.
     fn offered_by_now(&mut self, now: Micros, claim: &Claim) -> Option<Vec<SlotId>> {
         let named = self.queue.standing().any(|waiter| !waiter.names.is_empty());
-        if named && matches!(claim.choice, Choice::Any { .. } | Choice::These { .. }) {
+        if named && matches!(claim.choice, Choice::Any { .. }) {
             self.serve_names(now);
         }
         self.accept(now, claim.holder)
@@ -103,8 +103,8 @@ impl Model {
         let account = self.accounts.iter().find(|account| account.id == *id)?;
         let (ticket, _) = account.claim?;
         let waiter = self.queue.standing().find(|waiter| waiter.holder == ticket && waiter.lapses > now)?;
-        // Of any slot only one that will be ready when it is given back.
-        let can_have = account.mode == Mode::Enabled || !waiter.names.is_empty();
+        // Unless it wants all of its names: one that will be ready when it is given back.
+        let can_have = account.mode == Mode::Enabled || waiter.count == 0;
         can_have.then_some((ticket, waiter.priority))
     }
 
@@ -131,18 +131,24 @@ impl Model {
             account.state == State::Leased && account.priority < waiter.priority && below
         };
         let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
-        let chosen: Vec<SlotId> = if waiter.names.is_empty() {
-            let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
-            timed.sort_by_key(|account| (account.until, &account.id));
-            timed.truncate(SWEEP);
+        let chosen: Vec<SlotId> = if waiter.count > 0 {
+            let (mut timed, there): (Vec<&Account>, usize) = if waiter.names.is_empty() {
+                let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
+                timed.sort_by_key(|account| (account.until, &account.id));
+                timed.truncate(SWEEP);
+                (timed, self.in_state(State::Ready) as usize)
+            } else {
+                let kept = self.kept_for(now, ticket, &waiter.names);
+                let has = |account: &&Account| account.state == State::Ready || kept.contains(&account.id);
+                let (there, taken): (Vec<_>, Vec<_>) = waiter.names.iter().filter_map(find).partition(has);
+                (taken, there.len())
+            };
             let ways: Vec<SlotId> = timed.iter().map(|account| account.id.clone()).collect();
-            timed.retain(|account| account.mode == Mode::Enabled);
+            timed.retain(|account| account.mode == Mode::Enabled && account.is_timed());
             let comes = timed.iter().filter(|account| account.state != State::Leased).count();
             timed.retain(|account| yields(account));
-            timed.sort_by_key(|account| {
-                (!own(account), account.priority, rival(account).is_some(), account.until, &account.id)
-            });
-            let wanting = waiter.count.saturating_sub(self.in_state(State::Ready) as usize);
+            timed.sort_by_key(|account| (!own(account), account.priority, rival(account).is_some()));
+            let wanting = waiter.count.saturating_sub(there);
             if timed.len() < wanting {
                 return timed.len() + comes < wanting && self.claims_none_of(&ways, ticket);
             }
@@ -194,10 +200,9 @@ impl Model {
     fn earliest(&self, choice: &Choice) -> Option<Micros> {
         let wanted = |account: &&Account| match choice {
             Choice::Any { .. } => true,
-            Choice::These { slots, .. }
-            | Choice::Among { slots, .. }
-            | Choice::Named { slots }
-            | Choice::Free { slots, .. } => slots.contains(&account.id),
+            Choice::Among { slots, .. } | Choice::Named { slots } | Choice::Free { slots, .. } => {
+                slots.contains(&account.id)
+            }
         };
         let timed = self.accounts.iter().filter(|account| account.is_timed());
         timed.filter(wanted).map(|account| account.until).min()
@@ -251,29 +256,6 @@ impl Model {
                     let Some(pick) = pick.or(left.first().copied()) else { break };
                     chosen.push(pick.id.clone());
                     left.retain(|account| account.id != pick.id);
-                }
-                Ok(chosen)
-            }
-            Choice::These { slots, least, most } => {
-                let mut chosen: Vec<SlotId> = Vec::new();
-                let mut ends = Vec::new();
-                for id in slots {
-                    let Some(account) = self.accounts.iter().find(|account| account.id == *id) else {
-                        return refused(Refusal::NoSlot, None);
-                    };
-                    if ready(&account) && !chosen.contains(id) {
-                        chosen.push(id.clone());
-                    }
-                    if timed(&account) {
-                        ends.push(account.until);
-                    }
-                }
-                let in_doubt =
-                    |id: &SlotId| self.accounts.iter().any(|account| account.id == *id && account.in_doubt());
-                chosen.sort_by_key(in_doubt);
-                chosen.truncate(*most as usize);
-                if chosen.len() < *least as usize {
-                    return refused(Refusal::Exhausted, ends.into_iter().min());
                 }
                 Ok(chosen)
             }

@@ -41,7 +41,7 @@ pub fn any(count: u32) -> Request {
 /// A claim of these slots, all or none.
 pub fn these(texts: &[&str]) -> Request {
     let count = texts.len() as u32;
-    claim(Choice::These { slots: ids(texts), least: count, most: count })
+    claim(Choice::Among { slots: ids(texts), count })
 }
 
 /// A claim without a bound on renewals, that does not wait.

@@ -3,7 +3,9 @@
 
 use super::scene::{START, Scene, TTL, asking, change, ids, lease, lost, refused, release, renew};
 use crate::nonce::Outcome;
-use crate::slots::{Choice, Claim, Grant, Loss, Refusal, Reply, Request, SlotChange, Strategy, TO_THE_END};
+use crate::slots::{
+    Choice, Claim, Grant, Loss, OFFER, Refusal, Reply, Request, SlotChange, Strategy, TO_THE_END,
+};
 use crate::{Micros, SECOND};
 
 /// A claim of a name that steals what lower ones hold.
@@ -19,6 +21,21 @@ fn thief_of(holder: u128, names: &[&str]) -> Claim {
 fn any(holder: u128, count: u32, priority: i16) -> Claim {
     let choice = Choice::Any { strategy: Strategy::LeastRecent, least: count, most: count };
     Claim { holder, wait: true, priority, steal: Some(TO_THE_END), ..asking(choice) }
+}
+
+fn some(holder: u128, count: u32, slots: &[&str]) -> Claim {
+    let choice = Choice::Among { slots: ids(slots), count };
+    Claim { holder, wait: true, priority: 5, steal: Some(TO_THE_END), ..asking(choice) }
+}
+
+/// The slots a, b and c, leased with these priorities.
+fn leased(priorities: [i16; 3]) -> (Scene, Vec<Grant>) {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    let had = ["a", "b", "c"].into_iter().zip(priorities).zip(10..).map(|((slot, priority), holder)| {
+        scene.had(&Claim { priority, steal: None, ..some(holder, 1, &[slot]) })
+    });
+    let had = had.collect();
+    (scene, had)
 }
 
 impl Scene {
@@ -395,4 +412,60 @@ fn an_operator_and_a_loss_of_memory_end_claims() {
     assert_eq!(scene.ask(Request::Renew { lease: lease(&held), ttl: 1_000 }), deadline);
     let quiet = refused(Refusal::Quiet, Some(START + 1 + TTL));
     assert_eq!(scene.ask(Request::Claim(thief(2, 1))), quiet);
+}
+
+// Who takes any of its process's slots claimed the lease of the lowest holder in the pool, and gave that back.
+#[test]
+fn who_wants_some_of_several_claims_those_of_the_lowest_among_them() {
+    let (mut scene, had) = leased([3, 1, 0]);
+    assert_eq!(scene.refusal(&some(1, 1, &["a", "b"])).2, [had[1].fence]);
+    assert_eq!(scene.refusal(&some(1, 1, &["a", "b"])), (true, Some(had[0].deadline), vec![]));
+    assert!(matches!(scene.renewal(&had[1]), Reply::Claimed { priority: 5, .. }));
+    for other in [0, 2] {
+        assert!(matches!(scene.renewal(&had[other]), Reply::Renewed { .. }));
+    }
+    assert_eq!(scene.gives_back(&had[1]), [1]);
+    assert_eq!(scene.had(&some(1, 1, &["a", "b"])).slot, had[1].slot);
+}
+
+#[test]
+fn what_is_kept_for_it_or_ready_is_claimed_of_nobody() {
+    let (mut scene, had) = leased([1, 2, 0]);
+    assert_eq!(scene.refusal(&some(1, 2, &["a", "b", "c"])).2, [had[2].fence, had[0].fence]);
+    assert_eq!(scene.gives_back(&had[2]), [], "it is kept");
+    assert_eq!(scene.refusal(&some(1, 2, &["a", "b", "c"])), (true, Some(START + OFFER), vec![]));
+    assert!(matches!(scene.renewal(&had[1]), Reply::Renewed { .. }), "one more is enough");
+    let (mut scene, had) = leased([1, 2, 0]);
+    scene.gives_back(&had[1]);
+    assert_eq!(scene.refusal(&some(1, 2, &["a", "b", "c"])).2, [had[2].fence]);
+}
+
+#[test]
+fn who_cannot_have_as_many_as_it_wants_claims_none_of_them() {
+    let (mut scene, had) = leased([9, 1, 0]);
+    assert_eq!(scene.refusal(&some(1, 2, &["a", "b"])), (false, Some(had[0].deadline), vec![]));
+    assert!(scene.refusal(&some(2, 1, &["a", "b"])).0);
+    // As it loses a part to another it lets go of the rest.
+    assert!(!scene.refusal(&some(3, 2, &["b", "c"])).0, "an equal has b");
+    assert!(scene.refusal(&Claim { priority: 6, ..some(4, 1, &["b"]) }).0);
+    assert!(matches!(scene.renewal(&had[2]), Reply::Renewed { .. }));
+}
+
+#[test]
+fn who_wants_some_of_several_has_no_use_for_one_that_leaves() {
+    let (mut scene, had) = leased([1, 2, 3]);
+    assert!(scene.refusal(&some(1, 1, &["a", "b"])).0);
+    scene.ask(change("a", SlotChange::Drain));
+    assert!(matches!(scene.renewal(&had[0]), Reply::Renewed { .. }));
+    assert_eq!(scene.refusal(&some(1, 1, &["a", "b"])).2, [had[1].fence]);
+}
+
+#[test]
+fn a_thief_that_gives_up_leaves_what_it_chose_to_who_waits_for_it_next() {
+    let (mut scene, had) = leased([1, 9, 9]);
+    assert!(scene.refusal(&some(1, 1, &["a", "b"])).0);
+    assert!(!scene.refusal(&some(2, 1, &["a"])).0, "an equal has it");
+    let performed = scene.perform(vec![Request::Withdraw { holder: 1 }]);
+    assert_eq!(performed.calls.claimed, [had[0].fence]);
+    assert_eq!(scene.gives_back(&had[0]), [2]);
 }

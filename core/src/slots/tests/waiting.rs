@@ -251,13 +251,12 @@ fn a_lost_memory_forgets_who_waited_and_no_offer_outlives_it() {
 }
 
 #[test]
-fn those_who_wait_for_slots_of_their_choice_are_told_of_each_that_becomes_ready() {
+fn those_who_stand_in_no_line_are_told_of_each_that_becomes_ready() {
     let mut scene = Scene::of(&["a", "b"]);
     let grants = scene.grants(any(2));
     let freed = |scene: &mut Scene, requests| scene.perform(requests).calls.freed;
     assert_eq!(freed(&mut scene, vec![release(&grants[0], Outcome::Unused)]), 0, "nobody waits");
-    let Request::Claim(claim) = these(&["a", "b"]) else { unreachable!() };
-    assert!(matches!(scene.ask(Request::Claim(Claim { wait: true, ..claim })), Reply::Refused { .. }));
+    assert_eq!(scene.ask(Request::Claim(queue(1, 9))), refused(Refusal::Beyond, None));
     assert_eq!(freed(&mut scene, vec![release(&grants[1], Outcome::Unused)]), 1);
     let again = scene.grants(any(2));
     let both = vec![release(&again[0], Outcome::Unused), release(&again[1], Outcome::Unused), any(1)];

@@ -191,11 +191,8 @@ impl Words {
                 };
                 self.text("any").text(word).number(u64::from(*least)).number(u64::from(*most));
             }
-            Choice::These { slots, least, most } => {
-                self.text("these").number(u64::from(*least)).number(u64::from(*most)).ids(slots);
-            }
             Choice::Among { slots, count } => {
-                self.text("among").number(u64::from(*count)).number(u64::from(*count)).ids(slots);
+                self.text("among").number(u64::from(*count)).ids(slots);
             }
             Choice::Named { slots } => {
                 self.text("named").ids(slots);

@@ -87,8 +87,7 @@ pub fn doubt() -> Scenario {
         let grant = &answer["grants"][0];
         told.ask(release("c", &grant["fence"], "unused"));
     }
-    let named =
-        json!({ "request": "claim", "these": ["a", "c", "b"], "least": "1", "most": "1", "ttl": TTL });
+    let named = json!({ "request": "claim", "among": ["a", "c", "b"], "least": "1", "ttl": TTL });
     let grant = &told.ask(named)["grants"][0];
     told.ask(release("c", &grant["fence"], "unused"));
     let answer = told.ask(any("least_recent", 3, 3));

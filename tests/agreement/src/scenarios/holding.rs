@@ -142,10 +142,8 @@ pub fn choices() -> Scenario {
         }
     }
     told.ask(these(&["f", "a"]));
-    told.ask(
-        json!({ "request": "claim", "these": ["a", "e", "b", "c"], "least": "1", "most": "2", "ttl": TTL }),
-    );
-    told.ask(json!({ "request": "claim", "these": ["c", "c"], "least": "2", "ttl": TTL }));
+    told.ask(json!({ "request": "claim", "among": ["a", "e", "b", "c"], "least": "2", "ttl": TTL }));
+    told.ask(json!({ "request": "claim", "among": ["c", "c"], "least": "2", "ttl": TTL }));
     told.ask(any("random", 2, 9));
     told
 }
@@ -185,7 +183,7 @@ pub fn waiting() -> Scenario {
     told.ask(json!({ "request": "claim", "any": "random", "ttl": TTL, "wait": true }));
     told.ask(release("a", &first, "unused"));
     told.send(json!({ "requests": [release("b", &second, "unused"), these(&["a"]), these(&["b"])] }));
-    told.ask(json!({ "request": "claim", "these": ["b"], "ttl": TTL, "wait": true }));
+    told.ask(json!({ "request": "claim", "any": "random", "least": "9", "ttl": TTL, "wait": true }));
     told.pass(29).ask(json!({ "request": "list" }));
     told.pass(1).ask(json!({ "request": "list" }));
     told

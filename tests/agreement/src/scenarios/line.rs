@@ -182,5 +182,36 @@ pub fn stealing() -> Scenario {
     for grant in &held {
         told.ask(renew(grant["slot"].as_str().expect("a slot"), &grant["fence"]));
     }
+    // Who wants some of several claims as many as it lacks, of the lowest among them, and none if they are too few.
+    let some = |holder: u64, count: u64, names: &[&str]| {
+        let mut claim = thief_of(names, holder, 5, &safe);
+        claim["among"] = claim["named"].take();
+        claim["least"] = json!(count.to_string());
+        claim.as_object_mut().expect("a claim").remove("named");
+        claim
+    };
+    told.pass(40).ask(define(&["b", "c", "d"]));
+    told.ask(change("b", "enable"));
+    told.ask(change("c", "enable"));
+    told.ask(change("d", "enable"));
+    let held = [("b", 0), ("c", 2), ("d", 1)].map(|(slot, priority)| {
+        let mut claim = some(50, 1, &[slot]);
+        claim["priority"] = json!(priority.to_string());
+        (slot, fence(&told.ask(claim)))
+    });
+    told.ask(some(51, 1, &["c", "d"]));
+    told.ask(some(52, 2, &["b", "d"]));
+    told.ask(some(53, 2, &["c", "b"]));
+    for (slot, fence) in &held {
+        told.ask(renew(slot, fence));
+    }
+    told.send(json!({ "requests": [release("b", &held[0].1, "unused"), some(53, 2, &["c", "b"])] }));
+    told.send(
+        json!({ "requests": [change("d", "drain"), renew("d", &held[2].1), some(51, 1, &["c", "d"])] }),
+    );
+    told.ask(withdraw(51));
+    told.look(&["b", "c", "d"]);
+    told.ask(release("c", &held[1].1, "unused"));
+    told.ask(some(53, 2, &["c", "b"]));
     told
 }

@@ -123,7 +123,7 @@ pub fn define(slots: &[&str]) -> Json {
 
 /// A claim of these slots, all or none.
 pub fn these(slots: &[&str]) -> Json {
-    json!({ "request": "claim", "these": slots, "least": slots.len().to_string(), "ttl": TTL })
+    json!({ "request": "claim", "among": slots, "least": slots.len().to_string(), "ttl": TTL })
 }
 
 /// A claim of any slot, by this strategy.

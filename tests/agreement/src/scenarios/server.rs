@@ -81,7 +81,8 @@ pub fn clock() -> Scenario {
         "Store time never runs backwards; no lease is held longer than its bound.",
         &["a"],
     );
-    let held = json!({ "request": "claim", "these": ["a"], "ttl": TTL, "max_hold": "40000000" });
+    let held =
+        json!({ "request": "claim", "among": ["a"], "least": "1", "ttl": TTL, "max_hold": "40000000" });
     let fence = told.ask(held)["grants"][0]["fence"].clone();
     told.pass(20).ask(renew("a", &fence));
     told.wall -= 3600 * SECOND;

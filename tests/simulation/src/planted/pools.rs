@@ -114,10 +114,7 @@ pub const OF_POOLS: [Planted; 33] = [
     },
     Planted {
         name: "what somebody chose taken by one who takes any",
-        fault: Script(&[(
-            "if (way == 'any' or way == 'these') and pool[15] > 0 then line('serve_names')() end",
-            "",
-        )]),
+        fault: Script(&[("if way == 'any' and pool[15] > 0 then line('serve_names')() end", "")]),
     },
     Planted {
         name: "who chose a slot called before those who take any and came before",

@@ -283,9 +283,7 @@ impl World {
             Ask::Any if holding.is_none() => {
                 Some(claim(Choice::Any { strategy: Strategy::LeastRecent, least: 1, most: 1 }))
             }
-            Ask::This if holding.is_none() => {
-                Some(claim(Choice::These { slots: vec![id(0)], least: 1, most: 1 }))
-            }
+            Ask::This if holding.is_none() => Some(claim(Choice::Among { slots: vec![id(0)], count: 1 })),
             Ask::Any | Ask::This => None,
             Ask::Renew => Some(Request::Renew { lease: lease?, ttl: TTL }),
             Ask::Resync if !self.bounds.signs => None,

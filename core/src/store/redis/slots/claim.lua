@@ -16,8 +16,11 @@
       elseif way == 'any' then
         cursor = at + 10
         least, most = args[at + 9] + 0, args[at + 10] + 0
+      elseif way == 'among' then
+        cursor = at + 9 + args[at + 9]
+        least = args[at + 8] + 0
       else
-        cursor = way == 'free' and at + 11 + args[at + 11] or at + 10 + args[at + 10]
+        cursor = at + 11 + args[at + 11]
         least, most = args[at + 8] + 0, args[at + 9] + 0
       end
       if ttl > pool[LONGEST] then pool[LONGEST] = ttl end
@@ -34,7 +37,7 @@
       why, earliest = 'quiet', pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
     elseif pool[WAITING] > 0 then
       -- What came free in this turn may be wanted by its name.
-      if (way == 'any' or way == 'these') and pool[NAMERS] > 0 then line('serve_names')() end
+      if way == 'any' and pool[NAMERS] > 0 then line('serve_names')() end
       answer = line('accept')(holder)
     end
     if why or answer then
@@ -56,39 +59,37 @@
           answer = grant(holder, ready < most and ready or most, {})
         end
       until answer or why
-    elseif way == 'these' or way == 'among' then
-      local among, most, found, doubtful, seen, missing, kept = way == 'among', ask[MOST], {}, {}, {}, false, {}
-      if among then names, most = {}, cursor end
-      for i = at + 11, cursor do
+    elseif way == 'among' then
+      local found, doubtful, seen, missing, kept = {}, {}, {}, false, {}
+      names = {}
+      for i = at + 10, cursor do
         local s = load(args[i])
         if not s then
           missing = true
         elseif not seen[s[ID]] then
           seen[s[ID]] = true
-          if among then names[#names + 1] = s[ID] end
+          names[#names + 1] = s[ID]
           if s[STATE] == 'r' then
             local list = s[KIND] == 'd' and doubtful or found
-            if #list < most then list[#list + 1] = s end
-          elseif among then -- when others come due is told below
-            if s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now and #kept < ask[LEAST] then kept[#kept + 1] = s end
-          elseif s[STATE] ~= 'o' then
-            earliest = math.min(earliest or s[ENDS], s[ENDS])
+            list[#list + 1] = s
+          elseif s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now and #kept < ask[LEAST] then
+            kept[#kept + 1] = s
           end
         end
       end
-      for i = 1, math.min(#doubtful, most - #found) do found[#found + 1] = doubtful[i] end
+      for i = 1, #doubtful do found[#found + 1] = doubtful[i] end
       if missing then
-        why, earliest, names = 'noslot', nil, nil
-        if among and pool[WAITING] > 0 then line('withdraw')(holder) end
+        why, names = 'noslot', nil
+        if pool[WAITING] > 0 then line('withdraw')(holder) end
       else
         local was_kept = kept[1]
-        if among and (pool[WAITING] > 0 or was_kept) then found = line('those_for')(holder, found, kept) end
+        if pool[WAITING] > 0 or was_kept then found = line('those_for')(holder, found, kept) end
         if #found < ask[LEAST] then
           why = 'exhausted'
         elseif was_kept then
           answer = line('grant_kept')(holder, found)
         else
-          answer = grant(holder, among and ask[LEAST] or #found, found)
+          answer = grant(holder, ask[LEAST], found)
         end
       end
     elseif way == 'free' then

@@ -217,11 +217,8 @@ function queue.enter(holder, names, way)
     local any = not names[1]
     local card = { ends = ends, turn = turn, priority = ask[PRIORITY], steal = ask[STEAL], count = ask[LEAST] or 0,
       how = any and ask[STRATEGY] or 'random', offered = false, ids = names }
-    if chooses(card) then
-      card.steal = '-' -- it takes nothing from anybody
-      -- Those that are ready are for others, but perhaps not all of them.
-      touch(names)
-    end
+    -- Those that are ready are for others, but perhaps not all of them.
+    if chooses(card) then touch(names) end
     keep(holder, card)
     for _, entry in ipairs(entries(holder, card)) do call('ZADD', LINE, '0', entry) end
     call('ZADD', PLACES, lapses, '%' .. holder)

@@ -8,10 +8,14 @@ local function standing(holder)
   local card = line('find')(holder)
   return card and not card.offered and card.ends > now and card
 end
--- The priority of a slot's claimant, if it still waits. Who takes any has no use for one that leaves.
+-- Whether it can have a slot that is given back: only who wants all of its names has those that leave with their lease.
+local function can_use(card, s)
+  return card.count == 0 or s[MODE] == 'e'
+end
+-- The priority of a slot's claimant, if it still waits and has a use for it.
 local function claimant(s)
   local card = s[CLAIMANT] ~= '' and standing(s[CLAIMANT])
-  return card and (card.ids[1] or s[MODE] == 'e') and card.priority
+  return card and can_use(card, s) and card.priority
 end
 -- Has a lease end then.
 local function end_at(s, ends)
@@ -47,24 +51,29 @@ local function rival(s, holder, priority)
 end
 -- The slots that may be in the way of a ticket that steals: of its names, or the first that come due; and how many are
 -- wanting.
-local function ways_of(card)
-  local ids, ways = card.ids, {}
+local function ways_of(holder, card)
+  local ids, ways, there = card.ids, {}, 0
   if not ids[1] then
     arrange()
     ids = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
+    there = pool[CERTAIN] + pool[DOUBTFUL]
   end
   for i = 1, #ids do
     local s = load(ids[i])
-    if s and s[STATE] ~= 'r' then ways[#ways + 1] = s end
+    if s and (s[STATE] == 'r' or s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now) then
+      there = there + 1
+    elseif s then
+      ways[#ways + 1] = s
+    end
   end
-  return ways, card.ids[1] and #ways or math.max(card.count - pool[CERTAIN] - pool[DOUBTFUL], 0)
+  return ways, card.count == 0 and #ways or math.max(card.count - there, 0)
 end
 -- As many of them as are wanting: those that it has claimed before, then those of the lowest holders. None while there are
 -- enough only with those that rest or are offered to others, and nil if there are not.
 local function victims(holder, card, ways, wanting)
   local found, keys, coming = {}, {}, 0
   for _, s in ipairs(ways) do
-    if card.ids[1] or s[MODE] == 'e' then
+    if can_use(card, s) then
       local other = rival(s, holder, card.priority)
       if other then
         local key = (other == 0 and 0 or 10000000) + s[RANK] * 10 + other
@@ -86,7 +95,7 @@ end
 local function steal(holder)
   local card = standing(holder)
   if not card or card.steal == '-' then return false end
-  local replaced, ways, wanting = {}, ways_of(card)
+  local replaced, ways, wanting = {}, ways_of(holder, card)
   local found = victims(holder, card, ways, wanting)
   if not found then
     for _, s in ipairs(ways) do

@@ -28,7 +28,7 @@ impl Judge<'_> {
                         format!("{} claims leases and does not steal", bid.holder),
                     ));
                 };
-                // Of any slots nobody is told which.
+                // Of any slots, or of some of several, nobody is told which.
                 let Wish::Names(names) = &bid.wish else { return Ok(()) };
                 let leases: Vec<_> = names.iter().filter_map(|name| self.store.in_force(name, now)).collect();
                 for lease in leases {
@@ -63,7 +63,9 @@ impl Judge<'_> {
                     self.thefts.call(
                         now,
                         lease,
-                        wanting.map(|(wish, thief)| (thief.clone(), matches!(wish, Wish::Any(_)))).collect(),
+                        wanting
+                            .map(|(wish, thief)| (thief.clone(), !matches!(wish, Wish::Names(_))))
+                            .collect(),
                     )?;
                     if turn.changed.contains(&fence) {
                         self.thefts.changes(fence);
