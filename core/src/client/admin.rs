@@ -70,7 +70,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     pub async fn add_by(&self, slots: &Value) -> Result<u32> {
         let slots = slot_specs(slots).map_err(|error| error.within("slots"))?;
         let lag = self.core.courier.pool().lag();
-        self.core.define(&definition(&self.core.options, &slots, lag)).await
+        let definition = definition(&self.core.options, &slots, lag);
+        self.core.define(self.core.courier.with_all(definition)).await
     }
 
     /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes

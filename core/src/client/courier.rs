@@ -76,6 +76,8 @@ struct State {
     lanes: Lanes<CROWD, BATCH>,
     /// The highest fence that an answer named.
     seen: u64,
+    /// The longest quiet time that one named.
+    quiet_time: Micros,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// When that answer came.
@@ -112,8 +114,20 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     /// The requests that make the pool.
-    pub fn definition(&self) -> &[Request] {
-        &self.definition
+    pub fn definition(&self) -> Vec<Request> {
+        self.with_all(self.definition.clone())
+    }
+
+    /// The same of a definition by this process's options: the leases of others may be longer, and a store that forgot them is to
+    /// be quiet for as long.
+    pub fn with_all(&self, mut definition: Vec<Request>) -> Vec<Request> {
+        let quiet_time = self.lock().quiet_time;
+        for request in &mut definition {
+            if let Request::Define { longest, doubt_rest, .. } = request {
+                *longest = quiet_time.saturating_sub(*doubt_rest).max(*longest);
+            }
+        }
+        definition
     }
 
     /// The store's time, or one a little earlier, if it told within the last second: clocks drift.
@@ -293,12 +307,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     }
                 }
                 Some(Ok(Answer::Performed(performed))) => {
-                    self.learn(
-                        performed.now,
-                        performed.top,
-                        (attempts == 1).then_some(sent),
-                        envelope.jumped,
-                    );
+                    self.hear(&performed);
+                    let sent = (attempts == 1).then_some(sent);
+                    self.learn(performed.now, performed.top, sent, envelope.jumped);
                     return self.hand_out(lane, parcels, performed, first);
                 }
                 Some(Ok(Answer::Stale { now })) => {
@@ -364,7 +375,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Makes the pool that the store does not have (any more).
     async fn redefine(&self, lane: u16) -> Result<(), StoreError> {
         for request in self.definition() {
-            self.tell(lane, request).await?;
+            self.tell(lane, &request).await?;
         }
         Ok(())
     }
@@ -376,6 +387,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let sent = self.runtime.now();
             match self.attempt(&envelope).await? {
                 Answer::Performed(performed) => {
+                    self.hear(&performed);
                     self.learn(performed.now, performed.top, Some(sent), envelope.jumped);
                     return Ok(());
                 }
@@ -397,6 +409,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             // Scattered choices are all that is wanted of it, and asking the system costs a call.
             seed: mix(self.client as u64 ^ sequence << 8 ^ u64::from(number)) as u32,
             requests,
+        }
+    }
+
+    /// Hears of leases that are longer than those of this process.
+    fn hear(&self, performed: &Performed) {
+        if let Some(quiet_time) = performed.quiet_time {
+            let mut state = self.lock();
+            state.quiet_time = state.quiet_time.max(quiet_time);
         }
     }
 

@@ -65,6 +65,9 @@ pub struct Performed {
     pub now: Micros,
     /// The highest fence granted in the pool.
     pub top: u64,
+    /// For how long the pool would grant nothing if its memory were lost, by the longest leases of all clients; told to those who may
+    /// not have heard it. If a client makes the pool anew, it says no less.
+    pub quiet_time: Option<Micros>,
     /// Whom it calls.
     pub calls: Calls,
     /// One for each request.

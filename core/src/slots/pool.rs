@@ -32,6 +32,8 @@ pub struct Pool {
     pub(super) doubt_rest: Micros,
     /// The highest fence granted, or shown by a client.
     pub(super) top: u64,
+    /// The longest quiet time so far, and the highest fence when it became that long: who has seen a higher one has heard of it.
+    told: (Micros, u64),
     pub(super) waiters_until: Micros,
     pub(super) slots: Vec<Slot>,
     vacant: Vec<u32>,
@@ -88,7 +90,8 @@ impl Pool {
         }
         if !self.defined && !matches!(envelope.requests.first(), Some(Request::Define { .. })) {
             let replies = envelope.requests.iter().map(|_| Reply::Undefined).collect();
-            return Answer::Performed(Performed { now, top: 0, calls: Calls::default(), replies });
+            let calls = Calls::default();
+            return Answer::Performed(Performed { now, top: 0, quiet_time: None, calls, replies });
         }
         self.clock.advance(moment.wall, now);
         self.freed = 0;
@@ -102,7 +105,9 @@ impl Pool {
         let mut perform = |request| self.perform(now, moment, envelope.seen, &mut draw, request);
         let replies = envelope.requests.iter().map(&mut perform).collect();
         let calls = self.end_turn(now, &mut draw);
-        let performed = Performed { now, top: self.top, calls, replies };
+        let (quiet_time, raised_at) = self.told;
+        let quiet_time = (envelope.seen <= raised_at).then_some(quiet_time);
+        let performed = Performed { now, top: self.top, quiet_time, calls, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
             self.lanes.keep(lane, performed.clone(), now, until);
@@ -151,6 +156,9 @@ impl Pool {
     /// Offers what is ready to those in line, and says who is called.
     fn end_turn(&mut self, now: Micros, draw: &mut Draw) -> Calls {
         self.serve(now, draw);
+        if self.quiet_time() > self.told.0 {
+            self.told = (self.quiet_time(), self.top);
+        }
         let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
         if self.called.is_empty() && self.claimed.is_empty() {
             return Calls { freed, ..Calls::default() };
@@ -363,10 +371,15 @@ impl Pool {
         self.index.keys()
     }
 
-    /// Until when nothing is granted because memory was lost: until every lease that may be forgotten has
-    /// ended, and what was signed under it has rested as any nonce in doubt does.
+    /// For how long nothing is granted if memory is lost: until every lease that may be forgotten has ended, and what was
+    /// signed under it has rested as any nonce in doubt does.
+    fn quiet_time(&self) -> Micros {
+        self.longest + self.doubt_rest
+    }
+
+    /// Until when that is so now.
     pub(super) fn quiet_until(&self) -> Micros {
-        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.longest + self.doubt_rest }
+        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.quiet_time() }
     }
 }
 

@@ -65,6 +65,7 @@ pub fn answer(answer: &Answer) -> Value {
             ("answer", "performed".into()),
             ("now", digits(performed.now)),
             ("top", digits(performed.top)),
+            ("quiet_time", performed.quiet_time.map_or(Value::Null, digits)),
             ("calls", calls(&performed.calls)),
             ("replies", Value::List(performed.replies.iter().map(reply).collect())),
         ]),
@@ -355,6 +356,7 @@ mod tests {
             ("answer", "performed".into()),
             ("now", "5".into()),
             ("top", "5".into()),
+            ("quiet_time", "5".into()),
             ("calls", calls(&Calls::default())),
             ("replies", Value::List(vec![replies])),
         ]);

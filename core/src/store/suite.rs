@@ -69,7 +69,7 @@ impl<P: StorePool> Subject<P> {
             Answer::Performed(performed) => performed,
             Answer::Stale { now } => {
                 assert_eq!(now, 0, "an envelope without a last moment was stale");
-                Performed { now, top: 0, calls: Calls::default(), replies: Vec::new() }
+                Performed { now, top: 0, quiet_time: None, calls: Calls::default(), replies: Vec::new() }
             }
         }
     }

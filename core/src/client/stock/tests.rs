@@ -303,3 +303,30 @@ async fn who_names_a_slot_makes_anew_what_the_store_forgot() {
     let slots = Some(vec![SlotId::new("a").unwrap()]);
     pool.acquire_with(AcquireOptions { slots, ..within(30 * SECOND) }).await.unwrap();
 }
+
+// Whoever finds out that the store lost its memory says how long leases are, and it said how long its own are: what another held
+// for ten minutes was granted anew after a tenth of a second.
+#[tokio::test]
+async fn a_store_that_forgot_is_quiet_for_the_longest_leases_of_all_processes() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let process = async |ttl: Micros| {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+        let options = PoolOptions { ttl, ..PoolOptions::slots(["a", "b"]).unwrap() };
+        handle.pool_with("p", options, None).await.unwrap()
+    };
+    let short = process(SECOND / 10).await;
+    let long = process(600 * SECOND).await;
+    let held = long.acquire_with(within(0)).await.unwrap();
+    short.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    store.forgets();
+    let quiet = short.acquire_with(within(SECOND / 2)).await.unwrap_err();
+    assert!(quiet.to_string().contains("may have lost leases"), "{quiet}");
+    assert!(quiet.retry_after() > Some(Duration::from_secs(500)), "{quiet:?}");
+    // Also who adds a slot may be the one that makes the pool.
+    store.forgets();
+    short.add(["c"]).await.unwrap();
+    let quiet = short.acquire_with(within(0)).await.unwrap_err();
+    assert!(quiet.retry_after() > Some(Duration::from_secs(500)), "{quiet:?}");
+    drop(held);
+}

@@ -30,6 +30,8 @@ pub struct Model {
     pub(super) whole_since: Micros,
     pub(super) lost_at: Option<Micros>,
     pub(super) longest: Micros,
+    /// The highest fence when the quiet time last became longer.
+    raised_at: u64,
     pub(super) doubt_rest: Micros,
     pub(super) top: u64,
     pub(super) interest_ends: Micros,
@@ -76,7 +78,8 @@ impl Model {
         let defines = matches!(envelope.requests.first(), Some(Request::Define { .. }));
         if !self.defined && !defines {
             let replies = vec![Reply::Undefined; envelope.requests.len()];
-            return Answer::Performed(Performed { now, top: 0, calls: Calls::default(), replies });
+            let calls = Calls::default();
+            return Answer::Performed(Performed { now, top: 0, quiet_time: None, calls, replies });
         }
         (self.latest, self.ahead) = (now, now - moment.wall);
         self.became_ready = 0;
@@ -95,6 +98,7 @@ impl Model {
             }
             self.put_back(now);
         }
+        let quiet_before = self.longest + self.doubt_rest;
         let mut replies = Vec::new();
         for (at, request) in envelope.requests.iter().enumerate() {
             let hint = match given {
@@ -107,9 +111,15 @@ impl Model {
         assert!(self.offers.is_empty(), "nobody else is to be served: {:?}", self.offers);
         let ready = self.in_state(State::Ready);
         let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
+        if self.longest + self.doubt_rest > quiet_before {
+            self.raised_at = self.top;
+        }
+        // Whoever has seen a later fence has had an answer since.
+        let news = envelope.seen <= self.raised_at;
         let performed = Performed {
             now,
             top: self.top,
+            quiet_time: news.then_some(self.longest + self.doubt_rest),
             calls: Calls { freed, tickets: self.called.clone(), claimed: self.claimed.clone() },
             replies,
         };

@@ -3,6 +3,7 @@
 use std::collections::BinaryHeap;
 use std::str::Split;
 
+use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::{SlotId, shown};
 use crate::nonce::{NonceRecord, Outcome};
@@ -59,7 +60,7 @@ pub(crate) fn decode(text: &str, requests: usize) -> Result<Answer> {
 
 /// What a message of the script says; nothing if it makes no sense.
 pub fn heard(message: &str) -> Option<Calls> {
-    Reader::new(message).calls()
+    Reader::new(message).calls().map(|(calls, _)| calls)
 }
 
 /// What a claim of any slot asks for. One that asks for the same as the last claim says so in a word.
@@ -267,16 +268,17 @@ impl<'a> Reader<'a> {
         u128::from_str_radix(self.word()?, 16).ok()
     }
 
-    /// Who is called: all that is left of the line.
-    fn calls(&mut self) -> Option<Calls> {
-        let mut calls = Calls { freed: self.number()?, ..Calls::default() };
+    /// Who is called, and the quiet time: all that is left of the line.
+    fn calls(&mut self) -> Option<(Calls, Option<Micros>)> {
+        let (mut calls, mut quiet_time) = (Calls { freed: self.number()?, ..Calls::default() }, None);
         while let Some(word) = self.word() {
-            match word.strip_prefix('!') {
-                Some(fence) => calls.claimed.push(fence.parse().ok()?),
-                None => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
+            match (word.strip_prefix('!'), word.strip_prefix('=')) {
+                (Some(fence), _) => calls.claimed.push(fence.parse().ok()?),
+                (_, Some(time)) => quiet_time = Some(time.parse().ok()?),
+                _ => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
             }
         }
-        Some(calls)
+        Some((calls, quiet_time))
     }
 
     fn many<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -292,8 +294,8 @@ impl<'a> Reader<'a> {
         match self.word()? {
             "stale" => Some(Answer::Stale { now: self.number()? }),
             "done" => {
-                let (now, top, calls) = (self.number()?, self.number()?, self.calls()?);
-                Some(Answer::Performed(Performed { now, top, calls, replies: Vec::new() }))
+                let (now, top, (calls, quiet_time)) = (self.number()?, self.number()?, self.calls()?);
+                Some(Answer::Performed(Performed { now, top, quiet_time, calls, replies: Vec::new() }))
             }
             _ => None,
         }

@@ -30,11 +30,11 @@ local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS
 
 -- The pool's own record, as a list. WAITING are all tickets, NAMERS those in the lines of names; LEAVING are the leased
 -- slots that will not be ready when they are given back. Nothing comes due before DUE, and before so many new slots
--- as ROOM says the pool is not full: nobody has to look.
-local POOL, POOL_END, POOL_LENGTH = '<sddddddddddddddsddd', 19, 179 -- see struct.pack
+-- as ROOM says the pool is not full: nobody has to look. PROLONGED is the highest fence when the quiet time became as long as it is.
+local POOL, POOL_END, POOL_LENGTH = '<sddddddddddddddsdddd', 20, 187 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
 local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION, LEAVING = 10, 11, 12, 13, 14, 15, 16, 17
-local DUE, ROOM = 18, 19
+local DUE, ROOM, PROLONGED = 18, 19, 20
 
 local args, call, format = ARGV, redis.call, string.format
 if args[1] ~= SCHEMA then
@@ -52,10 +52,10 @@ if meta then
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
   -- A record from before anybody kept the last of these ends before them.
-  if #meta < POOL_LENGTH then meta = meta .. string.rep('\0', 24) end
+  if #meta < POOL_LENGTH then meta = meta .. string.rep('\0', POOL_LENGTH - #meta) end
   pool = { struct.unpack(POOL, meta) }
 else
-  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0, 0, 0 }
+  pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0, 0, 0, 0 }
 end
 
 -- Store time runs forward only; a clock that was set back goes on from where it was, at its own pace.
@@ -81,4 +81,5 @@ if not meta and args[cursor + 1] ~= 'define' then return 'done ' .. now_told .. 
 if not meta then call('GET', META) end
 
 pool[SHIFT], pool[LAST] = now - wall, now
+local quiet = pool[LONGEST] + pool[DOUBT_REST]
 local freed, called, touched = 0, '', {} -- touched: names that came free, or whose line moved up
