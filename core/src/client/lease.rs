@@ -1,24 +1,21 @@
 //! A lease, as its holder has it.
 
+mod nonce;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
+mod watching;
 
 use std::fmt;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-use futures_channel::oneshot;
 
 use super::builders::micros;
 use super::options::check_rest;
 use super::pool::PoolCore;
 use super::statistics::Counters;
-use super::vigil::{Ending, Term, Vigil, Word};
-use super::{ReleaseOptions, Runtime, runtime};
+use super::vigil::{Ending, Term, Vigil};
+use super::{ReleaseOptions, Runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
@@ -134,63 +131,6 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.remaining_micros() > 0
     }
 
-    /// Says that the nonce was used: signed with and accepted. `next` is the next free nonce, the lease's
-    /// own plus one if not given.
-    ///
-    /// # Errors
-    /// `lost` if the lease was given back before; `invalid_argument` if `next` is missing and the lease has no nonce, or is
-    /// not above its nonce.
-    pub fn used(&self, next: Option<Nonce>) -> Result<()> {
-        let mut held = self.open()?;
-        let above = match held.nonce {
-            NonceRecord::Known(nonce) => nonce.checked_add(1),
-            _ => None,
-        };
-        let next = next.or(above).ok_or_else(|| {
-            let message = "say the next nonce: the lease has none, or none is above it";
-            Error::invalid("next", message)
-        })?;
-        if held.nonce.after(Outcome::Used { next }).is_none() {
-            let floor = held.nonce.floor().unwrap_or(0);
-            return Err(Error::invalid(
-                "next",
-                format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
-            ));
-        }
-        held.words.say(Outcome::Used { next });
-        Ok(())
-    }
-
-    /// Says that the nonce was not used, and cannot be any more: nothing signed with it left this process. What was said
-    /// before is not taken back by that: the nonce is in doubt then.
-    ///
-    /// # Errors
-    /// `lost` if the lease was given back before.
-    pub fn unused(&self) -> Result<()> {
-        self.say(Outcome::Unused)
-    }
-
-    /// Says that the chain refused the nonce, and which one it expects if it said so.
-    ///
-    /// # Errors
-    /// As [`Self::unused`].
-    pub fn rejected(&self, expected: Option<Nonce>) -> Result<()> {
-        self.say(Outcome::Rejected { expected })
-    }
-
-    /// Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments says it
-    /// before each one, and [`Self::used`] after it: then the one whose answer is lost is doubt, and those before it count.
-    ///
-    /// # Errors
-    /// As [`Self::unused`].
-    pub fn unknown(&self) -> Result<()> {
-        self.say(Outcome::Unknown { used: None })
-    }
-
-    fn say(&self, word: Outcome) -> Result<()> {
-        self.open().map(|mut held| held.words.say(word))
-    }
-
     /// Gives the slot back. A second call does nothing.
     ///
     /// # Errors
@@ -290,144 +230,6 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             Reply::Lost(loss) => Err(self.found_lost(loss)),
             other => Err(unexpected(&other)),
         }
-    }
-
-    /// Ends when the lease can no longer be relied on, with the reason; with nothing if it was given back in time. It
-    /// comes before the store could lease the slot to another, unless this process stands still then: ask
-    /// [`Self::is_held`] after a pause.
-    pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let ended = self.watch().map(|vigil| {
-            // It may have ended without anybody looking: then that is told at once.
-            if vigil.term().deadline() <= self.core.lease_clock() {
-                self.core.lose(&vigil, Loss::Expired);
-            }
-            vigil.ended()
-        });
-        // What was lost before it was given back stays lost.
-        let before = if ended.is_none() { self.check_live().err() } else { None };
-        told(self.slot().to_owned(), ended, before)
-    }
-
-    /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
-    #[doc(hidden)]
-    pub fn lost_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        runtime::within(self.core.runtime.clone(), time, self.lost())
-    }
-
-    /// Whether somebody of higher priority waits for the slot, as far as is known here: the lease is not renewed then.
-    pub fn is_claimed(&self) -> bool {
-        self.lock().life.term().claimed().is_some()
-    }
-
-    /// Ends when somebody of higher priority claims the slot, with the error `claimed`: finish early and give it back. Who
-    /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
-    /// lease ends first.
-    pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let claimed = self.watch().map(|vigil| vigil.claimed());
-        #[cfg(not(target_family = "wasm"))]
-        let (waits, mut gone) = oneshot::channel::<()>();
-        // By push where the store can, and otherwise by the next renewal.
-        if claimed.is_some() {
-            let (core, fence) = (self.core.clone(), self.at.fence);
-            self.core.runtime.spawn(async move {
-                #[cfg(not(target_family = "wasm"))]
-                while !core.listen(Micros::MAX).await && !core.room.is_closed() {
-                    core.keeper.heed(Some(&[fence]));
-                    // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
-                    let again = core.deaf_until.load(std::sync::atomic::Ordering::Relaxed);
-                    if runtime::by(&core.runtime, again, &mut gone).await.is_some() {
-                        return;
-                    }
-                }
-                // A wasm module is judged by its size.
-                #[cfg(target_family = "wasm")]
-                core.listen(Micros::MAX).await;
-                // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
-                core.keeper.heed(Some(&[fence]));
-            });
-        }
-        let told = told(self.slot().to_owned(), claimed, None);
-        #[cfg(not(target_family = "wasm"))]
-        let told = async move {
-            let _waits = waits;
-            told.await
-        };
-        told
-    }
-
-    /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
-    #[doc(hidden)]
-    pub fn claimed_within(&self, time: Option<Micros>) -> impl Future<Output = Option<Error>> + use<S, R> {
-        runtime::within(self.core.runtime.clone(), time, self.claimed())
-    }
-
-    /// Has it watched; nothing if it was given back.
-    fn watch(&self) -> Option<Arc<Vigil>> {
-        let mut held = self.lock();
-        if !held.open {
-            return None;
-        }
-        if let Life::Alone(term) = held.life {
-            held.life = Life::watched(&self.core, &self.at, term, 0, 0, self.core.lease_clock());
-            self.watched.store(true, Release);
-        }
-        held.life.vigil()
-    }
-
-    /// Records the next nonce that the chain names, and makes it the lease's. One below what is known to be
-    /// used is believed only with `rewind`, or when the record has not changed for the pool's `settle`.
-    ///
-    /// # Errors
-    /// `stalled` if the chain's nonce is not believed; `lost`; `store_unavailable`.
-    pub async fn resync(&self, chain: Nonce, rewind: bool) -> Result<Nonce> {
-        let settle = self.core.options.settle;
-        let behind = |floor: Nonce, time: Micros| {
-            Error::new(
-                Code::Stalled,
-                format!(
-                    "the chain names nonce {chain} for {}, but every nonce below {floor} is known to be used; the node may lag behind: acquire anew in {} ms, or resync with rewind if transactions were dropped",
-                    self.slot(),
-                    time / crate::MILLISECOND,
-                ),
-            )
-        };
-        let lease = self.live_ref()?;
-        // What was said under this lease the store does not know yet.
-        if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
-            return Err(behind(used, settle));
-        }
-        let request = Request::Resync { lease, chain, rewind, settle };
-        let (reply, now, _) = self.core.ask(request).await?;
-        match reply {
-            Reply::Resynced { next } => {
-                let mut held = self.lock();
-                // Not what was said while the chain was believed.
-                if rewind || held.words.used() <= Some(chain) {
-                    held.words = Words::default();
-                }
-                held.nonce = NonceRecord::Known(next);
-                self.resynced.store(true, Release);
-                Ok(next)
-            }
-            Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
-            Reply::Lost(loss) => Err(self.found_lost(loss)),
-            other => Err(unexpected(&other)),
-        }
-    }
-
-    /// Reads the nonce from the chain through the pool's `read_nonce`, and records it.
-    ///
-    /// # Errors
-    /// `lost` if the lease has ended, and the chain is not asked; `nonce_unavailable` if there is no `read_nonce`, or it failed
-    /// or took too long; and those of [`Self::resync`].
-    pub async fn read_nonce(&self) -> Result<Nonce> {
-        self.live_ref()?;
-        if self.has_ended() {
-            return Err(self.found_ended());
-        }
-        let deadline = self.core.runtime.now() + self.remaining_micros();
-        let chain = self.core.read_nonce(self.slot(), deadline).await?;
-        self.resync(chain, false).await
     }
 
     /// However it ends from now on, dropped or released: it is not given back, but renewed no more and left to run to its
@@ -624,16 +426,6 @@ fn lost(slot: &str, why: Ending) -> Error {
         Code::Lost,
         format!("the lease of {slot} is lost: {why}; do nothing more under it, and acquire anew"),
     )
-}
-
-/// What a holder is told, if it is an error: what was told before, where no word comes any more.
-async fn told(slot: String, word: Option<oneshot::Receiver<Word>>, before: Option<Error>) -> Option<Error> {
-    let Some(word) = word else { return before };
-    match word.await.ok()? {
-        Word::Ended(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
-        Word::Ended(Ending::GivenBack) => None,
-        Word::Claimed(priority) => Some(claimed(&slot, priority)),
-    }
 }
 
 fn claimed(slot: &str, priority: i16) -> Error {

@@ -1,42 +1,24 @@
 //! Options of pools, acquisitions and releases: read from values, checked against their ranges, once for
 //! all languages.
 
-use rustc_hash::FxHashMap;
-
 use crate::error::{Error, Result};
 use crate::id::SlotId;
-use crate::slots::{MAX_PER_REQUEST, MAX_REST, MAX_SLOTS, MAX_WEIGHT, SlotSpec, Strategy, TTL_RANGE};
+use crate::slots::{MAX_PER_REQUEST, MAX_REST, SlotSpec, Strategy};
 use crate::value::{Options, Value};
 use crate::{MILLISECOND, Micros, SECOND};
 
+mod duration;
 mod lock;
+mod slot_lists;
 
+pub(crate) use duration::rest;
+pub use duration::{Unit, read_ttl, read_wait};
+pub(super) use duration::{check_rest, check_ttl, duration, time, ttl};
 pub(super) use lock::lock_names;
 pub use lock::{LOCK_TTL, LockOptions};
-
-/// The unit in which a language gives durations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// JavaScript.
-    Milliseconds,
-    /// Python.
-    Seconds,
-}
-
-impl Unit {
-    /// How many microseconds it is.
-    pub(crate) fn micros(self) -> f64 {
-        match self {
-            Unit::Milliseconds => MILLISECOND as f64,
-            Unit::Seconds => SECOND as f64,
-        }
-    }
-
-    /// So much time in this unit; what is for ever is infinite.
-    pub fn count(self, time: Micros) -> f64 {
-        if time == Micros::MAX { f64::INFINITY } else { time as f64 / self.micros() }
-    }
-}
+use slot_lists::check_ids;
+pub use slot_lists::read_slots;
+pub(super) use slot_lists::{id_list, slot_ids, slot_specs, weighted_list};
 
 /// Whether and how often leases are renewed while they are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -279,30 +261,6 @@ impl ReleaseOptions {
     }
 }
 
-/// Reads the time to live that a renewal asks for; nothing for the pool's.
-///
-/// # Errors
-/// `invalid_argument` naming `ttl`.
-#[doc(hidden)]
-pub fn read_ttl(value: &Value, unit: Unit) -> Result<Option<Micros>> {
-    match value {
-        Value::Null => Ok(None),
-        value => ttl(value, unit).map(Some).map_err(|error| error.within("ttl")),
-    }
-}
-
-/// Reads how long somebody waits at most; nothing for ever.
-///
-/// # Errors
-/// `invalid_argument` naming `timeout`.
-#[doc(hidden)]
-pub fn read_wait(value: &Value, unit: Unit) -> Result<Option<Micros>> {
-    match value {
-        Value::Null => Ok(None),
-        value => rest(value, unit).map(Some).map_err(|error| error.within("timeout")),
-    }
-}
-
 /// Reads the options of a resync: whether the chain is believed that names a lower nonce.
 ///
 /// # Errors
@@ -313,69 +271,6 @@ pub fn read_rewind(value: &Value) -> Result<bool> {
     let rewind = options.take("rewind", Value::as_bool)?;
     options.end()?;
     Ok(rewind.unwrap_or(false))
-}
-
-/// Reads which slots are to be looked at; nothing for none.
-///
-/// # Errors
-/// `invalid_argument` naming `slots`.
-#[doc(hidden)]
-pub fn read_slots(value: &Value) -> Result<Vec<String>> {
-    let text = |(value, at): (&Value, u32)| {
-        value.as_text().map(str::to_owned).map_err(|error| error.within(&format!("[{at}]")))
-    };
-    match value {
-        Value::Null => Ok(Vec::new()),
-        value => value.as_list().and_then(|values| values.iter().zip(0..).map(text).collect()),
-    }
-    .map_err(|error| error.within("slots"))
-}
-
-/// Takes a duration that `read` knows the range of.
-pub(super) fn time(
-    options: &mut Options<'_>,
-    key: &'static str,
-    unit: Unit,
-    read: fn(&Value, Unit) -> Result<Micros>,
-) -> Result<Option<Micros>> {
-    options.take(key, |value| read(value, unit))
-}
-
-/// A duration from 0 to a year.
-///
-/// # Errors
-/// `invalid_argument` if it is negative, not finite, too long or not a number.
-pub(crate) fn rest(value: &Value, unit: Unit) -> Result<Micros> {
-    match duration(value, unit)? {
-        Micros::MAX => Err(Error::invalid("", "is out of range; 0 to 365 days are allowed")),
-        time => Ok(time),
-    }
-}
-
-/// A duration, whose range who asks checks, and names: what is not from 0 to a year is the longest, which is in none.
-pub(super) fn duration(value: &Value, unit: Unit) -> Result<Micros> {
-    let micros = value.as_number()? * unit.micros();
-    let good = (0.0..=MAX_REST as f64).contains(&micros);
-    Ok(if good { micros.round() as Micros } else { Micros::MAX })
-}
-
-/// A time to live.
-///
-/// # Errors
-/// `invalid_argument` if it is not one from 1 ms to 7 days.
-pub(super) fn ttl(value: &Value, unit: Unit) -> Result<Micros> {
-    check_ttl(duration(value, unit)?)
-}
-
-/// A time to live, if it is in its range.
-///
-/// # Errors
-/// `invalid_argument` if it is not.
-pub(super) fn check_ttl(time: Micros) -> Result<Micros> {
-    if !TTL_RANGE.contains(&time) {
-        return Err(Error::invalid("", "is out of range; 1 ms to 7 days are allowed"));
-    }
-    Ok(time)
 }
 
 pub(super) fn keepalive(value: &Value, unit: Unit) -> Result<Keepalive> {
@@ -429,18 +324,6 @@ fn steal(options: &mut Options<'_>, before: Option<f64>) -> Result<Option<Option
     }
 }
 
-/// Whether a time is one from 0 to a year: sums of longer ones could wrap around. In a wasm module it is, as with
-/// [`PoolOptions::check`].
-///
-/// # Errors
-/// `invalid_argument` naming it.
-pub(super) fn check_rest(field: &'static str, time: Micros) -> Result<()> {
-    if cfg!(not(target_family = "wasm")) && time > MAX_REST {
-        return Err(Error::invalid(field, "is out of range; 0 to 365 days are allowed"));
-    }
-    Ok(())
-}
-
 /// Whether it is a stolen consistency factor.
 ///
 /// # Errors
@@ -463,87 +346,6 @@ fn strategy(value: &Value) -> Result<Strategy> {
         "weighted" => Ok(Strategy::Weighted),
         other => {
             Err(Error::invalid("", format_args!("\"{other}\" is none of random, least_recent, weighted")))
-        }
-    }
-}
-
-/// Ids as a language gives them.
-pub(super) fn id_list<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Value {
-    Value::List(ids.into_iter().map(|id| id.as_ref().into()).collect())
-}
-
-/// Ids and weights as a list for [`slot_specs`].
-pub(super) fn weighted_list<I: AsRef<str>>(slots: impl IntoIterator<Item = (I, u64)>) -> Value {
-    let slot = |(id, weight): (I, u64)| Value::map([("id", id.as_ref().into()), ("weight", weight.into())]);
-    Value::List(slots.into_iter().map(slot).collect())
-}
-
-/// A list of ids without duplicates, at most so many as one request may name.
-pub(super) fn slot_ids(value: &Value) -> Result<Vec<SlotId>> {
-    let specs = specs(value, MAX_PER_REQUEST)?;
-    Ok(specs.into_iter().map(|(_, spec)| spec.slot).collect())
-}
-
-/// A list of ids, or of maps with an id and a weight.
-pub(super) fn slot_specs(value: &Value) -> Result<Vec<(String, SlotSpec)>> {
-    specs(value, MAX_SLOTS)
-}
-
-/// The rules of [`slot_ids`] for ids that nobody read.
-fn check_ids(slots: &[SlotId]) -> Result<()> {
-    check_number_of_ids(slots.len(), MAX_PER_REQUEST)?;
-    let mut accounts = FxHashMap::default();
-    let mut ids = slots.iter().zip(0..);
-    ids.try_for_each(|(slot, at)| is_there_once(&mut accounts, slot, at, slot.as_str()))
-}
-
-fn check_number_of_ids(count: usize, most: usize) -> Result<()> {
-    if count == 0 || count > most {
-        return Err(Error::invalid("", format_args!("{count} ids; 1 to {most} are allowed")));
-    }
-    Ok(())
-}
-
-/// Two spellings of one account would be two leases of one nonce.
-fn is_there_once(accounts: &mut FxHashMap<SlotId, u32>, slot: &SlotId, at: u32, shown: &str) -> Result<()> {
-    match accounts.insert(slot.account(), at) {
-        Some(_) => Err(Error::invalid(format!("[{at}]"), format_args!("\"{shown}\" is there twice"))),
-        None => Ok(()),
-    }
-}
-
-fn specs(value: &Value, most: usize) -> Result<Vec<(String, SlotSpec)>> {
-    let values = value.as_list()?;
-    check_number_of_ids(values.len(), most)?;
-    let mut specs = Vec::with_capacity(values.len());
-    let mut accounts = FxHashMap::<SlotId, u32>::default();
-    for (value, at) in values.iter().zip(0..) {
-        let (shown, spec) = spec(value).map_err(|error| error.within(&format!("[{at}]")))?;
-        is_there_once(&mut accounts, &spec.slot, at, &shown)?;
-        specs.push((shown, spec));
-    }
-    Ok(specs)
-}
-
-fn spec(value: &Value) -> Result<(String, SlotSpec)> {
-    let (id, weight) = match value {
-        Value::Map(_) => {
-            let mut options = Options::new(value)?;
-            let id = options.take("id", Value::as_text)?;
-            let weight = options.take("weight", weight)?;
-            options.end()?;
-            (id.ok_or_else(|| Error::invalid("id", "is missing"))?, weight.unwrap_or(1))
-        }
-        plain => (plain.as_text()?, 1),
-    };
-    Ok((id.to_owned(), SlotSpec { slot: SlotId::new(id)?, weight }))
-}
-
-fn weight(value: &Value) -> Result<u8> {
-    match value.as_u64_of(format_args!("1 to {MAX_WEIGHT}"))? {
-        weight @ 1.. if weight <= u64::from(MAX_WEIGHT) => Ok(weight as u8),
-        weight => {
-            Err(Error::invalid("", format_args!("{weight} is out of range; 1 to {MAX_WEIGHT} are allowed")))
         }
     }
 }
