@@ -390,7 +390,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
             if matches!(reply, Reply::Undefined) {
                 for request in self.courier.definition() {
-                    self.courier.pool().perform_now(0, &request)?;
+                    self.courier.pool().perform_now(0, request)?;
                 }
                 continue;
             }

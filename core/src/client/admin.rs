@@ -71,7 +71,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         let slots = slot_specs(slots).map_err(|error| error.within("slots"))?;
         let lag = self.core.courier.pool().lag();
         let definition = definition(&self.core.options, &slots, lag);
-        self.core.define(self.core.courier.with_all(definition)).await
+        self.core.define(&definition).await
     }
 
     /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one: for a rest, disable it. It comes

@@ -114,20 +114,17 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     /// The requests that make the pool.
-    pub fn definition(&self) -> Vec<Request> {
-        self.with_all(self.definition.clone())
+    pub fn definition(&self) -> &[Request] {
+        &self.definition
     }
 
-    /// The same of a definition by this process's options: the leases of others may be longer, and a store that forgot them is to
-    /// be quiet for as long.
-    pub fn with_all(&self, mut definition: Vec<Request>) -> Vec<Request> {
-        let quiet_time = self.lock().quiet_time;
-        for request in &mut definition {
-            if let Request::Define { longest, doubt_rest, .. } = request {
-                *longest = quiet_time.saturating_sub(*doubt_rest).max(*longest);
-            }
+    /// A request of them as it is sent: the leases of others may be longer, and a store that forgot them is to be quiet for as long.
+    pub fn with_others(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if let Request::Define { longest, doubt_rest, .. } = &mut request {
+            *longest = self.lock().quiet_time.saturating_sub(*doubt_rest).max(*longest);
         }
-        definition
+        request
     }
 
     /// The store's time, or one a little earlier, if it told within the last second: clocks drift.
@@ -307,14 +304,13 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     }
                 }
                 Some(Ok(Answer::Performed(performed))) => {
-                    self.hear(&performed);
                     let sent = (attempts == 1).then_some(sent);
-                    self.learn(performed.now, performed.top, sent, envelope.jumped);
+                    self.hear(&performed, sent, envelope.jumped);
                     return self.hand_out(lane, parcels, performed, first);
                 }
                 Some(Ok(Answer::Stale { now })) => {
                     remakes += 1;
-                    self.learn(now, 0, Some(sent), false);
+                    self.learn(now, Some(sent), false);
                     // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
                     let late = uncertain && self.runtime.now() > first + PURSUIT;
                     if remakes <= REMAKES && !late {
@@ -375,7 +371,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Makes the pool that the store does not have (any more).
     async fn redefine(&self, lane: u16) -> Result<(), StoreError> {
         for request in self.definition() {
-            self.tell(lane, &request).await?;
+            self.tell(lane, request).await?;
         }
         Ok(())
     }
@@ -383,15 +379,14 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Has a request performed that nobody waits for.
     async fn tell(&self, lane: u16, request: &Request) -> Result<(), StoreError> {
         for _ in 0..=REMAKES {
-            let envelope = self.envelope(lane, vec![request.clone()]);
+            let envelope = self.envelope(lane, vec![self.with_others(request)]);
             let sent = self.runtime.now();
             match self.attempt(&envelope).await? {
                 Answer::Performed(performed) => {
-                    self.hear(&performed);
-                    self.learn(performed.now, performed.top, Some(sent), envelope.jumped);
+                    self.hear(&performed, Some(sent), envelope.jumped);
                     return Ok(());
                 }
-                Answer::Stale { now } => self.learn(now, 0, Some(sent), false),
+                Answer::Stale { now } => self.learn(now, Some(sent), false),
             }
         }
         Err(jumping())
@@ -412,21 +407,22 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// Hears of leases that are longer than those of this process.
-    fn hear(&self, performed: &Performed) {
-        if let Some(quiet_time) = performed.quiet_time {
+    /// Learns from an answer what there is, and as [`Self::learn`].
+    fn hear(&self, performed: &Performed, sent: Option<Micros>, told: bool) {
+        {
             let mut state = self.lock();
-            state.quiet_time = state.quiet_time.max(quiet_time);
+            state.seen = state.seen.max(performed.top);
+            state.quiet_time = state.quiet_time.max(performed.quiet_time.unwrap_or(0));
         }
+        self.learn(performed.now, sent, told);
     }
 
     /// Learns from an answer what time it is there, and whether that time jumped. `sent` is when the
     /// envelope was sent, if the answer is sure to be the answer to that sending.
-    fn learn(&self, now: Micros, top: u64, sent: Option<Micros>, told: bool) {
+    fn learn(&self, now: Micros, sent: Option<Micros>, told: bool) {
         let here = self.runtime.now();
         let mut state = self.lock();
         state.lanes.hear(sent.map(|sent| here.saturating_sub(sent)));
-        state.seen = state.seen.max(top);
         if told {
             state.jumped = false;
         }

@@ -329,10 +329,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes the pool in the store, or adds slots to it; how many were added.
-    pub async fn define(&self, definition: Vec<Request>) -> Result<u32> {
+    pub async fn define(&self, definition: &[Request]) -> Result<u32> {
         let mut sum = 0;
         for request in definition {
-            match self.ask(request).await?.0 {
+            match self.ask(self.courier.with_others(request)).await?.0 {
                 Reply::Defined { added, .. } => sum += added,
                 Reply::Full => {
                     return Err(Error::invalid("slots", "the pool would have more than 1,000,000"));

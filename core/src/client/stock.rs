@@ -26,6 +26,7 @@ const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 
 /// For so long nobody looks again which of them are there: what was removed may be added again.
+#[cfg(not(target_family = "wasm"))]
 const LOOKED: Micros = 5 * SECOND;
 
 /// Which of this process's slots are in the pool.
@@ -33,7 +34,8 @@ const LOOKED: Micros = 5 * SECOND;
 pub(super) struct Stock {
     /// Nothing if that was not asked, or all are there.
     present: Option<Vec<SlotId>>,
-    /// Until when that counts.
+    /// Until when that counts. A wasm module, which is judged by its size, does not look again.
+    #[cfg(not(target_family = "wasm"))]
     present_until: Micros,
     /// For how long claims name them now.
     pause: Micros,
@@ -73,7 +75,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut stock = self.stock();
         stock.loss = loss;
         stock.present = (lacks && !present.is_empty()).then_some(present);
-        stock.present_until = self.runtime.now() + LOOKED;
+        #[cfg(not(target_family = "wasm"))]
+        (stock.present_until = self.runtime.now() + LOOKED);
         Ok(())
     }
 
@@ -146,8 +149,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Those of this process's slots that are there, as far as it knows.
     fn present<'a>(&'a self, stock: &'a Stock) -> &'a [SlotId] {
+        #[cfg(not(target_family = "wasm"))]
+        let counts = self.runtime.now() < stock.present_until;
+        #[cfg(target_family = "wasm")]
+        let counts = true;
         match &stock.present {
-            Some(present) if self.runtime.now() < stock.present_until => present,
+            Some(present) if counts => present,
             _ => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
         }
     }

@@ -176,7 +176,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     return Ok(Some((reply, now, now)));
                 }
                 for definition in self.courier.definition() {
-                    self.courier.pool().perform_now(0, &definition);
+                    self.courier.pool().perform_now(0, definition);
                 }
             }
         }
