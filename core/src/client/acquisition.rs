@@ -41,6 +41,20 @@ pub(super) struct Refused {
     pub earliest: Option<Micros>,
 }
 
+impl Refused {
+    /// What comes of the refusal of one part after others, of which the `earliest` is kept; nothing if there is another one to
+    /// ask for.
+    #[cfg_attr(target_family = "wasm", inline(always))]
+    fn of_part(self, earliest: &mut Option<Micros>, last: bool) -> Option<Refused> {
+        // A wasm module has one part.
+        if cfg!(target_family = "wasm") || self.why != Refusal::Exhausted {
+            return Some(self);
+        }
+        *earliest = [*earliest, self.earliest].into_iter().flatten().min();
+        last.then_some(Refused { earliest: *earliest, ..self })
+    }
+}
+
 /// What one acquisition wants, options applied.
 pub(super) struct Want {
     /// Names the acquisition and its ticket; another one names it when what it was granted had to be given back.
@@ -68,6 +82,9 @@ pub(super) struct Want {
     unread: AtomicU32,
     /// Whether it names slots of its own process, as one of another came.
     pub names_own: AtomicBool,
+    /// Which of them were there as it got its ticket: see [`super::stock::Stock`].
+    #[cfg(not(target_family = "wasm"))]
+    pub stock: AtomicU32,
     /// Whether it asked by its name for a place in the store's line, and so may have a ticket.
     pub has_ticket: AtomicBool,
 }
@@ -160,6 +177,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             reading: AtomicU32::new(0),
             unread: AtomicU32::new(0),
             names_own: AtomicBool::new(false),
+            #[cfg(not(target_family = "wasm"))]
+            stock: AtomicU32::new(0),
             has_ticket: AtomicBool::new(false),
         })
     }
@@ -226,7 +245,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// No holder is ever granted twice: what it was granted is on its way back, and was its ticket's.
-    fn rename(&self, want: &Want) {
+    pub(super) fn rename(&self, want: &Want) {
         want.has_ticket.store(false, Relaxed);
         want.name.store(self.counter.fetch_add(1, Relaxed), Relaxed);
     }
@@ -238,6 +257,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want: &Want,
         seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
+        #[cfg(not(target_family = "wasm"))]
+        self.look_again(want, seat).await?;
         let mut claimed = self.claim_either_way(want, seat).await?;
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
@@ -246,6 +267,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             // Who waits for a quiet time to pass goes on waiting.
             if refused.why == Refusal::NoSlot {
                 looked?;
+                // With it went the ticket, if it had one.
+                if want.names_own.load(Relaxed) {
+                    want.has_ticket.store(false, Relaxed);
+                }
                 claimed = self.claim_either_way(want, seat).await?;
             }
         }
@@ -384,7 +409,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         reason = "each layer says something else: can it, did it fail, was it granted"
     )]
     fn try_claim(&self, want: &Want, seat: Option<&Seat>) -> Option<Result<Result<Vec<Grant>, Refused>>> {
-        let mut part = 0;
+        let (mut part, mut earliest) = (0, None);
         loop {
             let (request, seed, last) = self.claim_request(want, seat.is_some(), part);
             let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
@@ -397,15 +422,17 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             match self.judge(want, seat, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
                 Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
-                Ok(Judged::Refused(refused)) if !last && refused.why == Refusal::Exhausted => part += 1,
-                Ok(Judged::Refused(refused)) => return Some(Ok(Err(refused))),
+                Ok(Judged::Refused(refused)) => match refused.of_part(&mut earliest, last) {
+                    Some(refused) => return Some(Ok(Err(refused))),
+                    None => part += 1,
+                },
                 Err(error) => return Some(Err(error)),
             }
         }
     }
 
     async fn claim(&self, want: &Want, seat: Option<&Seat>) -> Result<Result<Vec<Grant>, Refused>> {
-        let mut part = 0;
+        let (mut part, mut earliest) = (0, None);
         loop {
             let (request, _, last) = self.claim_request(want, seat.is_some(), part);
             let patience = if want.patient { want.deadline } else { 0 };
@@ -425,8 +452,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             match self.judge(want, seat, delivered.take(), now, sent)? {
                 Judged::Foreign => continue,
                 Judged::Granted(grants) => return Ok(Ok(grants)),
-                Judged::Refused(refused) if !last && refused.why == Refusal::Exhausted => part += 1,
-                Judged::Refused(refused) => return Ok(Err(refused)),
+                Judged::Refused(refused) => match refused.of_part(&mut earliest, last) {
+                    Some(refused) => return Ok(Err(refused)),
+                    None => part += 1,
+                },
             }
         }
     }
@@ -458,6 +487,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
         if wait {
+            #[cfg(not(target_family = "wasm"))]
+            self.note_stock(want);
             want.has_ticket.store(true, Relaxed);
         }
         let claim = Claim {
@@ -515,6 +546,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
             grants.into_iter().for_each(|grant| self.courier.give_back(grant));
             self.rename(want);
+            if !cfg!(target_family = "wasm")
+                && let Some(seat) = seat
+            {
+                seat.set(self.place(want), false);
+            }
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         Ok(Judged::Granted(grants))

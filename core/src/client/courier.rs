@@ -31,7 +31,7 @@ use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
 use crate::poison::unpoisoned;
 use crate::slots::{
-    Answer, Envelope, Grant, Lane, LeaseRef, Performed, Reply, Request, TICKET_LIFE, VALIDITY,
+    Answer, Envelope, Grant, Lane, LeaseRef, Performed, QuietTime, Reply, Request, TICKET_LIFE, VALIDITY,
 };
 use crate::store::{Certainty, StoreError, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -77,7 +77,10 @@ struct State {
     /// The highest fence that an answer named.
     seen: u64,
     /// The longest quiet time that one named.
-    quiet_time: Micros,
+    quiet_time: QuietTime,
+    /// Whether the store named a shorter one last. A wasm module, which is judged by its size, leaves it to others to say so.
+    #[cfg(not(target_family = "wasm"))]
+    forgot: bool,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// When that answer came.
@@ -122,7 +125,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     pub fn with_others(&self, request: &Request) -> Request {
         let mut request = request.clone();
         if let Request::Define { longest, doubt_rest, .. } = &mut request {
-            *longest = self.lock().quiet_time.saturating_sub(*doubt_rest).max(*longest);
+            let quiet_time = self.lock().quiet_time;
+            (*longest, *doubt_rest) =
+                (quiet_time.longest.max(*longest), quiet_time.doubt_rest.max(*doubt_rest));
         }
         request
     }
@@ -306,7 +311,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 Some(Ok(Answer::Performed(performed))) => {
                     let sent = (attempts == 1).then_some(sent);
                     self.hear(&performed, sent, envelope.jumped);
-                    return self.hand_out(lane, parcels, performed, first);
+                    self.hand_out(lane, parcels, performed, first);
+                    #[cfg(not(target_family = "wasm"))]
+                    self.remind(lane).await;
+                    return;
                 }
                 Some(Ok(Answer::Stale { now })) => {
                     remakes += 1;
@@ -376,6 +384,15 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         Ok(())
     }
 
+    /// Tells the store of leases that it forgot with its memory, or that whoever made the pool anew had not heard of: it is to be quiet
+    /// for them too. If that does not arrive, the next envelope brings it about.
+    #[cfg(not(target_family = "wasm"))]
+    async fn remind(&self, lane: u16) {
+        if self.lock().forgot {
+            let _ = self.tell(lane, &Request::Define { slots: Vec::new(), longest: 0, doubt_rest: 0 }).await;
+        }
+    }
+
     /// Has a request performed that nobody waits for.
     async fn tell(&self, lane: u16, request: &Request) -> Result<(), StoreError> {
         for _ in 0..=REMAKES {
@@ -412,7 +429,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         {
             let mut state = self.lock();
             state.seen = state.seen.max(performed.top);
-            state.quiet_time = state.quiet_time.max(performed.quiet_time.unwrap_or(0));
+            if let Some(quiet_time) = performed.quiet_time {
+                state.quiet_time = state.quiet_time.max(quiet_time);
+                #[cfg(not(target_family = "wasm"))]
+                (state.forgot = state.quiet_time != quiet_time);
+            }
         }
         self.learn(performed.now, sent, told);
     }

@@ -54,11 +54,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
-        let in_turn = match place {
-            Place::Own(_) => true,
-            Place::Line(_) => !self.answers_at_once(),
-            Place::Names(_) | Place::Beyond => false,
-        };
+        let in_turn = matches!(place, Place::Line(_) | Place::Own(_)) && !self.answers_at_once();
         let asking = if in_turn { self.room.let_ask() } else { Some(Asking::default()) };
         let crowded = want.patient && asking.is_none();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };
@@ -117,8 +113,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     Refusal::Claimed => stealing.or(Some(self.runtime.now())),
                     _ => None,
                 };
-                // What it was granted and had to give back was its ticket's.
-                waiter.asked = want.has_ticket.load(Relaxed);
+                // What it was granted and had to give back was its ticket's. In a quiet time nobody gets one.
+                waiter.asked = want.has_ticket.load(Relaxed) || refused.why == Refusal::Quiet;
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && matches!(place, Place::Names(_)) {

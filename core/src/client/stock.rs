@@ -11,17 +11,18 @@ use super::Runtime;
 use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
+use super::waiting::Seat;
 use crate::error::Result;
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
-use crate::slots::{Choice, MAX_PER_REQUEST, Refusal, Reply, Request};
+use crate::slots::{Choice, MANY, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
 /// How many of its slots a process names at first. A wasm module, which is judged by its size, names no others.
 const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
 /// How many of them it stands in line for: the store looks at all of these lines whenever something changes in one.
-const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 128 };
+const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { MANY };
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 
@@ -37,6 +38,9 @@ pub(super) struct Stock {
     /// Until when that counts. A wasm module, which is judged by its size, does not look again.
     #[cfg(not(target_family = "wasm"))]
     present_until: Micros,
+    /// How often others were there than before.
+    #[cfg(not(target_family = "wasm"))]
+    changes: u32,
     /// For how long claims name them now.
     pause: Micros,
     /// The store's last loss of memory, as far as that was looked into.
@@ -74,7 +78,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let mut stock = self.stock();
         stock.loss = loss;
-        stock.present = (lacks && !present.is_empty()).then_some(present);
+        let present = (lacks && !present.is_empty()).then_some(present);
+        #[cfg(not(target_family = "wasm"))]
+        (stock.changes += u32::from(stock.present != present));
+        stock.present = present;
         #[cfg(not(target_family = "wasm"))]
         (stock.present_until = self.runtime.now() + LOOKED);
         Ok(())
@@ -145,6 +152,41 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let count = if cfg!(target_family = "wasm") { 0 } else { self.present(&self.stock()).len() };
         let at_once = if waits { LINES } else { FEW };
         if count <= at_once { 1 } else { 1 + count.div_ceil(MAX_PER_REQUEST) + usize::from(waits) }
+    }
+
+    /// Who stands in line for its own while some of them are away looks now and then whether that is still so: one look serves all
+    /// who wait. If others are there now it takes a new ticket, which stands for these.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn look_again(&self, want: &Want, seat: Option<&Seat>) -> Result<()> {
+        let Some(seat) = seat.filter(|_| want.has_ticket.load(Relaxed) && want.names_own.load(Relaxed))
+        else {
+            return Ok(());
+        };
+        let looks = {
+            let (mut stock, now) = (self.stock(), self.runtime.now());
+            let looks = stock.present.is_some() && stock.present_until <= now;
+            if looks {
+                stock.present_until = now + LOOKED;
+            }
+            looks
+        };
+        if looks {
+            self.take_stock(want).await?;
+        }
+        if self.stock().changes != want.stock.load(Relaxed) {
+            self.courier.withdraw(self.holder(want));
+            self.rename(want);
+            seat.set(self.place(want), false);
+        }
+        Ok(())
+    }
+
+    /// Notes for which of its own it gets a ticket, if it gets one.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn note_stock(&self, want: &Want) {
+        if !want.has_ticket.load(Relaxed) && self.own.is_some() {
+            want.stock.store(self.stock().changes, Relaxed);
+        }
     }
 
     /// Those of this process's slots that are there, as far as it knows.

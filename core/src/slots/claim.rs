@@ -3,7 +3,7 @@
 use super::draw::Draw;
 use super::pool::{DOUBT, Pool};
 use super::slot::Slot;
-use super::{Choice, Claim, Grant, INTEREST, MAX_SLOTS, Refusal, Reply, State, Strategy};
+use super::{Choice, Claim, Grant, INTEREST, MANY, MAX_SLOTS, Refusal, Reply, State, Strategy};
 use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::NonceRecord;
@@ -83,6 +83,10 @@ impl Pool {
                     why = Refusal::Beyond;
                 }
                 (Choice::Any { .. } | Choice::Among { .. } | Choice::Named { .. }, Refusal::Exhausted) => {
+                    // Who names very many may want others besides.
+                    if matches!(&claim.choice, Choice::Among { slots, .. } if slots.len() >= MANY) {
+                        self.waiters_until = now + INTEREST;
+                    }
                     self.line.enter(now, claim);
                     if self.steal(now, claim.holder) {
                         why = Refusal::Claimed;

@@ -65,13 +65,31 @@ pub struct Performed {
     pub now: Micros,
     /// The highest fence granted in the pool.
     pub top: u64,
-    /// For how long the pool would grant nothing if its memory were lost, by the longest leases of all clients; told to those who may
-    /// not have heard it. If a client makes the pool anew, it says no less.
-    pub quiet_time: Option<Micros>,
+    /// Told to those who may not have heard it. Who makes the pool anew says no less.
+    pub quiet_time: Option<QuietTime>,
     /// Whom it calls.
     pub calls: Calls,
     /// One for each request.
     pub replies: Vec<Reply>,
+}
+
+/// For how long a pool grants nothing if its memory is lost: the sum of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuietTime {
+    /// The longest time to live of any lease of any client.
+    pub longest: Micros,
+    /// The longest rest of a slot in doubt that any client asks for.
+    pub doubt_rest: Micros,
+}
+
+impl QuietTime {
+    /// The longer of each.
+    pub fn max(self, other: Self) -> Self {
+        QuietTime {
+            longest: self.longest.max(other.longest),
+            doubt_rest: self.doubt_rest.max(other.doubt_rest),
+        }
+    }
 }
 
 /// Whom an envelope calls to ask again.

@@ -143,6 +143,10 @@ impl Line {
 
     /// Gives a refused claim a place in its line, or longer life to the ticket that it has.
     pub fn enter(&mut self, now: Micros, claim: &Claim) {
+        // Without names it would be taken for one that takes any.
+        if matches!(&claim.choice, Choice::Among { slots, .. } if slots.is_empty()) {
+            return;
+        }
         let until = now + TICKET_LIFE;
         if let Ok(at) = self.place_of(claim.holder)
             && let Some((_, ticket)) = self.tickets.get_mut(at).filter(|(_, ticket)| ticket.until > now)
@@ -156,8 +160,6 @@ impl Line {
         }
         let (names, count, strategy) = match &claim.choice {
             Choice::Any { strategy, least, .. } => (Vec::new(), *least, *strategy),
-            // Without names it would be taken for one that takes any.
-            Choice::Among { slots, .. } if slots.is_empty() => return,
             Choice::Among { slots, count } => (distinct(slots), *count, Strategy::default()),
             Choice::Named { slots } => (distinct(slots), 0, Strategy::default()),
             // It stands beside the line.

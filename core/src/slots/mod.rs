@@ -37,7 +37,7 @@ mod tests;
 #[cfg(any(test, feature = "suite"))]
 pub mod transcript;
 
-pub use envelope::{Answer, Calls, Envelope, Lane, Moment, Performed};
+pub use envelope::{Answer, Calls, Envelope, Lane, Moment, Performed, QuietTime};
 pub use pool::Pool;
 pub use reply::{Grant, Loss, Refusal, Reply, SlotView};
 pub use request::{Choice, Claim, LeaseRef, Request, SlotChange, SlotSpec, Strategy};
@@ -59,6 +59,9 @@ pub const TTL_RANGE: std::ops::RangeInclusive<Micros> = 1_000..=7 * 24 * 3600 * 
 pub const MAX_REST: Micros = 365 * 24 * 3600 * SECOND;
 /// How many overdue slots one envelope puts back, so that no envelope takes long.
 pub const SWEEP: usize = 128;
+/// Who waits for some of so many slots, or more, may want others besides, and is told of slots that become ready like those without
+/// a ticket.
+pub const MANY: usize = 128;
 /// How long a refused claim that waits without a ticket is told of slots that become ready: who still waits then has asked
 /// again.
 pub const INTEREST: Micros = 10 * SECOND;

@@ -10,7 +10,8 @@ use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
 use super::{
-    Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, Reply, Request, SWEEP, VALIDITY,
+    Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, QuietTime, Reply, Request, SWEEP,
+    VALIDITY,
 };
 use crate::Micros;
 use crate::id::SlotId;
@@ -32,7 +33,8 @@ pub struct Pool {
     pub(super) doubt_rest: Micros,
     /// The highest fence granted, or shown by a client.
     pub(super) top: u64,
-    /// The longest quiet time so far, and the highest fence when it became that long: who has seen a higher one has heard of it.
+    /// The longest quiet time so far, and the highest fence when it became that long, or memory was lost: who has seen a higher one
+    /// has heard of it.
     told: (Micros, u64),
     pub(super) waiters_until: Micros,
     pub(super) slots: Vec<Slot>,
@@ -105,8 +107,8 @@ impl Pool {
         let mut perform = |request| self.perform(now, moment, envelope.seen, &mut draw, request);
         let replies = envelope.requests.iter().map(&mut perform).collect();
         let calls = self.end_turn(now, &mut draw);
-        let (quiet_time, raised_at) = self.told;
-        let quiet_time = (envelope.seen <= raised_at).then_some(quiet_time);
+        let quiet_time = QuietTime { longest: self.longest, doubt_rest: self.doubt_rest };
+        let quiet_time = (envelope.seen <= self.told.1).then_some(quiet_time);
         let performed = Performed { now, top: self.top, quiet_time, calls, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
@@ -221,6 +223,8 @@ impl Pool {
         let epoch = since.max(epoch + 1);
         self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: epoch };
         self.top = self.top.max(envelope.seen);
+        // Of those who have seen later fences, of what was lost, nobody has heard of it.
+        self.told.1 = self.top.max(epoch);
         self.line.clear();
     }
 

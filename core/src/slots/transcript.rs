@@ -5,8 +5,8 @@
 //! written with the same words ([`crate::limits::transcript`]).
 
 use super::{
-    Answer, Calls, Choice, Claim, Envelope, Lane, LeaseRef, Loss, Moment, Pool, Refusal, Reply, Request,
-    SlotChange, SlotSpec, SlotView, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Lane, LeaseRef, Loss, Moment, Pool, QuietTime, Refusal, Reply,
+    Request, SlotChange, SlotSpec, SlotView, Strategy,
 };
 use crate::Micros;
 use crate::error::{Error, Result};
@@ -65,7 +65,7 @@ pub fn answer(answer: &Answer) -> Value {
             ("answer", "performed".into()),
             ("now", digits(performed.now)),
             ("top", digits(performed.top)),
-            ("quiet_time", performed.quiet_time.map_or(Value::Null, digits)),
+            ("quiet_time", performed.quiet_time.map_or(Value::Null, quiet_time)),
             ("calls", calls(&performed.calls)),
             ("replies", Value::List(performed.replies.iter().map(reply).collect())),
         ]),
@@ -222,6 +222,10 @@ pub(crate) fn unknown(key: &str, word: &str) -> Error {
     Error::invalid(key, format_args!("has no meaning for {word:?}"))
 }
 
+fn quiet_time(time: QuietTime) -> Value {
+    Value::map([("longest", digits(time.longest)), ("doubt_rest", digits(time.doubt_rest))])
+}
+
 pub(crate) fn digits(number: impl ToString) -> Value {
     Value::Text(number.to_string())
 }
@@ -356,7 +360,7 @@ mod tests {
             ("answer", "performed".into()),
             ("now", "5".into()),
             ("top", "5".into()),
-            ("quiet_time", "5".into()),
+            ("quiet_time", Value::map([("longest", "5".into()), ("doubt_rest", "0".into())])),
             ("calls", calls(&Calls::default())),
             ("replies", Value::List(vec![replies])),
         ]);

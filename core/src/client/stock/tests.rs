@@ -330,3 +330,59 @@ async fn a_store_that_forgot_is_quiet_for_the_longest_leases_of_all_processes() 
     assert!(quiet.retry_after() > Some(Duration::from_secs(500)), "{quiet:?}");
     drop(held);
 }
+
+// Nobody was told of what came free besides the 128 for which it stood in line: it slept for five seconds beside a slot of its own.
+#[tokio::test]
+async fn who_has_more_slots_than_it_can_stand_in_line_for_hears_of_each() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(0);
+    let names: Vec<String> = (0..300).map(|number| format!("a{number}")).collect();
+    let process = async |slots: &[&str]| {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        opened(store.clone(), runtime, OpenOptions::default(), slots).await
+    };
+    let own: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (many, other) = (process(&own).await, process(&[&own[..], &["z"]].concat()).await);
+    let mut leases = other.acquire_many_with(AcquireOptions { count: Some(301), ..within(0) }).await.unwrap();
+    let z = taken(&mut leases);
+    z.release().await.unwrap();
+    let mut z = None;
+    // That all of these were among those 128 is unlikely.
+    for turn in 0..6 {
+        let waiting = waits(&many);
+        store.performs(names_and_waits, turn).await;
+        if turn == 0 {
+            z = Some(other.acquire_with(within(0)).await.unwrap());
+        }
+        let began = tokio::time::Instant::now();
+        leases.pop().unwrap().release().await.unwrap();
+        leases.push(waiting.await.unwrap().unwrap());
+        assert!(began.elapsed() < Duration::from_secs(4), "it looked only as all do now and then");
+        leases.rotate_right(1);
+    }
+    drop(z);
+}
+
+// Whoever made the pool anew had not heard of longer leases, and who had, and came later, kept it to itself.
+#[tokio::test]
+async fn a_store_that_was_made_anew_by_a_stranger_is_told_of_the_longest_leases() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let process = async |ttl: Micros| {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+        let options = PoolOptions { ttl, ..PoolOptions::slots(["a", "b"]).unwrap() };
+        handle.pool_with("p", options, None).await.unwrap()
+    };
+    let short = process(SECOND / 10).await;
+    let long = process(600 * SECOND).await;
+    let held = long.acquire_with(within(0)).await.unwrap();
+    short.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    store.forgets();
+    let stranger = process(SECOND / 10).await;
+    let _ = short.acquire_with(within(0)).await.unwrap_err();
+    // What it says of the others is behind its question.
+    short.list().await.unwrap();
+    let quiet = stranger.acquire_with(within(0)).await.unwrap_err();
+    assert!(quiet.retry_after() > Some(Duration::from_secs(500)), "{quiet:?}");
+    drop(held);
+}

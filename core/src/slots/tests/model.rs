@@ -12,8 +12,8 @@ use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, Reply,
-    Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
+    Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, QuietTime,
+    Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
 };
 
 /// A pool by the rules.
@@ -30,7 +30,7 @@ pub struct Model {
     pub(super) whole_since: Micros,
     pub(super) lost_at: Option<Micros>,
     pub(super) longest: Micros,
-    /// The highest fence when the quiet time last became longer.
+    /// The highest fence when the quiet time last became longer, or memory was lost.
     raised_at: u64,
     pub(super) doubt_rest: Micros,
     pub(super) top: u64,
@@ -116,10 +116,11 @@ impl Model {
         }
         // Whoever has seen a later fence has had an answer since.
         let news = envelope.seen <= self.raised_at;
+        let quiet_time = QuietTime { longest: self.longest, doubt_rest: self.doubt_rest };
         let performed = Performed {
             now,
             top: self.top,
-            quiet_time: news.then_some(self.longest + self.doubt_rest),
+            quiet_time: news.then_some(quiet_time),
             calls: Calls { freed, tickets: self.called.clone(), claimed: self.claimed.clone() },
             replies,
         };
@@ -142,6 +143,7 @@ impl Model {
         self.lost_at = Some(self.whole_since);
         self.incarnation = moment.incarnation.to_owned();
         self.top = self.top.max(seen);
+        self.raised_at = self.top.max(self.whole_since);
         self.queue.clear();
     }
 

@@ -4,7 +4,7 @@ use super::account::{Account, unsettled};
 use super::model::Model;
 use crate::Micros;
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, INTEREST, Mode, Refusal, Reply, SWEEP, State, Strategy};
+use crate::slots::{Choice, Claim, Grant, INTEREST, MANY, Mode, Refusal, Reply, SWEEP, State, Strategy};
 
 impl Model {
     pub(super) fn claim(&mut self, now: Micros, claim: &Claim, hint: Option<&Reply>) -> Reply {
@@ -39,6 +39,9 @@ impl Model {
                         return Reply::Refused { why: Refusal::Beyond, earliest: None };
                     }
                     Choice::Any { .. } | Choice::Among { .. } | Choice::Named { .. } if exhausted => {
+                        if matches!(&claim.choice, Choice::Among { slots, .. } if slots.len() >= MANY) {
+                            self.interest_ends = now + INTEREST;
+                        }
                         self.queue.enter(now, claim);
                         // What it claims ends early, perhaps, and what it lets go of as before.
                         let claims = self.steal(now, claim.holder);

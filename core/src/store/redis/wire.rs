@@ -3,13 +3,12 @@
 use std::collections::BinaryHeap;
 use std::str::Split;
 
-use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::id::{SlotId, shown};
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Calls, Choice, Claim, Envelope, Grant, LeaseRef, Loss, Mode, Performed, Refusal, Reply, Request,
-    SlotChange, SlotView, State, Strategy,
+    Answer, Calls, Choice, Claim, Envelope, Grant, LeaseRef, Loss, Mode, Performed, QuietTime, Refusal,
+    Reply, Request, SlotChange, SlotView, State, Strategy,
 };
 
 /// The schema of keys and words; a script refuses any other.
@@ -269,12 +268,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Who is called, and the quiet time: all that is left of the line.
-    fn calls(&mut self) -> Option<(Calls, Option<Micros>)> {
+    fn calls(&mut self) -> Option<(Calls, Option<QuietTime>)> {
         let (mut calls, mut quiet_time) = (Calls { freed: self.number()?, ..Calls::default() }, None);
         while let Some(word) = self.word() {
             match (word.strip_prefix('!'), word.strip_prefix('=')) {
                 (Some(fence), _) => calls.claimed.push(fence.parse().ok()?),
-                (_, Some(time)) => quiet_time = Some(time.parse().ok()?),
+                (_, Some(times)) => {
+                    let (longest, rest) = times.split_once('+')?;
+                    quiet_time =
+                        Some(QuietTime { longest: longest.parse().ok()?, doubt_rest: rest.parse().ok()? });
+                }
                 _ => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
             }
         }

@@ -167,6 +167,8 @@
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.
       -- There is no line for one alone that was to be granted slots that are elsewhere than the counts say.
       if ask[WAIT] and names and why == 'exhausted' and line then
+        -- Who names very many may want others besides.
+        if way == 'among' and args[at + 9] + 0 >= MANY then pool[WAITERS_UNTIL] = now + INTEREST end
         if line('enter')(holder, names, way) then
           why = 'beyond'
         else

@@ -18,6 +18,8 @@ if meta then
     -- A clock that was set back may stand still: the new epoch differs from the old one all the same.
     epoch = math.max(since, epoch + 1)
     pool[EPOCH], pool[LOST_AT], pool[TOP] = epoch, epoch, math.max(pool[TOP], seen)
+    -- Of those who have seen later fences, of what was lost, nobody has heard of it.
+    pool[PROLONGED] = math.max(pool[TOP], epoch)
     if pool[WAITING] > 0 then line('clear')() end
   end
   if pool[WAITING] > 0 then line('sweep')() end

@@ -43,10 +43,15 @@ local function entries(holder, card)
   if chooses(card) then own[#own + 1] = '%% ' .. holder end
   return own
 end
+local function stand(holder, card)
+  local words = {}
+  for i, entry in ipairs(entries(holder, card)) do words[2 * i - 1], words[2 * i] = '0', entry end
+  call('ZADD', LINE, unpack(words))
+end
 local passed = {} -- touched names that are ready for one of those, but others stand before it in the line of any slot
 local moved = false -- whether somebody left that line who may have kept those behind it from what is ready
 local function stand_aside(holder, card)
-  for _, entry in ipairs(entries(holder, card)) do call('ZREM', LINE, entry) end
+  call('ZREM', LINE, unpack(entries(holder, card)))
   call('ZREM', PLACES, '%' .. holder)
   if card.ids[1] then pool[NAMERS] = pool[NAMERS] - 1
   elseif card.count > 1 then moved = true
@@ -209,7 +214,7 @@ function queue.enter(holder, names, way)
     keep(holder, card)
     call('ZADD', PLACES, lapses, '%' .. holder)
     -- The script that made it may have died before this.
-    for _, entry in ipairs(entries(holder, card)) do call('ZADD', LINE, '0', entry) end
+    stand(holder, card)
   else
     leave(holder)
     if pool[WAITING] >= MAX_TICKETS then return end
@@ -220,7 +225,7 @@ function queue.enter(holder, names, way)
     -- Those that are ready are for others, but perhaps not all of them.
     if chooses(card) then touch(names) end
     keep(holder, card)
-    for _, entry in ipairs(entries(holder, card)) do call('ZADD', LINE, '0', entry) end
+    stand(holder, card)
     call('ZADD', PLACES, lapses, '%' .. holder)
     pool[WAITING] = pool[WAITING] + 1
     if not any then pool[NAMERS] = pool[NAMERS] + 1 end
@@ -242,9 +247,14 @@ function queue.break_offer(s)
 end
 -- Whoever is first in line now for one of these names, which others wanted before, or for any slot.
 function queue.steal_for_first(ids)
+  local tried = {}
   for i = 1, #ids + 1 do
     local first, waits = head(ids[i] or '%')
-    if first and waits.steal ~= '-' then stealing('steal')(first) end
+    -- Each looks at all that it wants.
+    if first and not tried[first] then
+      tried[first] = true
+      if waits.steal ~= '-' then stealing('steal')(first) end
+    end
   end
 end
 -- Grants what was kept for a ticket, which goes.
@@ -373,9 +383,12 @@ function queue.serve_names()
     pass_over()
     if moved then
       moved = false
+      local seen = {}
       for _, entry in ipairs(call('ZRANGEBYLEX', LINE, '[%% ', '(%%!')) do
         local card = find(string.sub(entry, -32))
-        if card then touch(card.ids) end
+        for _, id in ipairs(card and card.ids or {}) do
+          if not seen[id] then touched[#touched + 1], seen[id] = id, true end
+        end
       end
     end
   until not touched[1]

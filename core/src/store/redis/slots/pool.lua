@@ -16,7 +16,7 @@
 -- (`{ nil }`) need not grow.
 
 local SCHEMA, SCHEMA_TOLD = '4', '4\0' -- as it is told at the head of a record
-local SWEEP, INTEREST, TICKET_LIFE, OFFER = '128', 10000000, 10000000, 1000000
+local SWEEP, MANY, INTEREST, TICKET_LIFE, OFFER = '128', 128, 10000000, 10000000, 1000000
 local VALIDITY, LOOK = 10000000, 1000000
 local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scores of one queue (2^48)
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
@@ -30,7 +30,8 @@ local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS
 
 -- The pool's own record, as a list. WAITING are all tickets, NAMERS those in the lines of names; LEAVING are the leased
 -- slots that will not be ready when they are given back. Nothing comes due before DUE, and before so many new slots
--- as ROOM says the pool is not full: nobody has to look. PROLONGED is the highest fence when the quiet time became as long as it is.
+-- as ROOM says the pool is not full: nobody has to look. PROLONGED is the highest fence when the quiet time became as long as it
+-- is, or memory was lost: who has seen a higher one has heard of it.
 local POOL, POOL_END, POOL_LENGTH = '<sddddddddddddddsdddd', 20, 187 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
 local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION, LEAVING = 10, 11, 12, 13, 14, 15, 16, 17
@@ -52,8 +53,10 @@ if meta then
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
   -- A record from before anybody kept the last of these ends before them.
-  if #meta < POOL_LENGTH then meta = meta .. string.rep('\0', POOL_LENGTH - #meta) end
+  local missing = POOL_LENGTH - #meta
+  if missing > 0 then meta = meta .. string.rep('\0', missing) end
   pool = { struct.unpack(POOL, meta) }
+  if missing > 0 then pool[PROLONGED] = pool[TOP] end
 else
   pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0, 0, 0, 0 }
 end
