@@ -11,6 +11,7 @@ use super::Runtime;
 use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
+#[cfg(not(target_family = "wasm"))]
 use super::waiting::Seat;
 use crate::error::Result;
 use crate::id::SlotId;

@@ -68,14 +68,14 @@ impl Pool {
 
     /// Whoever is first in line now for one of these names, which others wanted before, or for any slot.
     pub(super) fn steal_for_first(&mut self, now: Micros, names: &mut dyn Iterator<Item = &SlotId>) {
-        let mut tried = Vec::new();
+        let mut last = None;
         for name in names.map(Some).chain([None]) {
             let first = self.line.head(name, now).map(|(holder, _)| holder);
-            // Each looks at all that it wants.
-            if let Some(holder) = first.filter(|holder| !tried.contains(holder)) {
-                tried.push(holder);
+            // Each looks at all that it wants, and is mostly first for many of them.
+            if let Some(holder) = first.filter(|_| first != last) {
                 self.steal(now, holder);
             }
+            last = first;
         }
     }
 

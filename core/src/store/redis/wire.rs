@@ -273,10 +273,9 @@ impl<'a> Reader<'a> {
         while let Some(word) = self.word() {
             match (word.strip_prefix('!'), word.strip_prefix('=')) {
                 (Some(fence), _) => calls.claimed.push(fence.parse().ok()?),
-                (_, Some(times)) => {
-                    let (longest, rest) = times.split_once('+')?;
-                    quiet_time =
-                        Some(QuietTime { longest: longest.parse().ok()?, doubt_rest: rest.parse().ok()? });
+                (_, Some(longest)) => {
+                    let longest = longest.parse().ok()?;
+                    quiet_time = Some(QuietTime { longest, doubt_rest: self.number()? });
                 }
                 _ => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
             }

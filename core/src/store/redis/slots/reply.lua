@@ -11,7 +11,7 @@ local top = pool[TOP]
 local top_told = top == now and now_told or top == seen and args[4] or format('%d', top)
 lines[1] = 'done ' .. now_told .. ' ' .. top_told .. ' ' .. called
 if pool[LONGEST] + pool[DOUBT_REST] > quiet then pool[PROLONGED] = top end
-if seen <= pool[PROLONGED] then lines[1] = lines[1] .. format(' =%d+%d', pool[LONGEST], pool[DOUBT_REST]) end
+if seen <= pool[PROLONGED] then lines[1] = lines[1] .. format(' =%d %d', pool[LONGEST], pool[DOUBT_REST]) end
 local answer = said == 2 and lines[1] .. '\n' .. lines[2] or table.concat(lines, '\n')
 call('SET', META, struct.pack(POOL, unpack(pool, 1, POOL_END)))
 --@ lane/keep
