@@ -258,7 +258,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
         #[cfg(not(target_family = "wasm"))]
-        self.look_again(want, seat).await?;
+        self.look_again(want, seat).await;
         let mut claimed = self.claim_either_way(want, seat).await?;
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)

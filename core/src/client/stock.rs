@@ -158,10 +158,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Who stands in line for its own while some of them are away looks now and then whether that is still so: one look serves all
     /// who wait. If others are there now it takes a new ticket, which stands for these.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) async fn look_again(&self, want: &Want, seat: Option<&Seat>) -> Result<()> {
+    pub(super) async fn look_again(&self, want: &Want, seat: Option<&Seat>) {
         let Some(seat) = seat.filter(|_| want.has_ticket.load(Relaxed) && want.names_own.load(Relaxed))
         else {
-            return Ok(());
+            return;
         };
         let looks = {
             let (mut stock, now) = (self.stock(), self.runtime.now());
@@ -172,14 +172,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             looks
         };
         if looks {
-            self.take_stock(want).await?;
+            // Where that fails it goes on with what it knows.
+            let _ = self.take_stock(want).await;
         }
         if self.stock().changes != want.stock.load(Relaxed) {
             self.courier.withdraw(self.holder(want));
             self.rename(want);
             seat.set(self.place(want), false);
         }
-        Ok(())
     }
 
     /// Notes for which of its own it gets a ticket, if it gets one.
