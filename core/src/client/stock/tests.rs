@@ -304,21 +304,27 @@ async fn who_names_a_slot_makes_anew_what_the_store_forgot() {
     pool.acquire_with(AcquireOptions { slots, ..within(30 * SECOND) }).await.unwrap();
 }
 
+async fn of_ttl(store: &Faulty, ttl: Micros) -> Pool<Faulty, TokioRuntime> {
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let options = PoolOptions { ttl, ..PoolOptions::slots(["a", "b"]).unwrap() };
+    handle.pool_with("p", options, None).await.unwrap()
+}
+
+/// A process of short leases that has heard of another of long ones, and a lease of that.
+async fn one_with_long_leases(store: &Faulty) -> (Pool<Faulty, TokioRuntime>, Lease<Faulty, TokioRuntime>) {
+    let short = of_ttl(store, SECOND / 10).await;
+    let held = of_ttl(store, 600 * SECOND).await.acquire_with(within(0)).await.unwrap();
+    short.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    (short, held)
+}
+
 // Whoever finds out that the store lost its memory says how long leases are, and it said how long its own are: what another held
 // for ten minutes was granted anew after a tenth of a second.
 #[tokio::test]
 async fn a_store_that_forgot_is_quiet_for_the_longest_leases_of_all_processes() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let process = async |ttl: Micros| {
-        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-        let options = PoolOptions { ttl, ..PoolOptions::slots(["a", "b"]).unwrap() };
-        handle.pool_with("p", options, None).await.unwrap()
-    };
-    let short = process(SECOND / 10).await;
-    let long = process(600 * SECOND).await;
-    let held = long.acquire_with(within(0)).await.unwrap();
-    short.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    let (short, held) = one_with_long_leases(&store).await;
     store.forgets();
     let quiet = short.acquire_with(within(SECOND / 2)).await.unwrap_err();
     assert!(quiet.to_string().contains("may have lost leases"), "{quiet}");
@@ -367,18 +373,9 @@ async fn who_has_more_slots_than_it_can_stand_in_line_for_hears_of_each() {
 #[tokio::test]
 async fn a_store_that_was_made_anew_by_a_stranger_is_told_of_the_longest_leases() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let process = async |ttl: Micros| {
-        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-        let options = PoolOptions { ttl, ..PoolOptions::slots(["a", "b"]).unwrap() };
-        handle.pool_with("p", options, None).await.unwrap()
-    };
-    let short = process(SECOND / 10).await;
-    let long = process(600 * SECOND).await;
-    let held = long.acquire_with(within(0)).await.unwrap();
-    short.acquire_with(within(0)).await.unwrap().release().await.unwrap();
+    let (short, held) = one_with_long_leases(&store).await;
     store.forgets();
-    let stranger = process(SECOND / 10).await;
+    let stranger = of_ttl(&store, SECOND / 10).await;
     let _ = short.acquire_with(within(0)).await.unwrap_err();
     // What it says of the others is behind its question.
     short.list().await.unwrap();
