@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import platform
 import shlex
@@ -88,6 +87,8 @@ SERVERS = {
 }
 AGREEMENT = " ".join(f"--test {name}" for name in ["conformance", "server", "limits", "limit_vectors", "token_vectors", "fence"])
 RUST = f"cargo test --workspace {HOSTED} {FEATURES}"
+# What the simulation plays: what one of the two steps leaves out the other runs, wherever it is.
+WORLDS = "worlds_"
 
 
 def agreement(name: str, server: str) -> Step:
@@ -102,14 +103,14 @@ TEST = [
     Step("Rust: build", f"{RUST} --no-run"),
     (
         [
-            Step("Rust: tests", f"{RUST} -- --test-threads=6 --skip worlds_"),
+            Step("Rust: tests", f"{RUST} -- --test-threads=6 --skip {WORLDS}"),
             *([Step("servers: install", "python3 setup/machine.py servers"), *AGREEMENTS] if PACKED else []),
         ],
         [
             replace(WASM, yields=True),
             Step("wasm: trial build", "npm run build:trial -w leasehold-wasm", yields=True),
             SIZE,
-            Step("Rust: simulation", f"{RUST} --test simulation -- worlds_", yields=True),
+            Step("Rust: simulation", f"{RUST} -- {WORLDS}", yields=True),
         ],
     ),
     (
@@ -158,7 +159,7 @@ def side_by_side(lanes: Iterable[Lane]) -> Generator[tuple[Run, int], None, None
     running: dict[Run, Iterator[Step]] = {}
 
     def begin_next(lane: Iterator[Step]) -> None:
-        for step in itertools.islice(lane, 1):
+        if step := next(lane, None):
             running[Run(step)] = lane
 
     try:

@@ -245,9 +245,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// No holder is ever granted twice: what it was granted is on its way back, and was its ticket's.
-    pub(super) fn rename(&self, want: &Want) {
+    pub(super) fn rename(&self, want: &Want, seat: Option<&Seat>) {
         want.has_ticket.store(false, Relaxed);
         want.name.store(self.counter.fetch_add(1, Relaxed), Relaxed);
+        if let Some(seat) = seat {
+            seat.set(self.place(want), false);
+        }
     }
 
     /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce. Who has a seat waits for
@@ -294,7 +297,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             Err(error) => return Err(error),
         };
-        self.rename(want);
+        self.rename(want, None);
         Ok(Err(Refused { why: Refusal::Exhausted, earliest: Some(earliest) }))
     }
 
@@ -526,13 +529,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             other => return Err(unexpected(&other)),
         };
         if want.slots.is_none() && self.any_foreign(&grants) {
-            grants.into_iter().for_each(|grant| self.courier.give_back(grant));
-            self.rename(want);
             self.meet_strangers();
-            // It asks by another name at once, and may be called by it before the answer is here.
-            if let Some(seat) = seat {
-                seat.set(self.place(want), false);
-            }
+            self.return_all(grants, want, seat);
             return Ok(Judged::Foreign);
         }
         if self.answers_at_once() {
@@ -544,16 +542,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         // What arrives with little left would be lost before it is used.
         if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
-            grants.into_iter().for_each(|grant| self.courier.give_back(grant));
-            self.rename(want);
-            if !cfg!(target_family = "wasm")
-                && let Some(seat) = seat
-            {
-                seat.set(self.place(want), false);
-            }
+            self.return_all(grants, want, seat);
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         Ok(Judged::Granted(grants))
+    }
+
+    /// Gives back what is of no use. It asks by another name at once, and may be called by it before the answer is here.
+    fn return_all(&self, grants: Vec<Grant>, want: &Want, seat: Option<&Seat>) {
+        grants.into_iter().for_each(|grant| self.courier.give_back(grant));
+        self.rename(want, seat);
     }
 
     /// Whether one of the grants is of a slot that this process did not name.

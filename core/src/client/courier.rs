@@ -125,9 +125,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     pub fn with_others(&self, request: &Request) -> Request {
         let mut request = request.clone();
         if let Request::Define { longest, doubt_rest, .. } = &mut request {
-            let quiet_time = self.lock().quiet_time;
-            (*longest, *doubt_rest) =
-                (quiet_time.longest.max(*longest), quiet_time.doubt_rest.max(*doubt_rest));
+            let own = QuietTime { longest: *longest, doubt_rest: *doubt_rest };
+            let all = self.lock().quiet_time.max(own);
+            (*longest, *doubt_rest) = (all.longest, all.doubt_rest);
         }
         request
     }
@@ -318,7 +318,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 }
                 Some(Ok(Answer::Stale { now })) => {
                     remakes += 1;
-                    self.learn(now, Some(sent), false);
+                    self.too_late(now, sent);
                     // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
                     let late = uncertain && self.runtime.now() > first + PURSUIT;
                     if remakes <= REMAKES && !late {
@@ -403,7 +403,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     self.hear(&performed, Some(sent), envelope.jumped);
                     return Ok(());
                 }
-                Answer::Stale { now } => self.learn(now, Some(sent), false),
+                Answer::Stale { now } => self.too_late(now, sent),
             }
         }
         Err(jumping())
@@ -424,40 +424,23 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// Learns from an answer what there is, and as [`Self::learn`].
+    /// Learns what an answer says, and when, as [`State::learn`] does.
     fn hear(&self, performed: &Performed, sent: Option<Micros>, told: bool) {
-        {
-            let mut state = self.lock();
-            state.seen = state.seen.max(performed.top);
-            if let Some(quiet_time) = performed.quiet_time {
-                state.quiet_time = state.quiet_time.max(quiet_time);
-                #[cfg(not(target_family = "wasm"))]
-                (state.forgot = state.quiet_time != quiet_time);
-            }
-        }
-        self.learn(performed.now, sent, told);
-    }
-
-    /// Learns from an answer what time it is there, and whether that time jumped. `sent` is when the
-    /// envelope was sent, if the answer is sure to be the answer to that sending.
-    fn learn(&self, now: Micros, sent: Option<Micros>, told: bool) {
         let here = self.runtime.now();
         let mut state = self.lock();
-        state.lanes.hear(sent.map(|sent| here.saturating_sub(sent)));
-        if told {
-            state.jumped = false;
+        state.seen = state.seen.max(performed.top);
+        if let Some(quiet_time) = performed.quiet_time {
+            state.quiet_time = state.quiet_time.max(quiet_time);
+            #[cfg(not(target_family = "wasm"))]
+            (state.forgot = state.quiet_time != quiet_time);
         }
-        // An answer that is remembered is of an earlier time: whichever sending this one is to, no jump is seen that was none.
-        if let Some((store, local)) = state.clock {
-            let passed_here = here.saturating_sub(local);
-            let passed_there = now.saturating_sub(store);
-            if passed_there > passed_here + passed_here / DRIFT + JUMP {
-                (state.jumped, state.unsafe_before) = (true, here + 1);
-            }
-        }
-        if let Some(sent) = sent {
-            (state.clock, state.heard) = (Some((now, sent)), here);
-        }
+        state.learn(here, performed.now, sent, told);
+    }
+
+    /// Learns from one that came too late what time it is there.
+    fn too_late(&self, now: Micros, sent: Micros) {
+        let here = self.runtime.now();
+        self.lock().learn(here, now, Some(sent), false);
     }
 
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
@@ -491,6 +474,26 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 }
 
 impl State {
+    /// Learns from an answer that came `here` what time it is there, and whether that time jumped. `sent` is when the
+    /// envelope was sent, if the answer is sure to be the answer to that sending.
+    fn learn(&mut self, here: Micros, now: Micros, sent: Option<Micros>, told: bool) {
+        self.lanes.hear(sent.map(|sent| here.saturating_sub(sent)));
+        if told {
+            self.jumped = false;
+        }
+        // An answer that is remembered is of an earlier time: whichever sending this one is to, no jump is seen that was none.
+        if let Some((store, local)) = self.clock {
+            let passed_here = here.saturating_sub(local);
+            let passed_there = now.saturating_sub(store);
+            if passed_there > passed_here + passed_here / DRIFT + JUMP {
+                (self.jumped, self.unsafe_before) = (true, here + 1);
+            }
+        }
+        if let Some(sent) = sent {
+            (self.clock, self.heard) = (Some((now, sent)), here);
+        }
+    }
+
     fn enqueue(
         &mut self,
         request: Request,

@@ -54,7 +54,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
-        let in_turn = matches!(place, Place::Line(_) | Place::Own(_)) && !self.answers_at_once();
+        let in_turn = place.is_for_any() && !self.answers_at_once();
         let asking = if in_turn { self.room.let_ask() } else { Some(Asking::default()) };
         let crowded = want.patient && asking.is_none();
         let mut refused = Refused { why: Refusal::Exhausted, earliest: None };

@@ -159,10 +159,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// who wait. If others are there now it takes a new ticket, which stands for these.
     #[cfg(not(target_family = "wasm"))]
     pub(super) async fn look_again(&self, want: &Want, seat: Option<&Seat>) {
-        let Some(seat) = seat.filter(|_| want.has_ticket.load(Relaxed) && want.names_own.load(Relaxed))
-        else {
+        if seat.is_none() || !want.has_ticket.load(Relaxed) || !want.names_own.load(Relaxed) {
             return;
-        };
+        }
         let looks = {
             let (mut stock, now) = (self.stock(), self.runtime.now());
             let looks = stock.present.is_some() && stock.present_until <= now;
@@ -177,8 +176,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         if self.stock().changes != want.stock.load(Relaxed) {
             self.courier.withdraw(self.holder(want));
-            self.rename(want);
-            seat.set(self.place(want), false);
+            self.rename(want, seat);
         }
     }
 

@@ -538,7 +538,7 @@ impl Room {
 impl Chair {
     /// Whether it counts among the first in line: who waits for names asks for a ticket as it comes, whoever sits before it.
     fn is_in_front(&self) -> bool {
-        matches!(self.place, Place::Line(_) | Place::Own(_)) && !self.granted
+        self.place.is_for_any() && !self.granted
     }
 
     /// Whether it may want a slot that came free for none of those who have tickets.
@@ -557,6 +557,11 @@ impl Chair {
 }
 
 impl Place {
+    /// Whether it takes any slot, of all or of its process: then it takes its turn among those of this process too.
+    pub fn is_for_any(self) -> bool {
+        matches!(self, Place::Line(_) | Place::Own(_))
+    }
+
     /// The ticket by which the store knows it.
     pub fn ticket(self) -> Option<u128> {
         match self {

@@ -13,7 +13,7 @@ const DRAWS: u32 = 32;
 
 impl Pool {
     pub(super) fn claim(&mut self, now: Micros, draw: &mut Draw, claim: &Claim) -> Reply {
-        self.longest = self.longest.max(claim.ttl);
+        self.quiet_time.longest = self.quiet_time.longest.max(claim.ttl);
         let quiet_until = self.quiet_until();
         if quiet_until > now {
             return self.refuse(now, claim, Refusal::Quiet);

@@ -83,6 +83,11 @@ pub struct QuietTime {
 }
 
 impl QuietTime {
+    /// How long it is.
+    pub fn sum(self) -> Micros {
+        self.longest + self.doubt_rest
+    }
+
     /// The longer of each.
     pub fn max(self, other: Self) -> Self {
         QuietTime {

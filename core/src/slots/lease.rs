@@ -9,7 +9,7 @@ use crate::nonce::{Nonce, NonceRecord, Outcome};
 impl Pool {
     pub(super) fn renew(&mut self, now: Micros, lease: &LeaseRef, ttl: Micros) -> Reply {
         // Also for a lease that is not held: if it was forgotten, others like it may have been.
-        self.longest = self.longest.max(ttl);
+        self.quiet_time.longest = self.quiet_time.longest.max(ttl);
         let place = match self.held(now, lease) {
             Ok(place) => place,
             Err(loss) => return Reply::Lost(loss),

@@ -28,9 +28,7 @@ pub struct Pool {
     /// Undefined until slots are defined, and again when the store has lost its memory.
     pub(super) defined: bool,
     pub(super) server: Server,
-    /// The longest time to live of any lease.
-    pub(super) longest: Micros,
-    pub(super) doubt_rest: Micros,
+    pub(super) quiet_time: QuietTime,
     /// The highest fence granted, or shown by a client.
     pub(super) top: u64,
     /// The longest quiet time so far, and the highest fence when it became that long, or memory was lost: who has seen a higher one
@@ -107,8 +105,7 @@ impl Pool {
         let mut perform = |request| self.perform(now, moment, envelope.seen, &mut draw, request);
         let replies = envelope.requests.iter().map(&mut perform).collect();
         let calls = self.end_turn(now, &mut draw);
-        let quiet_time = QuietTime { longest: self.longest, doubt_rest: self.doubt_rest };
-        let quiet_time = (envelope.seen <= self.told.1).then_some(quiet_time);
+        let quiet_time = (envelope.seen <= self.told.1).then_some(self.quiet_time);
         let performed = Performed { now, top: self.top, quiet_time, calls, replies };
         if let Some(lane) = envelope.lane {
             let until = envelope.not_after.unwrap_or(now) + LANE_GRACE;
@@ -158,8 +155,8 @@ impl Pool {
     /// Offers what is ready to those in line, and says who is called.
     fn end_turn(&mut self, now: Micros, draw: &mut Draw) -> Calls {
         self.serve(now, draw);
-        if self.quiet_time() > self.told.0 {
-            self.told = (self.quiet_time(), self.top);
+        if self.quiet_time.sum() > self.told.0 {
+            self.told = (self.quiet_time.sum(), self.top);
         }
         let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
         if self.called.is_empty() && self.claimed.is_empty() {
@@ -190,8 +187,8 @@ impl Pool {
             Request::Resync { lease, chain, rewind, settle } => {
                 self.resync(now, lease, *chain, *rewind, *settle)
             }
-            Request::Define { slots, longest, doubt_rest } => {
-                self.define(now, moment, seen, slots, *longest, *doubt_rest)
+            &Request::Define { ref slots, longest, doubt_rest } => {
+                self.define(now, moment, seen, slots, QuietTime { longest, doubt_rest })
             }
             Request::Change { slot, change } => self.change(now, slot, *change),
             Request::Inspect { slots } => self.inspect(slots),
@@ -257,7 +254,7 @@ impl Pool {
     /// Where a slot goes that is leased no more: it is in no set when this is called. If its nonce is in doubt it rests, from
     /// `ended` on, which is 0 if it has done so.
     pub(super) fn settle(&mut self, now: Micros, place: u32, ended: Micros) {
-        let doubt_rest = self.doubt_rest;
+        let doubt_rest = self.quiet_time.doubt_rest;
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.leaving -= u32::from(slot.leaves());
         match slot.mode {
@@ -375,15 +372,10 @@ impl Pool {
         self.index.keys()
     }
 
-    /// For how long nothing is granted if memory is lost: until every lease that may be forgotten has ended, and what was
-    /// signed under it has rested as any nonce in doubt does.
-    fn quiet_time(&self) -> Micros {
-        self.longest + self.doubt_rest
-    }
-
-    /// Until when that is so now.
+    /// Until when nothing is granted because memory was lost: until every lease that may be forgotten has
+    /// ended, and what was signed under it has rested as any nonce in doubt does.
     pub(super) fn quiet_until(&self) -> Micros {
-        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.quiet_time() }
+        if self.server.lost_at == 0 { 0 } else { self.server.lost_at + self.quiet_time.sum() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use super::pool::{DOUBT, Pool, Server};
 use super::slot::{Mode, Slot, State};
-use super::{MAX_SLOTS, Moment, Reply, SlotChange, SlotSpec, SlotView};
+use super::{MAX_SLOTS, Moment, QuietTime, Reply, SlotChange, SlotSpec, SlotView};
 use crate::Micros;
 use crate::id::SlotId;
 
@@ -15,18 +15,16 @@ impl Pool {
         moment: Moment<'_>,
         seen: u64,
         slots: &[SlotSpec],
-        longest: Micros,
-        doubt_rest: Micros,
+        quiet_time: QuietTime,
     ) -> Reply {
         let new = slots.iter().filter(|spec| self.find(&spec.slot).is_none()).count();
         if self.total() + new > MAX_SLOTS {
             return Reply::Full;
         }
         if !self.defined {
-            self.begin(now, moment, seen, longest + doubt_rest);
+            self.begin(now, moment, seen, quiet_time.sum());
         }
-        self.longest = self.longest.max(longest);
-        self.doubt_rest = self.doubt_rest.max(doubt_rest);
+        self.quiet_time = self.quiet_time.max(quiet_time);
         let before = self.total();
         for spec in slots {
             self.add(spec);

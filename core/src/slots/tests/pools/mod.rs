@@ -104,7 +104,7 @@ impl Fault {
     fn befall(self, pool: &mut Pool) {
         match self {
             Fault::NoLanes => pool.lanes = Default::default(),
-            Fault::NoRest => pool.doubt_rest = 0,
+            Fault::NoRest => pool.quiet_time.doubt_rest = 0,
             Fault::NoDoubt => {
                 // As it is granted: nothing else looks at it.
                 for slot in &mut pool.slots {

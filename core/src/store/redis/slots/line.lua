@@ -168,6 +168,7 @@ end
 local function is_offered(s, holder)
   return s and s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now
 end
+queue.is_offered = is_offered
 -- What is overdue is put back in its turn, whether or not its ticket is still there.
 local function take_back(holder, ids)
   for _, id in ipairs(ids) do

@@ -60,8 +60,7 @@ local function ways_of(holder, card)
   end
   for i = 1, #ids do
     local s = load(ids[i])
-    local kept = s and s[STATE] == 'h' and s[HOLDER] == holder and s[ENDS] > now
-    if s and card.ids[1] and (s[STATE] == 'r' or kept) then
+    if s and card.ids[1] and (s[STATE] == 'r' or line('is_offered')(s, holder)) then
       there = there + 1
     elseif s then
       ways[#ways + 1] = s
