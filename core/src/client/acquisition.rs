@@ -1,5 +1,8 @@
-//! One acquisition: claiming, asking the chain for the nonce, and what to say where neither helped. Waiting one's turn is
-//! in `pursuit`.
+//! One acquisition: what it wants, one attempt at that, and what to say where none helped. Waiting one's turn is in
+//! `pursuit`.
+
+mod claiming;
+mod nonces;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -10,26 +13,15 @@ use std::task::Poll;
 use futures_util::FutureExt;
 
 use super::courier::unavailable;
-use super::lease::unexpected;
 use super::options::{check_factor, check_rest};
 use super::pool::{OwnSlots, PoolCore, unread};
 use super::waiting::{Seat, closed};
-use super::{AcquireOptions, Keepalive, Lease, ReleaseOptions, Runtime, runtime};
+use super::{AcquireOptions, Keepalive, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
-use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request, Strategy, TTL_RANGE};
-use crate::store::{Store, StorePool};
-use crate::{MILLISECOND, Micros, SECOND};
-
-/// How long a slot rests at most whose chain names too low a nonce.
-const STALL_REST: Micros = 5 * SECOND;
-
-/// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
-const EARLIER: Micros = 5 * MILLISECOND;
-
-/// How many nonces are read at a time for one acquisition: the chain is others' too.
-#[cfg(not(target_family = "wasm"))]
-const READS: usize = 16;
+use crate::slots::{Grant, Refusal, Strategy, TTL_RANGE};
+use crate::store::Store;
+use crate::{MILLISECOND, Micros};
 
 /// Of how many slots at most one acquisition tries to read the nonce in vain: the node may refuse one account, or all.
 const TRIES: u32 = 3;
@@ -39,20 +31,6 @@ pub(super) struct Refused {
     pub why: Refusal,
     /// When asking again can help, on the local clock.
     pub earliest: Option<Micros>,
-}
-
-impl Refused {
-    /// What comes of the refusal of one part after others, of which the `earliest` is kept; nothing if there is another one to
-    /// ask for.
-    #[cfg_attr(target_family = "wasm", inline(always))]
-    fn of_part(self, earliest: &mut Option<Micros>, last: bool) -> Option<Refused> {
-        // A wasm module has one part.
-        if cfg!(target_family = "wasm") || self.why != Refusal::Exhausted {
-            return Some(self);
-        }
-        *earliest = [*earliest, self.earliest].into_iter().flatten().min();
-        last.then_some(Refused { earliest: *earliest, ..self })
-    }
 }
 
 /// What one acquisition wants, options applied.
@@ -110,14 +88,6 @@ impl Want {
         let why = if told & 2 > 0 { Refusal::Quiet } else { Refusal::Exhausted };
         (told > 0).then(|| Refused { why, earliest: Some(told >> 2).filter(|at| *at > 0) })
     }
-}
-
-enum Judged {
-    /// Their deadlines are those of this process.
-    Granted(Vec<Grant>),
-    Refused(Refused),
-    /// A slot of another process came; it was given back.
-    Foreign,
 }
 
 /// Leases that their caller has not seen yet: dropped, they are given back with their nonces unused.
@@ -337,132 +307,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Ok(claimed?.map(|grants| grants.into_iter().map(lease).collect()))
     }
 
-    /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
-    /// one of them cannot be had.
-    async fn complete(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
-        // A wasm module, which is judged by its size, reads them one after the other.
-        #[cfg(not(target_family = "wasm"))]
-        if let Some(earliest) = self.learn_nonces(leases, want).await? {
-            return Ok(Some(earliest));
-        }
-        // Twice: to read took time, also of those whose nonces were known by then.
-        for lease in leases.iter().chain(leases) {
-            if lease.nonce().is_none()
-                && let Some(earliest) = self.learn_nonce(lease, want).await?
-            {
-                return Ok(Some(earliest));
-            }
-            if lease.remaining_micros() < want.ttl / 2 {
-                match lease.renew_by(Some(want.ttl)).await {
-                    Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
-                    Err(error) if error.code() != Code::Claimed => return Err(error),
-                    _ => {}
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Asks the chain for all nonces that are not known, as [`Self::learn_nonce`] does for one.
-    #[cfg(not(target_family = "wasm"))]
-    async fn learn_nonces(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
-        let lacking: Vec<_> = leases.iter().filter(|lease| lease.nonce().is_none()).collect();
-        for some in lacking.chunks(READS) {
-            let learning = some.iter().map(|lease| self.learn_nonce(lease, want));
-            for earliest in futures_util::future::join_all(learning).await {
-                if let Some(earliest) = earliest? {
-                    return Ok(Some(earliest));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Asks the chain for a lease's nonce and records the answer. Returns when asking again can help, if the
-    /// chain's answer cannot be believed; the slot then rests.
-    async fn learn_nonce(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
-        let now = self.runtime.now();
-        let patience = if want.patient {
-            want.deadline - EARLIER.min(want.deadline.saturating_sub(now) / 4)
-        } else {
-            now + self.response_timeout
-        };
-        want.reading.fetch_add(1, Relaxed);
-        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
-        want.reading.fetch_sub(1, Relaxed);
-        let chain = chain?;
-        match lease.resync(chain, false).await {
-            Ok(_) => Ok(None),
-            Err(error) if error.code() == Code::Stalled => {
-                want.stalled.store(true, Relaxed);
-                lease.unused()?;
-                let rest = STALL_REST.min(self.options.settle);
-                // Whether or not the store heard of the rest: the slot is not this caller's any more.
-                let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).await;
-                Ok(Some(self.runtime.now() + rest))
-            }
-            Err(error) if error.code() == Code::Lost => Ok(Some(self.runtime.now())),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Claims at once, if the store can.
-    #[allow(
-        clippy::type_complexity,
-        reason = "each layer says something else: can it, did it fail, was it granted"
-    )]
-    fn try_claim(&self, want: &Want, seat: Option<&Seat>) -> Option<Result<Result<Vec<Grant>, Refused>>> {
-        let (mut part, mut earliest) = (0, None);
-        loop {
-            let (request, seed, last) = self.claim_request(want, seat.is_some(), part);
-            let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
-            if matches!(reply, Reply::Undefined) {
-                for request in self.courier.definition() {
-                    self.courier.pool().perform_now(0, request)?;
-                }
-                continue;
-            }
-            match self.judge(want, seat, reply, now, now) {
-                Ok(Judged::Foreign) => continue,
-                Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
-                Ok(Judged::Refused(refused)) => match refused.of_part(&mut earliest, last) {
-                    Some(refused) => return Some(Ok(Err(refused))),
-                    None => part += 1,
-                },
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-
-    async fn claim(&self, want: &Want, seat: Option<&Seat>) -> Result<Result<Vec<Grant>, Refused>> {
-        let (mut part, mut earliest) = (0, None);
-        loop {
-            let (request, _, last) = self.claim_request(want, seat.is_some(), part);
-            let patience = if want.patient { want.deadline } else { 0 };
-            let answer = pin!(self.courier.submit(request, patience));
-            let delivered = match want.patient {
-                // The whole acquisition ends by the deadline.
-                true => answer.await?,
-                false => {
-                    let limit = self.runtime.now() + self.response_timeout;
-                    match runtime::by(&self.runtime, limit, answer).await {
-                        Some(delivered) => delivered?,
-                        None => return Err(self.unanswered(want)),
-                    }
-                }
-            };
-            let (now, sent) = (delivered.now, delivered.sent);
-            match self.judge(want, seat, delivered.take(), now, sent)? {
-                Judged::Foreign => continue,
-                Judged::Granted(grants) => return Ok(Ok(grants)),
-                Judged::Refused(refused) => match refused.of_part(&mut earliest, last) {
-                    Some(refused) => return Ok(Err(refused)),
-                    None => part += 1,
-                },
-            }
-        }
-    }
-
     fn unanswered(&self, want: &Want) -> Error {
         let trouble = self.courier.trouble();
         // On a slow machine the timer of the whole acquisition may ring before that of the reading.
@@ -474,96 +318,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Some(refused) if want.patient => self.late(&refused, want),
             _ => unavailable(trouble.as_deref().unwrap_or("it gave no answer in time")),
         }
-    }
-
-    /// The claim of this part of its process's slots, if it names these, with a seed; and whether it is the last one.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn claim_request(&self, want: &Want, wait: bool, part: usize) -> (Request, u32, bool) {
-        let mixed = mix(self.secret ^ want.name.load(Relaxed));
-        let names_own = self.names_own(want);
-        let last = !names_own || part + 1 >= self.parts(wait);
-        let wait = wait && last;
-        let choice = match &want.slots {
-            Some(slots) if self.makes_names => Choice::Named { slots: slots.clone() },
-            Some(slots) => Choice::Among { slots: slots.clone(), count: want.count },
-            None if names_own => self.own_choice(want.count, mixed, part, wait),
-            None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
-        };
-        if wait {
-            #[cfg(not(target_family = "wasm"))]
-            self.note_stock(want);
-            want.has_ticket.store(true, Relaxed);
-        }
-        let claim = Claim {
-            choice,
-            holder: self.holder(want),
-            ttl: want.ttl,
-            max_hold: self.options.max_hold,
-            wait,
-            priority: want.priority,
-            ageing: self.options.ageing,
-            waited: if wait { self.runtime.now().saturating_sub(want.began) } else { 0 },
-            steal: want.steal.filter(|_| wait).map(|factor| self.yields.patience(factor, self.options.ttl)),
-        };
-        (Request::Claim(claim), (mixed >> 32) as u32, last)
-    }
-
-    /// Judges a reply of store time `now` to a request that was sent at `sent`.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn judge(
-        &self,
-        want: &Want,
-        seat: Option<&Seat>,
-        reply: Reply,
-        now: Micros,
-        sent: Micros,
-    ) -> Result<Judged> {
-        want.hear();
-        let mut grants = match reply {
-            Reply::Granted(grants) => grants,
-            Reply::Refused { why, earliest } => {
-                let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
-                want.hear_refusal(why, earliest);
-                return Ok(Judged::Refused(Refused { why, earliest }));
-            }
-            other => return Err(unexpected(&other)),
-        };
-        if want.slots.is_none() && self.any_foreign(&grants) {
-            self.meet_strangers();
-            self.return_all(grants, want, seat);
-            return Ok(Judged::Foreign);
-        }
-        if self.answers_at_once() {
-            return Ok(Judged::Granted(grants));
-        }
-        let here = self.runtime.now();
-        for grant in &mut grants {
-            grant.deadline = self.local_deadline(sent, now, grant.deadline);
-        }
-        // What arrives with little left would be lost before it is used.
-        if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
-            self.return_all(grants, want, seat);
-            return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
-        }
-        Ok(Judged::Granted(grants))
-    }
-
-    /// Gives back what is of no use. It asks by another name at once, and may be called by it before the answer is here.
-    fn return_all(&self, grants: Vec<Grant>, want: &Want, seat: Option<&Seat>) {
-        grants.into_iter().for_each(|grant| self.courier.give_back(grant));
-        self.rename(want, seat);
-    }
-
-    /// Whether one of the grants is of a slot that this process did not name.
-    fn any_foreign(&self, grants: &[Grant]) -> bool {
-        let Some(own) = &self.own else { return false };
-        // In a large pool a look at every slot would be a good part of an acquisition.
-        let none = self.courier.pool().ever_added().is_some_and(|count| own.are_all(count));
-        !none && grants.iter().any(|grant| !own.has(&grant.slot))
-    }
-
-    fn hold_limit(&self) -> Micros {
-        if self.options.max_hold == 0 { Micros::MAX } else { self.options.max_hold }
     }
 
     /// Whether waiting cannot help.

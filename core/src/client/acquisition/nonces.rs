@@ -1,0 +1,91 @@
+//! Asking the chain for the nonces of what was granted.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Want;
+use crate::client::pool::PoolCore;
+use crate::client::{Lease, ReleaseOptions, Runtime};
+use crate::error::{Code, Result};
+use crate::store::Store;
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// How long a slot rests at most whose chain names too low a nonce.
+const STALL_REST: Micros = 5 * SECOND;
+
+/// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
+const EARLIER: Micros = 5 * MILLISECOND;
+
+/// How many nonces are read at a time for one acquisition: the chain is others' too.
+#[cfg(not(target_family = "wasm"))]
+const READS: usize = 16;
+
+impl<S: Store, R: Runtime> PoolCore<S, R> {
+    /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
+    /// one of them cannot be had.
+    pub(super) async fn complete(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
+        // A wasm module, which is judged by its size, reads them one after the other.
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(earliest) = self.learn_nonces(leases, want).await? {
+            return Ok(Some(earliest));
+        }
+        // Twice: to read took time, also of those whose nonces were known by then.
+        for lease in leases.iter().chain(leases) {
+            if lease.nonce().is_none()
+                && let Some(earliest) = self.learn_nonce(lease, want).await?
+            {
+                return Ok(Some(earliest));
+            }
+            if lease.remaining_micros() < want.ttl / 2 {
+                match lease.renew_by(Some(want.ttl)).await {
+                    Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
+                    Err(error) if error.code() != Code::Claimed => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks the chain for all nonces that are not known, as [`Self::learn_nonce`] does for one.
+    #[cfg(not(target_family = "wasm"))]
+    async fn learn_nonces(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
+        let lacking: Vec<_> = leases.iter().filter(|lease| lease.nonce().is_none()).collect();
+        for some in lacking.chunks(READS) {
+            let learning = some.iter().map(|lease| self.learn_nonce(lease, want));
+            for earliest in futures_util::future::join_all(learning).await {
+                if let Some(earliest) = earliest? {
+                    return Ok(Some(earliest));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks the chain for a lease's nonce and records the answer. Returns when asking again can help, if the
+    /// chain's answer cannot be believed; the slot then rests.
+    async fn learn_nonce(&self, lease: &Lease<S, R>, want: &Want) -> Result<Option<Micros>> {
+        let now = self.runtime.now();
+        let patience = if want.patient {
+            want.deadline - EARLIER.min(want.deadline.saturating_sub(now) / 4)
+        } else {
+            now + self.response_timeout
+        };
+        want.reading.fetch_add(1, Relaxed);
+        let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
+        want.reading.fetch_sub(1, Relaxed);
+        let chain = chain?;
+        match lease.resync(chain, false).await {
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == Code::Stalled => {
+                want.stalled.store(true, Relaxed);
+                lease.unused()?;
+                let rest = STALL_REST.min(self.options.settle);
+                // Whether or not the store heard of the rest: the slot is not this caller's any more.
+                let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).await;
+                Ok(Some(self.runtime.now() + rest))
+            }
+            Err(error) if error.code() == Code::Lost => Ok(Some(self.runtime.now())),
+            Err(error) => Err(error),
+        }
+    }
+}
