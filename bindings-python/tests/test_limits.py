@@ -185,7 +185,7 @@ def test_groups(lh):
     assert group.limit_exceeded(3) == "key"
     # What is there twice was charged once, and nobody was charged for the refusal.
     assert (key.used(), account.used(), group.remaining()) == (3, 3, 2)
-    gas = lh.limit("gas", max=10**6, period=HOUR)
+    gas = lh.limit("gas", max=10**6, kind="lifetime")
     both = lh.group((gas, key.at_cost(1)))
     assert both.increment(21_000)
     assert (gas.used(), key.used()) == (21_000, 4)
