@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 
 use super::courier::unavailable;
 use super::options::{check_factor, check_rest};
-use super::pool::{OwnSlots, PoolCore, unread};
+use super::pool::{OwnSlots, PoolCore, in_time, unread};
 use super::waiting::{Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
@@ -172,14 +172,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let keepalive = keepalive.unwrap_or(self.options.keepalive);
         keepalive.check()?;
         let interval = keepalive.interval(ttl);
-        // One renewal may take until its time-out, and the next one must still come in time.
+        // One renewal may take until its time-out, and the next one must still come before the holder takes it for lost.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
-        if interval > 0 && ttl <= interval.saturating_add(slack) {
+        if interval > 0 && in_time(0, ttl) <= interval.saturating_add(slack) {
             let [ttl, interval, slack] = [ttl, interval, slack].map(|time| time / MILLISECOND);
             return Err(Error::invalid(
                 "keepalive",
                 format_args!(
-                    "is too long: ttl ({ttl} ms) must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
+                    "is too long: ttl ({ttl} ms), less the hundredth by which clocks may differ and 2 ms, must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
                 ),
             ));
         }

@@ -42,7 +42,7 @@ pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros 
     leases.iter().map(Lease::remaining_micros).min().unwrap_or_default()
 }
 
-/// Of several names the first that is lost ends it.
+/// Of several names the first that is lost ends it, whatever became of the others.
 pub(super) fn lost<S: Store, R: Runtime>(
     leases: &[Lease<S, R>],
 ) -> impl Future<Output = Option<Error>> + use<S, R> {
@@ -58,8 +58,15 @@ pub(super) fn claimed<S: Store, R: Runtime>(
 
 pub(super) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
     poll_fn(|context| {
-        let mut ends = words.iter_mut().map(|word| word.as_mut().poll(context));
-        ends.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        let mut told = None;
+        words.retain_mut(|word| match word.as_mut().poll(context) {
+            Poll::Ready(word) => {
+                told = told.take().or(word);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if told.is_some() || words.is_empty() { Poll::Ready(told) } else { Poll::Pending }
     })
     .await
 }

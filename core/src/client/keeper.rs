@@ -21,7 +21,7 @@ const TOGETHER: Micros = 8;
 /// The part by which the next is put earlier at random, so that processes do not renew in step. It is less: those that
 /// travelled together in several envelopes, one after the other, are to do so again.
 const JITTER: Micros = 16;
-/// The pause after a renewal that the store refused, at most.
+/// The pause after a renewal that the store refused, at most, and before a look at what is claimed, at least.
 const RETRY: Micros = SECOND;
 
 /// The leases of a pool that are watched.
@@ -194,14 +194,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let early = self.runtime.random() % (vigil.interval / JITTER + 1);
         let here = self.lease_clock();
-        self.renew_later(vigil, (next_renewal(sent, here, vigil.interval) - early).saturating_sub(here));
+        let next = next_renewal(sent, here, vigil);
+        self.renew_later(vigil, next.saturating_sub(early).saturating_sub(here));
     }
 
     /// The store says, at its time `at`, that a lease is claimed and ends by `until`, which may be earlier than the task
     /// expects.
     pub(super) fn claimed(&self, vigil: &Vigil, until: Micros, at: Micros, priority: i16) {
         vigil.claim(until, at, priority);
-        self.keeper.look_by(vigil.term().deadline());
+        // What is not renewed is asked about too: nobody tells that the claimant has left.
+        if vigil.interval == 0 {
+            let here = self.lease_clock();
+            vigil.renew_at(here + (until.saturating_sub(here) / 2).max(RETRY));
+        }
+        self.keeper.look_by(vigil.next().unwrap_or_default());
     }
 
     fn renew_later(&self, vigil: &Vigil, pause: Micros) {
@@ -222,9 +228,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 }
 
 /// When a lease is renewed again that was renewed by what was sent at `sent` and answered at `now`. The deadline is
-/// counted from the sending, and so is this: an answer that took long leaves less time for the next.
-fn next_renewal(sent: Micros, now: Micros, interval: Micros) -> Micros {
-    (sent + interval).max(now + interval / TOGETHER)
+/// counted from the sending, and so is this: an answer that took long leaves less time for the next. So does one who claims the lease,
+/// and may have left by then: nobody tells of that.
+fn next_renewal(sent: Micros, now: Micros, vigil: &Vigil) -> Micros {
+    let (until, interval) = (vigil.term().until(), vigil.interval);
+    let least = (interval / TOGETHER).min(until.saturating_sub(now) / 2);
+    (sent + interval).min(vigil.late(until)).max(now + least)
 }
 
 /// Looks after the leases of a pool until none is left.
@@ -302,10 +311,23 @@ mod tests {
 
     #[test]
     fn what_was_answered_late_is_renewed_soon() {
-        // After most of the lease's life had passed; normally; after nearly an interval.
-        assert_eq!(next_renewal(1_000, 3_500, 1_000), 3_625);
-        assert_eq!(next_renewal(1_000, 1_001, 1_000), 2_000);
-        assert_eq!(next_renewal(1_000, 1_990, 1_000), 2_115);
+        // After most of the lease's life had passed; normally; after nearly an interval; as it is nearly over.
+        let next = |now, until| next_renewal(1_000, now, &vigil(1, 1_000, until));
+        assert_eq!((next(3_500, 3_900), next(1_001, 3_900), next(1_990, 3_900)), (3_625, 2_000, 2_115));
+        assert_eq!(next(3_800, 3_900), 3_850);
+    }
+
+    /// It was asked about an interval later, which was too late: its holder lost what nobody claimed any more.
+    #[test]
+    fn what_is_claimed_is_asked_about_while_it_lasts() {
+        let lease = vigil(1, 1_000, 4_000);
+        // To its end, in the last third; and for a shorter time than that.
+        for (now, until, next) in
+            [(1_000, 4_000, 2_000), (2_500, 4_000, 3_000), (3_200, 4_000, 3_325), (1_000, 1_200, 1_100)]
+        {
+            lease.claim(until, now, 1);
+            assert_eq!(next_renewal(now, now, &lease), next, "at {now}");
+        }
     }
 
     #[test]

@@ -47,6 +47,15 @@ struct Held {
     life: Life,
     nonce: NonceRecord,
     words: Words,
+    /// How often anything was said of the nonce.
+    said: u32,
+}
+
+impl Held {
+    fn say(&mut self, word: Outcome) {
+        self.words.say(word);
+        self.said = self.said.wrapping_add(1);
+    }
 }
 
 /// What knows how long it lasts, on the pool's clock of leases: never longer than in the store.
@@ -82,7 +91,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         // Once it stands it is not touched here: then it is made where its holder has it, and not carried there.
         let kept = interval > 0;
         let life = if kept { Life::watched(&core, &at, term, ttl, interval, now) } else { Life::Alone(term) };
-        let held = Held { open: true, lapses: false, life, nonce, words: Words::default() };
+        let held = Held { open: true, lapses: false, life, nonce, words: Words::default(), said: 0 };
         let (resynced, watched) = (AtomicBool::new(false), AtomicBool::new(kept));
         Lease { core, at, granted: nonce, resynced, watched, held: Mutex::new(held) }
     }
@@ -227,7 +236,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 }
                 Err(claimed(self.slot(), priority))
             }
-            Reply::Lost(loss) => Err(self.found_lost(loss)),
+            Reply::Lost(loss) => Err(self.not_found(loss)),
             other => Err(unexpected(&other)),
         }
     }
@@ -329,6 +338,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             )),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// The store does not find it. What comes to the store behind its release says nothing of how it ended.
+    fn not_found(&self, loss: Loss) -> Error {
+        let given_back = self.open().err();
+        given_back.unwrap_or_else(|| self.found_lost(loss))
     }
 
     pub(super) fn found_ended(&self) -> Error {

@@ -260,10 +260,11 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         scope: Name,
         make: impl FnOnce(&PoolName, R, Micros) -> Arc<dyn OpenedScope<R>>,
     ) -> Result<Arc<Scope<R>>> {
+        let mut scopes = unpoisoned(&self.0.scopes);
+        // With the scopes locked: who closes, takes the pools first, and closes all scopes that are there.
         if unpoisoned(&self.0.pools).is_none() {
             return Err(closed());
         }
-        let mut scopes = unpoisoned(&self.0.scopes);
         if let Some(opened) = scopes.get(&scope) {
             return Ok(opened.clone().scope());
         }

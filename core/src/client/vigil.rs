@@ -115,12 +115,19 @@ impl Term {
 
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
-        // A grant can take long to arrive: half of the time that the interval leaves is to be left then.
-        let late = term.until.saturating_sub(ttl.saturating_sub(interval) / 2).max(now);
-        let renewal = (interval > 0).then_some(late.min(now + interval));
         let (bells, claim_bells) = (Vec::new(), Vec::new());
-        let watched = Watched { term, renewal, left: false, bells, claim_bells };
-        Arc::new(Vigil { lease, ttl, interval, watched: Mutex::new(watched) })
+        let watched = Watched { term, renewal: None, left: false, bells, claim_bells };
+        let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
+        if interval > 0 {
+            // A grant can take long to arrive.
+            vigil.renew_at(vigil.late(term.until).min(now + interval).max(now));
+        }
+        Arc::new(vigil)
+    }
+
+    /// By when it is to be renewed if it lasts until then: half of the time that the interval leaves is left.
+    pub fn late(&self, until: Micros) -> Micros {
+        until.saturating_sub(self.ttl.saturating_sub(self.interval) / 2)
     }
 
     /// How long the lease lasts.

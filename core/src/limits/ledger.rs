@@ -10,7 +10,7 @@ use super::reservation::{Mark, Part, Reservation, State};
 use super::standing::{Birth, Standing};
 use super::term::Key;
 use super::{
-    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request,
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Moment, Performed, Reply, Request, Rule,
     Settlement, Term, Verdict, Waited, line,
 };
 use crate::Micros;
@@ -134,7 +134,12 @@ impl Ledger {
         });
     }
 
-    /// The same, of charges that are borrowed; nothing for what ends a reservation, which is not judged. Its verdict is
+    /// These limits are as if it had never counted anything of them.
+    pub fn forget_all<'a>(&mut self, limits: impl Iterator<Item = (Rule, &'a Name)>) {
+        limits.for_each(|(rule, limit)| self.forget(&Key::of(rule.letter(), limit.clone())));
+    }
+
+    /// As [`Self::apply_one`], of charges that are borrowed; nothing for what ends a reservation, which is not judged. Its verdict is
     /// given as it is, because to pass it on within something else takes as long as to find it.
     pub fn judge(&mut self, wall: Micros, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
         self.sweep(wall);

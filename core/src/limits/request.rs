@@ -76,6 +76,18 @@ pub enum Act {
     Reset,
 }
 
+impl Act {
+    /// Whether it may leave more of a limit of this rule than there was.
+    #[must_use]
+    pub fn frees(&self, rule: &Rule) -> bool {
+        match self {
+            Act::Take | Act::Peek | Act::Reserve { .. } => false,
+            Act::Commit { .. } => matches!(rule, Rule::InFlight { .. }),
+            Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
+        }
+    }
+}
+
 /// How a caller has waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {

@@ -239,6 +239,7 @@ fn judged(hall: &Hall, lasted: u64) -> Vote {
     // What one server does is judged as if there were no other.
     let rules = Rules {
         ttl: plan.ttl,
+        response_timeout: plan.response_timeout,
         doubt_rest: 0,
         accounts: Vec::new(),
         mixed: false,

@@ -16,7 +16,7 @@
 //! | N2 | when nobody wants them any more the store keeps nothing of names and of those who waited |
 //! | R1 | no lease is given back while its holder relies on it |
 //! | S10 | a nonce of which nobody said what became of it is not handed out as known |
-//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt, as soon as it can know: of keys that were deleted while it ran it is told by the first who asks and has seen what it had; of money no process spends more than a limit allows, whatever the store forgot |
+//! | S11 | after the store lost memory nothing is granted for one longest time to live and one rest of doubt, as soon as it can know, and all who have heard of the longest tell it, with the first that they say: see [`QuietTimes`]; of keys that were deleted while it ran it is told by the first who asks and has seen what it had; of money no process spends more than a limit allows, whatever the store forgot |
 //! | C2 | nothing is granted before its rest has ended |
 //! | L7 | no lease is prolonged beyond its longest hold |
 //! | E1, E2 | no envelope is performed after its last moment; no claim is granted twice |
@@ -46,7 +46,7 @@
 //!
 //! A store that lost what was used of limits allows one more maximum, of money to those who have not seen it. Excused is what the library does not promise: leases that were given before the server's clock was set
 //! forward, that an administrator broke, or whose slot one removed, may meet their successors. So may those who are granted something after keys were deleted,
-//! before anybody asks who has seen what was there. So may who was robbed, by a
+//! before anybody asks who has seen what was there, or after a loss, before anybody asks who has heard of the longest leases. So may who was robbed, by a
 //! thief that does not wait for the end of leases.
 
 mod judge;
@@ -62,6 +62,8 @@ use crate::ledger_model::LedgerModel;
 #[cfg(doc)]
 use crate::line_model::LineModel;
 #[cfg(doc)]
+use crate::quiet_times::QuietTimes;
+#[cfg(doc)]
 use crate::selections::Selections;
 #[cfg(doc)]
 use crate::thefts::Thefts;
@@ -74,8 +76,10 @@ use crate::world::Instant;
 /// What may be held against a world.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The longest time to live of any lease.
+    /// The longest time to live of any lease. Those of some processes may be shorter.
     pub ttl: u64,
+    /// How long one reply may take.
+    pub response_timeout: u64,
     /// How long a slot in doubt rests.
     pub doubt_rest: u64,
     /// All accounts.

@@ -123,14 +123,27 @@ impl<'a> Sent<'a> {
         facts.extend((!fences.is_empty()).then_some(Fact::Called { fences }));
         Some(Performance {
             now,
+            sent: 0,
             top,
             seen: self.head[3].parse().unwrap_or(0),
             jumped: self.head[4] == "1",
             envelope: self.sequence.parse().ok().map(|number| (self.lane.to_owned(), number)),
+            longest: self.requests.iter().map(|request| longest(request)).max().unwrap_or(0),
             not_after: self.head[2].parse().ok(),
             facts,
         })
     }
+}
+
+/// The time to live that it says.
+fn longest(request: &[&str]) -> u64 {
+    let word = match request[0] {
+        "define" => request[1],
+        "claim" => request[2],
+        "renew" => request[3],
+        _ => "0",
+    };
+    word.parse().unwrap_or(0)
 }
 
 fn bid(claim: &[&str]) -> Bid {
@@ -184,7 +197,7 @@ fn read(request: &[&str], reply: &[&str]) -> Vec<Fact> {
         ("withdraw", "withdrawn") => vec![Fact::Withdrawn { holder: request[1].to_owned() }],
         ("define", "defined") => {
             let slots = request[4..].iter().step_by(2).map(|&slot| slot.to_owned()).collect();
-            vec![Fact::Defined { slots }]
+            vec![Fact::Defined { slots, longest: number(request[1]) }]
         }
         ("renew", "renewed") => {
             let (slot, fence) = lease();
@@ -271,8 +284,9 @@ pub fn of_memory(request: &Request, reply: &Reply) -> Vec<Fact> {
         (Request::Withdraw { holder: whose }, Reply::Withdrawn) => {
             vec![Fact::Withdrawn { holder: holder(*whose) }]
         }
-        (Request::Define { slots, .. }, Reply::Defined { .. }) => {
-            vec![Fact::Defined { slots: slots.iter().map(|spec| spec.slot.as_str().to_owned()).collect() }]
+        (Request::Define { slots, longest, .. }, Reply::Defined { .. }) => {
+            let slots = slots.iter().map(|spec| spec.slot.as_str().to_owned()).collect();
+            vec![Fact::Defined { slots, longest: *longest }]
         }
         (Request::Renew { lease, .. }, Reply::Renewed { deadline }) => vec![Fact::Renewed {
             slot: lease.slot.as_str().to_owned(),
@@ -372,7 +386,7 @@ mod tests {
         let done =
             sent.performance("done 40 41 0\ndefined 2 2\ngranted 2 a 40 90 u - b 41 90 u -\nwithdrawn");
         let facts = done.expect("performed").facts;
-        assert_eq!(facts[0], Fact::Defined { slots: vec!["x".to_owned(), "y".to_owned()] });
+        assert_eq!(facts[0], Fact::Defined { slots: vec!["x".to_owned(), "y".to_owned()], longest: 9 });
         let names = vec!["a".to_owned(), "b".to_owned()];
         assert!(matches!(&facts[1], Fact::Served(bid) if bid.wish == Wish::Names(names) && !bid.waits));
         assert!(matches!(&facts[3], Fact::Granted { fence: 41, slot, .. } if slot == "b"));

@@ -22,6 +22,13 @@ pub struct Event {
 pub enum What {
     /// The store performed requests, now and for the first time.
     Performed(Performance),
+    /// A handle of a process was told of what the store performed for it.
+    Heard {
+        /// Which: its lanes without their numbers.
+        handle: String,
+        /// When it did, in true time.
+        performed: Instant,
+    },
     /// The store performed requests to limits, now and for the first time.
     Charged(Charging),
     /// A process asked something of limits.
@@ -247,6 +254,8 @@ pub struct Selected {
 pub struct Performance {
     /// The store's time.
     pub now: u64,
+    /// When it was sent, in true time, as far as it is a message.
+    pub sent: Instant,
     /// The highest fence of the pool afterwards.
     pub top: u64,
     /// The highest fence that the sender has seen.
@@ -255,6 +264,8 @@ pub struct Performance {
     pub jumped: bool,
     /// The lane that it came in, and its number there; nothing where no copy can exist.
     pub envelope: Option<(String, u64)>,
+    /// The longest time to live that any of them says.
+    pub longest: u64,
     /// The last store time at which the sender wanted it done.
     pub not_after: Option<u64>,
     /// What came of it, in the order in which it did.
@@ -336,6 +347,8 @@ pub enum Fact {
     Defined {
         /// Their ids.
         slots: Vec<String>,
+        /// The longest time to live of which whoever defines it knows.
+        longest: u64,
     },
     /// A lease was granted.
     Granted {
@@ -402,6 +415,18 @@ pub enum Fact {
 /// The record of a world, written by all its parts.
 #[derive(Clone, Debug, Default)]
 pub struct History(Arc<Mutex<Vec<Event>>>);
+
+impl Performance {
+    /// Whose lane it came in, without its number.
+    pub fn handle(&self) -> Option<&str> {
+        self.envelope.as_ref().map(|(lane, _)| handle_of(lane))
+    }
+}
+
+/// Whose lane it is.
+pub fn handle_of(lane: &str) -> &str {
+    lane.rsplit_once(':').map_or(lane, |(handle, _)| handle)
+}
 
 impl History {
     /// Records an event.

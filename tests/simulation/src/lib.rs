@@ -27,6 +27,7 @@ pub mod memory;
 pub mod network;
 pub mod plan;
 pub mod planted;
+pub mod quiet_times;
 pub mod readiness;
 pub mod resources;
 pub mod rng;

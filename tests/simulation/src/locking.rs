@@ -49,7 +49,7 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
 pub fn open<S: LimitStore>(site: &Arc<Site<S>>, process: ProcessId) -> SimHandle<S> {
     let options = OpenOptions {
         response_timeout: site.plan.response_timeout,
-        lock_ttl: site.plan.pool.ttl,
+        lock_ttl: site.plan.ttl(process),
         ..OpenOptions::default()
     };
     Leasehold::new((site.store)(process), SimRuntime::new(&site.world, process), options)
@@ -85,7 +85,8 @@ impl<S: LimitStore> Member<S> {
         let mut options = LockOptions { keepalive: Keepalive::Off, ..self.handle.lock_defaults() };
         options.timeout = *rng.pick(&[0, 30_000, 500_000, 2_000_000, 5_000_000, 9_000_000]);
         if rng.in_thousand(200) {
-            options.ttl = rng.between(plan.pool.ttl / 2, plan.pool.ttl);
+            let longest = plan.ttl(self.process);
+            options.ttl = rng.between(longest / 2, longest);
         }
         if rng.in_thousand(500) && options.ttl / 3 + plan.response_timeout < options.ttl {
             options.keepalive = *rng.pick(&[Keepalive::Third, Keepalive::Every(options.ttl / 8)]);

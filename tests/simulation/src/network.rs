@@ -10,7 +10,8 @@ use leasehold::store::{Listener, Watch};
 use crate::census::Census;
 use crate::charges::SentCharges;
 use crate::doubles;
-use crate::history::{History, What};
+use crate::facts::LANE;
+use crate::history::{History, What, handle_of};
 use crate::planted::{Planted, PlantedFault};
 use crate::rng::Rng;
 use crate::server::{Scripts, Server};
@@ -178,7 +179,7 @@ impl Network {
                 self.census.count("connection refused");
                 Err(TransportError::NotSent("connection refused".to_owned()))
             }
-            _ => self.deliver(process, &command, fate).await,
+            _ => self.deliver((process, sent), &command, fate).await,
         };
         match self.bug {
             Some(bug) => doubles::disguise(bug.fault, reply, &command, sent, &self.world),
@@ -201,7 +202,7 @@ impl Network {
 
     async fn deliver(
         &self,
-        process: ProcessId,
+        (process, sent): (ProcessId, Instant),
         command: &[String],
         fate: Fate,
     ) -> Result<Resp, TransportError> {
@@ -212,7 +213,7 @@ impl Network {
             self.world.spawn(NATURE, async move {
                 network.world.sleep(flight).await;
                 network.wait_while_hung().await;
-                let reply = network.perform(process, &command);
+                let (reply, performed) = network.perform((process, sent), &command);
                 // What is doubled is what got through: a refusal is the server's last word on a command,
                 // or no client could ever send anything anew.
                 if let (Some(later), Resp::Text(_)) = (fate.copy, &reply) {
@@ -223,14 +224,14 @@ impl Network {
                     network.world.clone().spawn(NATURE, async move {
                         network.world.sleep(later).await;
                         network.wait_while_hung().await;
-                        network.perform(process, &command);
+                        network.perform((process, sent), &command);
                     });
                 }
                 let back = network.lock().flight();
                 network.world.sleep(back).await;
                 let cut = network.lock().cut_of(process).is_some();
                 if let (Some(tell), false) = (tell, cut) {
-                    let _ = tell.send(reply);
+                    let _ = tell.send((reply, performed));
                 }
             });
         }
@@ -243,18 +244,28 @@ impl Network {
             None => told.await.ok(),
         };
         match (broken, fate.breaks, self.bug.map(|bug| bug.fault)) {
-            (Some(reply), ..) => Ok(reply),
-            (None, _, Some(PlantedFault::OtherLane)) => self.again_elsewhere(process, command).await,
+            (Some((reply, performed)), ..) => {
+                if let Some(performed) = performed {
+                    let handle = handle_of(&command[LANE]).to_owned();
+                    self.history.record(self.world.now(), process, What::Heard { handle, performed });
+                }
+                Ok(reply)
+            }
+            (None, _, Some(PlantedFault::OtherLane)) => self.again_elsewhere((process, sent), command).await,
             (None, Some(_), _) => Err(TransportError::NoReply("connection reset".to_owned())),
             (None, None, _) => std::future::pending().await,
         }
     }
 
     /// A client library's own retry, with the envelope under another lane.
-    async fn again_elsewhere(&self, process: ProcessId, command: &[String]) -> Result<Resp, TransportError> {
+    async fn again_elsewhere(
+        &self,
+        sender: (ProcessId, Instant),
+        command: &[String],
+    ) -> Result<Resp, TransportError> {
         let command = doubles::other_lane(command);
         let fate = Fate { flight: Some(500), copy: None, answered: true, breaks: Some(1_000_000) };
-        Box::pin(self.deliver(process, &command, fate)).await
+        Box::pin(self.deliver(sender, &command, fate)).await
     }
 
     async fn wait_while_hung(&self) {
@@ -271,11 +282,11 @@ impl Network {
         }
     }
 
-    /// The server performs a command and tells its listeners.
-    fn perform(&self, process: ProcessId, command: &[String]) -> Resp {
+    /// The server performs a command and tells its listeners. Its answer, and when what it tells was performed if that was now.
+    fn perform(&self, sender: (ProcessId, Instant), command: &[String]) -> (Resp, Option<Instant>) {
         let mut state = self.lock();
         let now = self.world.now();
-        let reply = state.server.perform(now, process, command, &self.scripts, &self.history);
+        let (reply, performed) = state.server.perform(now, sender, command, &self.scripts, &self.history);
         for (channel, calls) in state.server.published() {
             let listeners: Vec<_> = state
                 .listeners
@@ -297,7 +308,7 @@ impl Network {
                 }
             }
         }
-        reply
+        (reply, performed.then_some(now))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -201,8 +201,10 @@ pub struct Plan {
     pub processes: usize,
     /// Workers of each process.
     pub workers: usize,
-    /// The pool's options, without slots.
+    /// The pool's options, without slots, and with the longest time to live.
     pub pool: PoolOptions,
+    /// The times to live, as one process says after the other.
+    pub ttls: Vec<u64>,
     /// How long one reply may take.
     pub response_timeout: u64,
     /// The kinds of misfortune of this world, and the mean time between two.
@@ -226,8 +228,8 @@ impl Plan {
     pub fn new(rng: &mut Rng, scene: Scene, redis: bool) -> Self {
         let plan = Plan::of_pools(rng, redis);
         match scene {
-            Scene::Pools => plan.perhaps_flushed(rng),
-            Scene::Locks => Plan::of_locks(rng, plan).perhaps_flushed(rng),
+            Scene::Pools => plan.perhaps_flushed(rng).perhaps_shorter(rng),
+            Scene::Locks => Plan::of_locks(rng, plan).perhaps_flushed(rng).perhaps_shorter(rng),
             Scene::Thefts => Plan::of_thefts(rng, plan),
             Scene::Robberies => Plan::of_robberies(rng, plan),
             Scene::Limits => Plan::of_limits(rng, plan),
@@ -298,6 +300,21 @@ impl Plan {
             self.misfortunes.push(Flush);
         }
         self
+    }
+
+    /// The same, and in some of these worlds the leases of some processes are shorter. The other worlds draw as they did.
+    fn perhaps_shorter(mut self, rng: &Rng) -> Self {
+        let mut rng = rng.clone().fork(7);
+        let longest = self.pool.ttl;
+        while self.redis && self.ttls.len() < 3 && rng.in_thousand(400) {
+            self.ttls.push(rng.between(longest / 3, longest));
+        }
+        self
+    }
+
+    /// The time to live of a process's leases.
+    pub fn ttl(&self, process: ProcessId) -> u64 {
+        self.ttls[process % self.ttls.len()]
     }
 
     fn haste(&mut self, rng: &mut Rng) {
@@ -381,6 +398,7 @@ impl Plan {
             tokens: TokensPlan::default(),
             processes: rng.between(2, 4) as usize,
             workers: rng.between(1, 3) as usize,
+            ttls: vec![pool.ttl],
             pool,
             response_timeout: rng.between(500_000, 2 * SECOND),
             misfortunes,
@@ -405,8 +423,8 @@ impl Plan {
         names
     }
 
-    /// The options with which a process opens the pool: with all slots, with some, or with none.
-    pub fn options(&self, rng: &mut Rng) -> PoolOptions {
+    /// The options with which this process opens the pool: with all slots, with some, or with none.
+    pub fn options(&self, process: ProcessId, rng: &mut Rng) -> PoolOptions {
         let spec = |id: &str, weight: u8| {
             SlotId::new(id).ok().map(|slot| (id.to_owned(), SlotSpec { slot, weight }))
         };
@@ -418,6 +436,6 @@ impl Plan {
                 slots.swap_remove(rng.below(slots.len() as u64) as usize);
             }
         }
-        PoolOptions { slots: Some(slots), ..self.pool.clone() }
+        PoolOptions { slots: Some(slots), ttl: self.ttl(process), ..self.pool.clone() }
     }
 }

@@ -48,7 +48,7 @@ impl Readiness {
     /// The store did this at its time `now`.
     pub fn apply(&mut self, now: u64, fact: &Fact) {
         let (slot, stand) = match fact {
-            Fact::Defined { slots } => {
+            Fact::Defined { slots, .. } => {
                 for slot in slots {
                     self.0.entry(slot.clone()).or_insert(Stand::Ready(now));
                 }
@@ -108,7 +108,7 @@ mod tests {
             (vec![changed, grant(true), release("used", true)], 1),
         ] {
             let mut readiness = Readiness::default();
-            readiness.apply(3, &Fact::Defined { slots: vec![slot()] });
+            readiness.apply(3, &Fact::Defined { slots: vec![slot()], longest: 1 });
             facts.iter().for_each(|fact| readiness.apply(4, fact));
             assert_eq!(readiness.count(9), ready, "{facts:?}");
             assert!(readiness.count(8) == 0 || facts.is_empty());

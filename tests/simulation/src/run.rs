@@ -183,6 +183,7 @@ fn play<S: LimitStore>(
     let rules = Rules {
         // No lock lives longer.
         ttl: if plan.scene == Scene::Tokens { plan.pool.ttl.max(SETTLE) } else { plan.pool.ttl },
+        response_timeout: plan.response_timeout,
         doubt_rest: plan.pool.doubt_rest,
         accounts: plan
             .accounts
@@ -245,7 +246,7 @@ fn audit<S: LimitStore>(site: &Arc<Site<S>>) {
     let shared = site.clone();
     site.world.spawn(process, async move {
         let plan = Plan { mixed: false, ..shared.plan.clone() };
-        let options: PoolOptions = plan.options(&mut Rng::new(0));
+        let options: PoolOptions = plan.options(process, &mut Rng::new(0));
         let pool = open(&shared, process, options, true).await;
         for (slot, _) in &plan.accounts {
             let failure = match &pool {

@@ -10,7 +10,7 @@ use sha1_smol::Sha1;
 
 use crate::charges::{SentCharges, is_of_limits};
 use crate::facts::{KEYS, Sent};
-use crate::history::{History, What};
+use crate::history::{History, Performance, What};
 use crate::planted::Planted;
 use crate::world::{Instant, NATURE, ProcessId};
 
@@ -159,15 +159,16 @@ impl Server {
         records
     }
 
-    /// Performs a command as it arrives; scripts with the text that is given instead of the library's.
+    /// Performs a command of a process as it arrives; scripts with the text that is given instead of the library's. Says
+    /// whether the answer is of requests to slots that were performed now.
     pub(crate) fn perform(
         &mut self,
         now: Instant,
-        process: ProcessId,
+        (process, sent): (ProcessId, Instant),
         command: &[String],
         scripts: &Scripts,
         history: &History,
-    ) -> Resp {
+    ) -> (Resp, bool) {
         self.redis.set_time(self.clock(now));
         let of_limits = is_of_limits(command);
         let (text, digest) = if of_limits { &scripts.limits } else { &scripts.slots };
@@ -183,10 +184,13 @@ impl Server {
                 _ => word.as_bytes(),
             })
             .collect();
-        let reply = converted(self.redis.command(&words));
-        if let (Resp::Text(answer), Some(sent)) = (&reply, Sent::read(command)) {
+        let (reply, mut performed) = (converted(self.redis.command(&words)), false);
+        if let (Resp::Text(answer), Some(envelope)) = (&reply, Sent::read(command)) {
             self.pools.insert(command[KEYS].to_vec());
-            self.note(now, process, &sent, answer, history);
+            if let Some(done) = self.new_performance(&envelope, answer) {
+                performed = true;
+                history.record(now, process, What::Performed(Performance { sent, ..done }));
+            }
         }
         if let (Resp::Text(answer), Some(sent)) = (&reply, SentCharges::read(command)) {
             self.limits.extend(SentCharges::keys(command).iter().skip(1).cloned());
@@ -198,7 +202,7 @@ impl Server {
                 }
             }
         }
-        reply
+        (reply, performed)
     }
 
     /// What has been published, each with whom it calls.
@@ -207,13 +211,10 @@ impl Server {
         self.redis.published().into_iter().map(|(channel, text)| (channel, calls(text))).collect()
     }
 
-    fn note(&mut self, at: Instant, process: ProcessId, sent: &Sent<'_>, answer: &str, history: &History) {
-        let Some(done) = sent.performance(answer) else { return };
+    fn new_performance(&mut self, sent: &Sent<'_>, answer: &str) -> Option<Performance> {
+        let done = sent.performance(answer)?;
         // The store's time tells two performances apart: no two fall on one microsecond of a lane.
-        if !self.answers.insert(format!("{} {} {}", sent.lane, sent.sequence, done.now)) {
-            return;
-        }
-        history.record(at, process, What::Performed(done));
+        self.answers.insert(format!("{} {} {}", sent.lane, sent.sequence, done.now)).then_some(done)
     }
 
     fn clock(&self, now: Instant) -> u64 {

@@ -113,7 +113,7 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>) -> ProcessId {
     site.world.spawn(process, async move {
         // What the library reads by itself it does not read under a fence.
         let reads = rng.in_thousand(800) && shared.plan.scene != Scene::Robberies;
-        let options = shared.plan.options(&mut rng);
+        let options = shared.plan.options(process, &mut rng);
         let Some(pool) = open(&shared, process, options, reads).await else { return };
         unpoisoned(&shared.state).pools.insert(process, pool.clone());
         let member = Arc::new(Member { site: shared.clone(), process, pool, reads });
@@ -168,12 +168,13 @@ impl<S: LimitStore> Member<S> {
     /// Asks for leases, and says whether the library keeps them alive; `None` if it was dropped before its end.
     async fn acquire(&self, rng: &mut Rng) -> Option<Result<Vec<(SimLease<S>, bool)>, Error>> {
         let (site, plan) = (&self.site, &self.site.plan);
+        let longest = plan.ttl(self.process);
         let timeout = *rng.pick(&[0, 30_000, 500_000, 2_000_000, 5_000_000, 9_000_000]);
         let mut options = AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() };
         if rng.in_thousand(200) {
-            options.ttl = Some(rng.between(plan.pool.ttl / 2, plan.pool.ttl));
+            options.ttl = Some(rng.between(longest / 2, longest));
         }
-        let ttl = options.ttl.unwrap_or(plan.pool.ttl);
+        let ttl = options.ttl.unwrap_or(longest);
         if rng.in_thousand(300) && ttl / 3 + plan.response_timeout < ttl {
             options.keepalive = Some(*rng.pick(&[Keepalive::Third, Keepalive::Every(ttl / 8)]));
         }
@@ -258,7 +259,7 @@ impl<S: LimitStore> Member<S> {
     }
 
     async fn employ(&self, lease: SimLease<S>, kept: bool, mut rng: Rng) {
-        let (site, ttl) = (&self.site, self.site.plan.pool.ttl);
+        let (site, ttl) = (&self.site, self.site.plan.ttl(self.process));
         if lease.nonce().is_none() && !self.learn(&lease).await {
             return self.end(lease, kept, &mut rng).await;
         }

@@ -60,6 +60,7 @@ impl Story {
     fn breaks(&self) -> Option<&'static str> {
         let rules = Rules {
             ttl: TTL,
+            response_timeout: TTL,
             doubt_rest: 0,
             accounts: Vec::new(),
             mixed: false,
@@ -230,7 +231,7 @@ fn who_listens_hears_of_its_claimant_in_time() {
 fn after_keys_were_deleted_nothing_is_granted_once_somebody_has_told_of_it() {
     let flushed = || {
         let story = Story::locked().believes(20, 1, "a", 10 + TTL).then(30, 0, What::Flushed);
-        story.store(40, vec![Fact::Defined { slots: Vec::new() }])
+        story.store(40, vec![Fact::Defined { slots: Vec::new(), longest: TTL }])
     };
     let grant = |at| vec![Fact::Served(bid("2", &["a"])), second_grant(at)];
     let met = |story: Story, at| story.store(at, grant(at)).believes_under(at, 2, "a", 9, at + TTL).breaks();
@@ -245,7 +246,62 @@ fn after_keys_were_deleted_nothing_is_granted_once_somebody_has_told_of_it() {
     // Before there is a pool, nobody can tell.
     let done = Performance { now: 35, seen: 8, ..Performance::default() };
     let early = Story::locked().then(30, 0, What::Flushed).then(35, 1, What::Performed(done));
-    assert_eq!(met(early.store(40, vec![Fact::Defined { slots: Vec::new() }]), 60), None);
+    assert_eq!(met(early.store(40, vec![Fact::Defined { slots: Vec::new(), longest: TTL }]), 60), None);
+}
+
+#[test]
+fn who_has_heard_of_longer_leases_tells_a_store_that_lost_its_memory() {
+    let lane = |handle| Some((format!("{handle}:0"), 1));
+    let defines = |handle, longest, sent| {
+        let facts = vec![Fact::Defined { slots: Vec::new(), longest }];
+        What::Performed(Performance {
+            now: sent,
+            sent,
+            envelope: lane(handle),
+            facts,
+            ..Performance::default()
+        })
+    };
+    let heard = |handle: &str, performed| What::Heard { handle: handle.to_owned(), performed };
+    let long =
+        || Story::default().then(10, 1, defines("long", TTL, 10)).then(20, 2, defines("short", TTL / 2, 20));
+    let told = |story: Story| story.then(25, 2, heard("short", 20));
+    let lost = |story: Story| story.then(5 * TTL, 0, What::Wiped);
+    let later = 5 * TTL + 40;
+    let short = || defines("short", TTL / 2, later);
+    assert_eq!(lost(long()).then(later, 2, short()).breaks(), None, "it has not heard");
+    assert_eq!(lost(told(long())).then(later, 2, short()).breaks(), Some("S11"));
+    let early = || told(long()).then(26, 2, defines("short", TTL / 2, 24));
+    assert_eq!(early().breaks(), None, "made before it heard");
+    // Who is asked in the end, and knows of longer ones, has told of them.
+    let end = 10 * TTL;
+    let calm = |story: Story| story.then(end, 0, What::Calm).then(end + 10, 1, heard("long", end));
+    assert_eq!(calm(lost(long()).then(later, 2, short())).breaks(), Some("S11"));
+    let reminded = lost(long()).then(later, 2, short()).then(later + 5, 1, defines("long", TTL, later + 5));
+    assert_eq!(calm(reminded).breaks(), None);
+    // Who is granted a lease has told of one as long.
+    let granted = Performance {
+        now: 20,
+        envelope: lane("long"),
+        facts: vec![second_grant(20)],
+        ..Performance::default()
+    };
+    let told_of = |longest| {
+        Story::default().then(10, 1, defines("long", longest, 10)).then(
+            20,
+            1,
+            What::Performed(granted.clone()),
+        )
+    };
+    assert_eq!((told_of(TTL - 1).breaks(), told_of(TTL).breaks()), (Some("S11"), None));
+    // And what may be held is not granted before.
+    let grants = |at| {
+        let facts = vec![Fact::Served(bid("2", &["a"])), second_grant(at)];
+        let story = lost(told(long())).then(later, 2, defines("short", TTL, later));
+        story.store(at, facts).believes_under(at, 2, "a", 9, at + TTL).breaks()
+    };
+    assert_eq!(grants(6 * TTL - 1), Some("S11"));
+    assert_eq!(grants(6 * TTL), None);
 }
 
 #[test]

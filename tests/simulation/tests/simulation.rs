@@ -34,7 +34,7 @@ const PATIENCE: u64 = 120;
 const TOLD: usize = 60;
 
 /// What must have happened at least once, or the worlds prove nothing.
-const KINDS: [&str; 50] = [
+const KINDS: [&str; 51] = [
     "BUSY",
     "CLUSTERDOWN",
     "LOADING",
@@ -54,6 +54,7 @@ const KINDS: [&str; 50] = [
     "keys deleted",
     "lease broken",
     "lease granted by a store that cannot know",
+    "lease granted by a store that has not heard of the longest",
     "lease kept",
     "leases",
     "leases yielded",
@@ -88,13 +89,14 @@ const KINDS: [&str; 50] = [
 ];
 
 /// The same of worlds in which names are locked.
-const KINDS_OF_LOCKS: [&str; 18] = [
+const KINDS_OF_LOCKS: [&str; 19] = [
     "clock set back",
     "clock set forward",
     "crash",
     "deletion of keys told of",
     "keys deleted",
     "lease granted by a store that cannot know",
+    "lease granted by a store that has not heard of the longest",
     "lock claimed",
     "lock dropped",
     "lock joined",

@@ -34,7 +34,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 format_args!("{next} would put the nonce back; {floor} is known to be used or handed out"),
             ));
         }
-        held.words.say(Outcome::Used { next });
+        held.say(Outcome::Used { next });
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     fn say(&self, word: Outcome) -> Result<()> {
-        self.open().map(|mut held| held.words.say(word))
+        self.open().map(|mut held| held.say(word))
     }
 
     /// Records the next nonce that the chain names, and makes it the lease's. One below what is known to be
@@ -86,8 +86,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             )
         };
         let lease = self.live_ref()?;
+        let (used, said) = {
+            let held = self.lock();
+            (held.words.used(), held.said)
+        };
         // What was said under this lease the store does not know yet.
-        if let Some(used) = self.lock().words.used().filter(|&used| chain < used && !rewind) {
+        if let Some(used) = used.filter(|&used| chain < used && !rewind) {
             return Err(behind(used, settle));
         }
         let request = Request::Resync { lease, chain, rewind, settle };
@@ -95,8 +99,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         match reply {
             Reply::Resynced { next } => {
                 let mut held = self.lock();
-                // Not what was said while the chain was believed.
-                if rewind || held.words.used() <= Some(chain) {
+                // Not if anything was said meanwhile: what was signed by then the chain may not have seen.
+                if held.said == said {
                     held.words = Words::default();
                 }
                 held.nonce = NonceRecord::Known(next);
@@ -104,7 +108,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 Ok(next)
             }
             Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
-            Reply::Lost(loss) => Err(self.found_lost(loss)),
+            Reply::Lost(loss) => Err(self.not_found(loss)),
             other => Err(unexpected(&other)),
         }
     }

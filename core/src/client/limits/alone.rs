@@ -39,11 +39,14 @@ impl Alone {
         if matches!(act, Act::Peek) {
             return;
         }
-        // Of limits of money it is told what was seen. But nothing that is seen of a reset takes back what was taken here, and who
-        // resets a limit may have it as one that is closed.
+        // Who resets a limit may have it as one that is closed. What was taken here before counts no more; of what is charged from then on
+        // it is told, of limits of money, what was seen.
+        if matches!(act, Act::Reset) {
+            let limits = request.charges.iter().map(|charge| (charge.rule, &charge.limit));
+            return unpoisoned(&self.state).ledger.forget_all(limits);
+        }
         let counts = |charge: &&Charge| match charge.rule {
             Rule::InFlight { .. } => false,
-            _ if matches!(act, Act::Reset) => true,
             rule => charge.open && !rule.is_of_money(),
         };
         let charges: Vec<Charge> = request.charges.iter().filter(counts).cloned().collect();

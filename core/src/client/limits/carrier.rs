@@ -439,8 +439,8 @@ impl<R: Runtime> Carrier<R> {
 
     /// Those who wait hear of what may have been given back.
     fn announce(&self, request: &Request) {
-        if !matches!(request.act, Act::Take | Act::Peek | Act::Reserve { .. }) {
-            self.lobby.has_changed(&request.charges);
+        if request.charges.iter().any(|charge| request.act.frees(&charge.rule)) {
+            self.lobby.has_changed(&request.act, &request.charges);
         }
     }
 

@@ -370,11 +370,13 @@ impl<R: Runtime> Limit<R> {
         };
         let arrived = scope.runtime().now();
         let deadline = arrived + options.timeout;
+        // Who takes of open limits waits in an outage as if alone.
+        let needs_store = ttl.is_some() || !self.is_open();
         let timed_out = |again: Option<Micros>| {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
             let message = match (again, scope.trouble()) {
-                (None, Some(cause)) => return unavailable(&cause),
-                (None, None) => "others waited before it until the timeout; wait longer",
+                (None, Some(cause)) if needs_store => return unavailable(&cause),
+                (None, _) => "others waited before it until the timeout; wait longer",
                 _ => "the limit allowed it at no time until the timeout; wait longer",
             };
             Error::new(Code::TimedOut, message).after(left)
@@ -391,9 +393,10 @@ impl<R: Runtime> Limit<R> {
             let turn = pin!(place.turn(|| scope.runtime().now()));
             let turn = runtime::by(scope.runtime(), deadline, turn).await;
             turn.ok_or_else(|| timed_out(again))?;
-            scope.check_open()?;
-            // Before it is asked: what changes meanwhile is heard.
+            // Before it is asked, or looks whether the handle was closed: what changes meanwhile is heard.
             let called = place.called();
+            place.is_refused_by(None);
+            scope.check_open()?;
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
             let asked = scope.runtime().now();
             let waited = Waited { time: asked.saturating_sub(arrived), reply };
@@ -402,6 +405,7 @@ impl<R: Runtime> Limit<R> {
                 Err(refused) => refused,
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
+            place.is_refused_by(refused.limit.as_ref());
             let now = scope.runtime().now();
             reply = reply.max(now.saturating_sub(asked));
             again = Some(now + pause);

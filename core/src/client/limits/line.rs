@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use crate::id::Name;
 use crate::poison::unpoisoned;
 use crate::{MILLISECOND, Micros};
 
@@ -24,6 +25,8 @@ pub(super) struct Line {
 #[derive(Debug, Default)]
 struct State {
     waiting: BTreeMap<Rank, Waiting>,
+    /// Which limit refused the one that asked last; nothing while one asks.
+    refused_by: Option<Name>,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +65,11 @@ impl Line {
         self.lock().waiting.keys().next().copied()
     }
 
+    /// Whether it may be allowed what it was refused, as there is more of this limit.
+    pub fn may_be_helped_by(&self, limit: &Name) -> bool {
+        self.lock().refused_by.as_ref().is_none_or(|refused_by| refused_by == limit)
+    }
+
     /// Something has changed: nobody stands aside any more, and the first looks now.
     pub fn nudge(&self) {
         let mut state = self.lock();
@@ -85,6 +93,11 @@ impl Place {
     /// Hears when this place is to look again: when it is first, or was told to.
     pub fn called(&self) -> oneshot::Receiver<()> {
         self.line.lock().hear(self.rank)
+    }
+
+    /// Which limit refused it; nothing before it asks, so that it hears of all that changes as it does.
+    pub fn is_refused_by(&self, limit: Option<&Name>) {
+        self.line.lock().refused_by = limit.cloned();
     }
 
     /// Lets those behind go first until then, who take nothing before it that could be had here.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use super::line::Line;
 use super::refusals::Refusals;
 use crate::id::Name;
-use crate::limits::Charge;
+use crate::limits::{Act, Charge};
 use crate::poison::unpoisoned;
 
 /// How many entries there are at least before those are looked for in whose line nobody stands any more.
@@ -49,10 +49,12 @@ impl Lobby {
         line
     }
 
-    /// What of these limits was refused is asked for anew, and the first of each line of those who wait for any of them looks again.
-    pub fn has_changed(&self, charges: &[Charge]) {
-        self.refusals().forget(charges);
-        nudge(self.lines().of(charges));
+    /// There may be more of these limits: what of them was refused is asked for anew, and the first of each line whom one of them refused,
+    /// or perhaps will, looks again.
+    pub fn has_changed(&self, act: &Act, charges: &[Charge]) {
+        self.refusals().forget(act, charges);
+        let freed = charges.iter().filter(|charge| act.frees(&charge.rule)).map(|charge| &charge.limit);
+        nudge(self.lines().refused_by(freed));
     }
 
     /// The first of each line looks again.
@@ -71,13 +73,14 @@ impl Lobby {
 }
 
 impl Lines {
-    /// Those who wait for any of these limits.
-    fn of(&self, charges: &[Charge]) -> Vec<Arc<Line>> {
-        let of_limit = |charge: &Charge| {
-            let (limit, first) = (charge.limit.clone(), (charge.limit.clone(), Arc::default()));
-            self.known.range(first..).take_while(move |((name, _), _)| *name == limit).map(|(_, line)| line)
+    /// Those who wait for any of these limits, but for those whom another refused.
+    fn refused_by<'a>(&self, limits: impl Iterator<Item = &'a Name>) -> Vec<Arc<Line>> {
+        let of_limit = |limit: &'a Name| {
+            let lines = self.known.range((limit.clone(), Arc::default())..);
+            let lines = lines.take_while(move |((name, _), _)| name == limit);
+            lines.filter_map(|(_, line)| line.upgrade()).filter(move |line| line.may_be_helped_by(limit))
         };
-        charges.iter().flat_map(of_limit).filter_map(Weak::upgrade).collect()
+        limits.flat_map(of_limit).collect()
     }
 }
 
@@ -121,12 +124,13 @@ mod tests {
         let places = [enter("z", 0), enter("a", 0), enter("m", 5), enter("a", 9), enter("z", 0)];
         let order =
             |lines: Vec<Arc<Line>>| lines.iter().map(|line| line.first().unwrap().1).collect::<Vec<_>>();
-        let mut lines = lobby.lines().of(&of_tenant("z"));
+        let names = of_tenant("z").into_iter().map(|charge| charge.limit).collect::<Vec<_>>();
+        let mut lines = lobby.lines().refused_by(names.iter());
         in_order(&mut lines);
         assert_eq!(order(lines), [3, 2, 0]);
         // The first of each is called, and nobody else.
         let mut called: Vec<_> = places.iter().map(Place::called).collect();
-        lobby.has_changed(&of_tenant("b"));
+        lobby.has_changed(&Act::Refund, &of_tenant("b"));
         let heard: Vec<_> = called.iter_mut().map(|called| called.now_or_never().is_some()).collect();
         assert_eq!(heard, [true, false, true, true, false]);
     }

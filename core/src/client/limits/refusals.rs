@@ -3,7 +3,7 @@
 use super::answer::{LimitAnswer, Said};
 use super::recent::Recent;
 use crate::id::Name;
-use crate::limits::{Amount, Charge, Rule};
+use crate::limits::{Act, Amount, Charge, Rule};
 use crate::{Micros, SECOND};
 
 /// How long a refusal is believed at most. Another process may give back meanwhile, or an administrator reset the limit;
@@ -75,10 +75,11 @@ impl Refusals {
         self.known.insert(charge.limit.clone(), refusal, |refusal| refusal.until <= sent);
     }
 
-    /// Something is given back to these limits, or they are reset.
-    pub fn forget(&mut self, charges: &[Charge]) {
-        self.changes += 1;
-        for charge in charges {
+    /// This is done, by which there may be more of these limits.
+    pub fn forget(&mut self, act: &Act, charges: &[Charge]) {
+        let mut freed = charges.iter().filter(|charge| act.frees(&charge.rule)).peekable();
+        self.changes += u64::from(freed.peek().is_some());
+        for charge in freed {
             self.known.remove(&charge.limit);
         }
     }
@@ -136,7 +137,7 @@ mod tests {
         refusals.keep(&charge("a"), &refused(None), 5, 0);
         assert_eq!(recalled(&refusals, &["a"], 4 + SECOND), Some(("a".to_owned(), None)));
         assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
-        refusals.forget(&[charge("a")]);
+        refusals.forget(&Act::Refund, &[charge("a")]);
         assert_eq!(recalled(&refusals, &["a"], 5), None);
     }
 

@@ -155,14 +155,14 @@ impl<R: Runtime> Scope<R> {
 
     /// Gives back or resets; those who wait look again.
     pub async fn restore(&self, act: Act, charges: Vec<Charge>) -> Result<LimitAnswer> {
-        self.lobby.refusals().forget(&charges);
+        self.lobby.refusals().forget(&act, &charges);
         let request = Request { act, charges };
         judged(self.ask(&request).await?, &request.charges)
     }
 
     /// Ends a reservation; those who wait look again.
     pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
-        self.lobby.refusals().forget(&charges);
+        self.lobby.refusals().forget(&act, &charges);
         match self.ask(&Request { act, charges }).await? {
             Reply::Settled(settlement) => Ok(settlement),
             Reply::Judged(_) => Err(senseless()),
@@ -171,7 +171,7 @@ impl<R: Runtime> Scope<R> {
 
     /// Ends a reservation whose holder has gone.
     pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
-        self.lobby.refusals().forget(&charges);
+        self.lobby.refusals().forget(&act, &charges);
         let request = Request { act, charges };
         self.alone.hear(|| self.wall(), &request);
         self.carrier.tell(request);
@@ -207,8 +207,15 @@ impl<R: Runtime> Scope<R> {
     /// Asks the store; what it does is counted here too.
     async fn ask(&self, request: &Request) -> Result<Reply> {
         let reply = self.carrier.ask(request.clone()).await?;
-        let charges = matches!(request.act, Act::Take | Act::Reserve { .. });
-        if !(charges && matches!(reply, Reply::Judged(Verdict { allowed: false, .. }))) {
+        let done = match (request.act, reply) {
+            (Act::Take | Act::Reserve { .. }, Reply::Judged(verdict)) => verdict.allowed,
+            // What another committed, or has ended by itself, stays charged.
+            (Act::GiveBack { .. }, Reply::Settled(settlement)) => {
+                matches!(settlement, Settlement::Done | Settlement::Before { given_back: true })
+            }
+            _ => true,
+        };
+        if done {
             self.alone.hear(|| self.wall(), request);
         }
         Ok(reply)

@@ -77,19 +77,20 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
         remaining(&self.servers.lock(), self.servers.needed)
     }
 
-    /// Ends with the loss that leaves too few.
+    /// Ends with the loss that leaves too few; with nothing if all that are not lost were given back.
     fn lost(&self) -> End {
         let (servers, needed) = (Arc::downgrade(&self.servers), self.servers.needed);
         let mut ends = self.servers.ends(0);
         let mut seen = ends.len();
         Box::pin(async move {
+            let mut given_back = 0;
             while !ends.is_empty() {
                 let (ending, _, mut others) = select_all(ends).await;
-                ending.as_ref()?;
                 let joined = servers.upgrade().map_or_else(Vec::new, |servers| servers.ends(seen));
                 seen += joined.len();
                 others.extend(joined);
-                if others.len() < needed {
+                given_back += usize::from(ending.is_none());
+                if ending.is_some() && others.len() + given_back < needed {
                     return ending;
                 }
                 ends = others;

@@ -103,9 +103,6 @@ impl<S: Store, R: Runtime> Selection<S, R> {
         let held = self.held();
         let words: Vec<BoxedFuture<'static, Option<Error>>> =
             held.iter().flat_map(|held| held.iter()).map(|(_, lease)| Box::pin(lease.lost()) as _).collect();
-        if words.is_empty() {
-            return Box::pin(std::future::ready(None));
-        }
         Box::pin(first(words))
     }
 

@@ -14,6 +14,7 @@ use crate::history::{Event, Fact, Performance, What, Wish};
 use crate::ledger_model::LedgerModel;
 use crate::limit_calls::{LimitCalls, Sayer, Told};
 use crate::line_model::LineModel;
+use crate::quiet_times::QuietTimes;
 use crate::selections::Selections;
 use crate::server::BEGINNING;
 use crate::signatures::Signatures;
@@ -53,12 +54,15 @@ pub struct Judge<'a> {
     watched: BTreeMap<String, Vec<(u64, ProcessId)>>,
     signatures: Signatures,
     waits: Waits,
+    quiet_times: QuietTimes,
     lost_at: Option<Instant>,
     /// The last loss that the server's age tells of, whatever became of its keys since.
     wiped_at: Option<Instant>,
     /// Keys were deleted, and the store cannot know of it yet.
     flush: Option<Flush>,
-    /// The leases that were granted while it could not.
+    /// The last loss after which something was granted that may be held, as nobody asked who had heard of leases as long.
+    unheard: Option<Instant>,
+    /// The leases that were granted while the store could not know.
     unknowing: HashSet<u64>,
     /// Those that were granted later, with a nonce that one of those had recorded, while the store could not know still.
     misled: HashSet<u64>,
@@ -95,9 +99,11 @@ impl<'a> Judge<'a> {
             watched: BTreeMap::new(),
             signatures: Signatures::default(),
             waits: Waits::new(rules.drift),
+            quiet_times: QuietTimes::new(rules.response_timeout),
             lost_at: None,
             wiped_at: None,
             flush: None,
+            unheard: None,
             unknowing: HashSet::new(),
             misled: HashSet::new(),
             store_time: 0,
@@ -121,6 +127,7 @@ impl<'a> Judge<'a> {
                 self.performed(at, done, census)?;
                 self.turns.read(at, process, &done.facts, self.rules.prompt);
             }
+            What::Heard { handle, performed } => self.quiet_times.hear(at, handle, *performed),
             What::Charged(done) => {
                 self.limit_calls.performed(at, done)?;
                 self.ledger.perform(done)?;
@@ -164,6 +171,7 @@ impl<'a> Judge<'a> {
                 self.limit_calls.lost(at);
                 (self.lost_at, self.flush, self.store_time) = (Some(at), None, 0);
                 self.wiped_at = self.lost_at;
+                self.quiet_times.lose(at);
             }
             // Only leases are forgotten in these worlds.
             What::Flushed => {
@@ -171,6 +179,7 @@ impl<'a> Judge<'a> {
                 self.store.wipe();
                 self.line.wipe();
                 (self.lost_at, self.flush) = (self.wiped_at, Some(Flush::new(at, self.highest)));
+                self.quiet_times.lose(at);
             }
             What::Restarted => {
                 if self.flush.is_some_and(|flush| flush.is_begun()) {
@@ -184,11 +193,13 @@ impl<'a> Judge<'a> {
             What::Copied => {
                 self.store.copy();
                 self.line.copy();
+                self.quiet_times.copy();
                 self.ledger_copy = self.ledger.clone();
             }
             What::Promoted => {
                 self.store.promote();
                 self.line.promote();
+                self.quiet_times.promote(at);
                 self.lanes.clear();
                 let before = std::mem::replace(&mut self.ledger, std::mem::take(&mut self.ledger_copy));
                 self.ledger.succeeds(&before);
@@ -270,7 +281,10 @@ impl<'a> Judge<'a> {
             What::Audited { slot, failure: Some(failure) } => {
                 return Err(Breach::new("A1", format!("{slot} after the storm: {failure}")));
             }
-            What::Calm => self.calm(at)?,
+            What::Calm => {
+                self.quiet_times.calm(at);
+                self.calm(at)?;
+            }
             What::LeftBehind(records) if !records.is_empty() => {
                 return Err(Breach::new("N2", format!("the store still keeps {records:?}")));
             }
@@ -330,6 +344,13 @@ impl<'a> Judge<'a> {
                 let look = thieves.filter(|(wish, _)| wish.has_parts());
                 look.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }
+            // Those who stand behind a thief that leaves look again too.
+            if let Fact::Withdrawn { holder } = fact
+                && self.line.thief(holder).is_some()
+            {
+                let others = self.line.thieves().into_iter().filter(|(_, thief)| thief.holder != *holder);
+                others.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
+            }
             self.line.apply(at, now, fact)?;
             // Who wants more than are left may be passed over, and claims nothing then.
             if let Fact::Changed { slot, .. } = fact {
@@ -339,13 +360,13 @@ impl<'a> Judge<'a> {
                 let unsure = self.line.thieves().into_iter().filter(|(_, thief)| !thief.exact);
                 unsure.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }
+            self.quiet_times.apply(at, done, fact)?;
             turn.hear(fact, &self.line);
             self.claims(at, now, fact, &turn)?;
             if let Fact::Granted { slot, fence, known, .. } = fact {
-                let quiet = self
-                    .lost_at
-                    .map(|lost| lost + self.rules.ttl + self.rules.doubt_rest)
-                    .filter(|&end| at < end);
+                let longest = self.quiet_times.longest();
+                let quiet_until = self.lost_at.map(|lost| lost + longest + self.rules.doubt_rest);
+                let quiet = quiet_until.filter(|&end| at < end);
                 if let Some(end) = quiet {
                     let text =
                         format!("{slot} {fence} was granted {} us before memory could be trusted", end - at);
@@ -358,15 +379,21 @@ impl<'a> Judge<'a> {
                     census.count("lease robbed");
                     self.thefts.rob(earlier);
                 }
-                let rested = self.rules.ttl + self.rules.doubt_rest;
-                if self.flush.is_some_and(|flush| at < flush.at + rested) {
+                let unheard = self.lost_at.filter(|&lost| self.may_be_held_since(lost, at));
+                if self.flush.is_some_and(|flush| self.may_be_held_since(flush.at, at)) {
                     census.count("lease granted by a store that cannot know");
+                    self.unknowing.insert(*fence);
+                } else if unheard.is_some() {
+                    census.count("lease granted by a store that has not heard of the longest");
+                    self.unheard = unheard;
                     self.unknowing.insert(*fence);
                 } else {
                     self.told(at, slot, *fence)?;
                     let before = self.granted.get(slot).and_then(|fences| fences.last());
                     let excused = |fence| self.unknowing.contains(fence) || self.misled.contains(fence);
-                    if *known && self.flush.is_some() && before.is_some_and(excused) {
+                    let blind =
+                        self.flush.is_some() || self.unheard.is_some_and(|lost| self.lost_at == Some(lost));
+                    if *known && blind && before.is_some_and(excused) {
                         self.misled.insert(*fence);
                     }
                 }
@@ -396,8 +423,18 @@ impl<'a> Judge<'a> {
             }
             self.store.apply(at, now, self.rules.doubt_rest, fact)?;
         }
+        self.quiet_times.end_turn(at, done);
         self.thefts.end()?;
+        // Who came before it was known of longer leases waits, and is not called.
+        if self.lost_at.is_some_and(|lost| self.may_be_held_since(lost, at)) {
+            return Ok(());
+        }
         self.line.end(now, |name| self.store.is_held(name, now))
+    }
+
+    /// Whether what was leased when the store lost its memory may still be held.
+    fn may_be_held_since(&self, lost: Instant, at: Instant) -> bool {
+        at < lost + self.rules.ttl + self.rules.doubt_rest
     }
 
     /// The store knows that its keys were deleted: from here on nothing is granted that may be held.
@@ -498,6 +535,7 @@ impl<'a> Judge<'a> {
     pub fn end(&mut self) -> Result<(), Breach> {
         self.limit_calls.judge()?;
         self.waits.all_ended()?;
+        self.quiet_times.end()?;
         match self.rules.accounts.iter().find(|account| !self.audited.contains(*account)) {
             Some(account) => Err(Breach::new("A1", format!("{account} could not be audited"))),
             None => Ok(()),

@@ -4,7 +4,7 @@ use super::PlantedFault::Script;
 use super::{EMPTY_RESTART, Planted, PlantedFault};
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 33] = [
+pub const OF_POOLS: [Planted; 34] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -49,6 +49,10 @@ pub const OF_POOLS: [Planted; 33] = [
         fault: Script(&[("elseif seen > 0 and seen < epoch and pool[5] < epoch then", "elseif false then")]),
     },
     Planted { name: "no quiet time after an empty restart", fault: EMPTY_RESTART },
+    Planted {
+        name: "longer leases of others not told of",
+        fault: Script(&[("if seen <= pool[20] then lines[1]", "if seen < 0 then lines[1]")]),
+    },
     Planted {
         name: "expiry leaves the nonce trusted",
         fault: Script(&[("if s[5] ~= 'u' then s[5] = 'd' end\n      settle(s, s[10])", "settle(s, s[10])")]),

@@ -234,6 +234,48 @@ async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     }
 }
 
+// What the store allowed after a reset was forgotten in the next outage, and the record of that reset kept for a day or years.
+#[tokio::test]
+async fn what_the_store_allows_after_a_reset_counts_in_an_outage() {
+    let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
+    for rule in [Rule::Lifetime { max: 100u64.into() }, budget] {
+        let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
+        let limit = limit(&scope, "a", rule, Outage::Open);
+        assert!(shortly(limit.increment(70u64)).await.unwrap());
+        shortly(limit.reset()).await.unwrap();
+        assert_eq!(scope.alone.size(), (0, 0), "{rule:?}");
+        assert!(shortly(limit.increment(90u64)).await.unwrap());
+        hangs.store(true, SeqCst);
+        let answer = shortly(limit.take(60u64)).await.unwrap();
+        let told = (answer.allowed, answer.said, answer.remaining);
+        assert_eq!(told, (false, Said::Outage, 10u64.into()), "{rule:?}");
+    }
+}
+
+// It was given back here, and stayed charged with the store: an outage allowed as much again.
+#[tokio::test]
+async fn what_another_has_committed_stays_charged_in_an_outage() {
+    let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
+    let limit = limit(&scope, "a", Rule::Refill { max: 10, period: HOUR }, Outage::Open);
+    let reserved = shortly(limit.reserve(10u64, Duration::from_secs(60))).await.unwrap().unwrap();
+    shortly(limit.commit_reservation(&reserved.id())).await.unwrap();
+    assert_eq!(shortly(reserved.refund()).await.unwrap_err().code(), Code::Lost);
+    hangs.store(true, SeqCst);
+    assert!(!shortly(limit.increment(1u64)).await.unwrap());
+}
+
+// Who stood behind another was told that the store does not answer, of which an open limit asks nothing.
+#[tokio::test]
+async fn who_waits_for_an_open_limit_in_an_outage_is_told_of_the_limit() {
+    let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
+    let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Open);
+    assert!(shortly(limit.increment(1u64)).await.unwrap());
+    hangs.store(true, SeqCst);
+    let wait = |time| limit.wait_with(1u64, WaitOptions { timeout: time * MILLISECOND, ..at_any_time() });
+    let (first, second) = shortly(futures_util::future::join(wait(600), wait(300))).await;
+    assert_eq!((first.unwrap_err().code(), second.unwrap_err().code()), (Code::TimedOut, Code::TimedOut));
+}
+
 // It slept until its next look, which can be a second later.
 #[tokio::test]
 async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
@@ -272,7 +314,7 @@ async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
     assert!(shortly(waiting).await.unwrap().unwrap().allowed);
 }
 
-// Whatever ended, all of them asked the store.
+// Whatever ended, all of them asked the store. Who waits for several is called as that one changes which refused it last.
 #[tokio::test]
 async fn only_those_are_called_who_wait_for_what_has_changed() {
     let (ledger, asked) = (ledger(), Arc::new(Mutex::new(BTreeMap::new())));
@@ -314,10 +356,35 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
     let [first, second] = held;
     shortly(first.commit()).await.unwrap();
     until_asked("a", 3).await;
-    until_asked("a b", 2).await;
-    assert_eq!(asked("b"), 2);
+    assert_eq!((asked("b"), asked("a b")), (2, 1));
     shortly(second.commit()).await.unwrap();
     until_asked("b", 3).await;
+    until_asked("a b", 2).await;
+}
+
+// At the end of each reservation all who waited for one of its rates or budgets asked anew, and what had been refused of them was
+// forgotten.
+#[tokio::test]
+async fn what_stays_charged_calls_nobody() {
+    let (scope, _) = hanging(runtime(), HOUR);
+    let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
+    let flights = limit(&scope, "flights", Rule::InFlight { max: 2 }, Outage::Closed);
+    let both = Limit::group([&flights.at_cost(1u64), &spend]).unwrap();
+    let reserve =
+        async |cost: u64| shortly(both.reserve(cost, Duration::from_secs(60))).await.unwrap().unwrap();
+    let (first, second) = (reserve(8).await, reserve(2).await);
+    let place = |limit: &str, rule| {
+        let charge = Charge { limit: Name::new(limit).unwrap(), rule, cost: Amount::ZERO, open: false };
+        scope.line(&[charge]).enter(0)
+    };
+    let (money, free) = (place("spend", lifetime()), place("flights", Rule::InFlight { max: 2 }));
+    let (mut for_money, for_free) = (money.called(), free.called());
+    assert_eq!(shortly(spend.take(1u64)).await.unwrap().said, Said::Store);
+    shortly(first.commit()).await.unwrap();
+    assert_eq!(shortly(spend.take(1u64)).await.unwrap().said, Said::Memory, "nothing was given back");
+    assert_eq!(((&mut for_money).now_or_never().is_some(), for_free.now_or_never().is_some()), (false, true));
+    shortly(second.refund()).await.unwrap();
+    assert_eq!((&mut for_money).now_or_never().is_some(), true);
 }
 
 // One open limit had the process count all rates of its scope, each name that was ever taken of.
