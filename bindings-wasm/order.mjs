@@ -2,24 +2,25 @@
 // stand close to one another.
 
 const REACH = 32 * 1024;
-/** So many bytes in a row are what two functions have in common. */
-const PIECE = 6;
 
-/** The module, its functions named by the place that each should have: wasm-opt sorts them by name, and mends what calls them. */
-export function ordered(module) {
+/**
+ * The module, its functions named by the place that each should have: wasm-opt sorts them by name, and mends what calls them. So many
+ * bytes in a row are what two functions have in common.
+ */
+export function ordered(module, piece) {
   const { imports, bodies } = functions(module);
   const places = [];
-  order(bodies).forEach((at, place) => (places[at] = String(place).padStart(6, "0")));
+  order(bodies, piece).forEach((at, place) => (places[at] = String(place).padStart(6, "0")));
   const map = Buffer.concat([number(places.length), ...places.flatMap((name, at) => [number(imports + at), text(name)])]);
   const section = Buffer.concat([text("name"), number(1), number(map.length), map]);
   return Buffer.concat([module, number(0), number(section.length), section]);
 }
 
 /** Each next one is that of which most has been seen within reach. */
-function order(bodies) {
+function order(bodies, piece) {
   const pieces = bodies.map((body) => {
     const bytes = body.toString("latin1");
-    return [...new Set(Array.from(body, (_, at) => bytes.slice(at, at + PIECE)))];
+    return [...new Set(Array.from(body, (_, at) => bytes.slice(at, at + piece)))];
   });
   const holders = new Map();
   for (const piece of pieces.flat()) holders.set(piece, []);

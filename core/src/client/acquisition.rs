@@ -179,7 +179,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return Err(Error::invalid(
                 "keepalive",
                 format_args!(
-                    "is too long: ttl ({ttl} ms), less the hundredth by which clocks may differ and 2 ms, must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together"
+                    "is too long: ttl ({ttl} ms) must be longer than the interval ({interval} ms) and response_timeout ({slack} ms) together, by 1 % and 2 ms"
                 ),
             ));
         }

@@ -176,7 +176,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                         core.renewed(&vigil, delivered.take(), now, sent);
                     }
                     // The store said no, or nothing until the end of the lease: its deadline stands.
-                    Err(_) => core.renew_later(&vigil, core.runtime.jitter(RETRY.min(vigil.interval))),
+                    Err(_) => {
+                        let pause = core.runtime.jitter(RETRY.min(vigil.interval));
+                        core.renew_later(&vigil, core.lease_clock() + pause);
+                    }
                 }
             });
         }
@@ -193,9 +196,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             _ => {}
         }
         let early = self.runtime.random() % (vigil.interval / JITTER + 1);
-        let here = self.lease_clock();
-        let next = next_renewal(sent, here, vigil);
-        self.renew_later(vigil, next.saturating_sub(early).saturating_sub(here));
+        self.renew_later(vigil, next_renewal(sent.saturating_sub(early), self.lease_clock(), vigil));
     }
 
     /// The store says, at its time `at`, that a lease is claimed and ends by `until`, which may be earlier than the task
@@ -207,15 +208,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let here = self.lease_clock();
             vigil.renew_at(here + (until.saturating_sub(here) / 2).max(RETRY));
         }
-        self.keeper.look_by(vigil.next().unwrap_or_default());
+        self.keeper.look_by(0);
     }
 
-    fn renew_later(&self, vigil: &Vigil, pause: Micros) {
+    fn renew_later(&self, vigil: &Vigil, time: Micros) {
         // Its holder renews it, and it was only looked at.
         if vigil.interval == 0 {
             return;
         }
-        let time = self.lease_clock() + pause;
         vigil.renew_at(time);
         self.keeper.look_by(time);
     }

@@ -119,8 +119,8 @@ impl Vigil {
         let watched = Watched { term, renewal: None, left: false, bells, claim_bells };
         let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
         if interval > 0 {
-            // A grant can take long to arrive.
-            vigil.renew_at(vigil.late(term.until).min(now + interval).max(now));
+            // A grant can take long to arrive: it may be late by now.
+            vigil.renew_at(vigil.late(term.until).min(now + interval));
         }
         Arc::new(vigil)
     }

@@ -7,8 +7,9 @@ use crate::SECOND;
 use crate::client::faulty::{DEAD, Faulty, HUNG};
 use crate::client::native::{NativeLease, connect};
 use crate::client::warped::Warped;
-use crate::client::{Leasehold, OpenOptions, PoolOptions, TokioRuntime};
+use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions, TokioRuntime};
 use crate::error::Code;
+use crate::slots::Loss;
 
 #[tokio::test]
 async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
@@ -205,4 +206,66 @@ async fn who_waits_for_the_loss_of_what_is_given_back_hears_so_though_nobody_wai
     assert!(brief.is_err(), "{brief:?}");
     let told = tokio::time::timeout(Duration::from_secs(10), lost).await.expect("told");
     assert!(told.is_none(), "{told:?}");
+}
+
+// A payment of which nobody knows what became was forgotten as the chain answered what it had been asked before, and its nonce went on
+// as unused.
+#[tokio::test]
+async fn what_is_said_while_a_nonce_is_resynced_stays_said() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let slots = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = store.opened(10 * SECOND).pool_with("p", slots, None).await.unwrap();
+    for rejects in [false, true] {
+        let lease = pool.acquire().await.unwrap();
+        lease.resync(7, true).await.unwrap();
+        let meanwhile = async { if rejects { lease.rejected(None) } else { lease.unknown() } };
+        let (resynced, said) = futures_util::future::join(lease.resync(7, false), meanwhile).await;
+        said.unwrap();
+        assert_eq!(resynced.unwrap(), 7);
+        lease.unused().unwrap();
+        lease.release().await.unwrap();
+        let next = pool.acquire().await.unwrap();
+        assert!(next.in_doubt() && next.nonce().is_none());
+        // What was said before the chain was asked is settled by its answer.
+        next.unknown().unwrap();
+        next.resync(7, true).await.unwrap();
+        next.unused().unwrap();
+        next.release().await.unwrap();
+        assert_eq!(pool.acquire().await.unwrap().nonce(), Some(7));
+    }
+}
+
+// The one that was given back in time ended it.
+#[tokio::test]
+async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others() {
+    let handle = connect("memory:one-of-two").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
+    for broken in [0, 1] {
+        let leases = pool.acquire_many(2).await.unwrap();
+        let lost = crate::client::holding::lost(&leases);
+        pool.break_lease(leases[broken].slot()).await.unwrap();
+        for lease in &leases {
+            let _ = lease.release().await;
+        }
+        assert_eq!(lost.await.expect("one was lost").code(), Code::Lost, "{broken}");
+        pool.enable(leases[broken].slot()).await.unwrap();
+    }
+    let leases = pool.acquire_many(2).await.unwrap();
+    let lost = crate::client::holding::lost(&leases);
+    crate::client::holding::release(&leases, None).await.unwrap();
+    assert!(lost.await.is_none());
+}
+
+// It was counted as lost, and told so, by a renewal that came to the store behind the release.
+#[tokio::test]
+async fn what_a_renewal_finds_given_back_is_not_lost() {
+    let handle = connect("memory:renewed-behind").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let lost = lease.lost();
+    lease.close(ReleaseOptions::default()).unwrap();
+    let error = lease.not_found(Loss::Ended);
+    assert_eq!((error.code(), error.message()), (Code::Lost, "the lease of a was given back already"));
+    lease.given_back();
+    assert_eq!((lost.await.is_none(), pool.statistics().lost), (true, 0));
 }

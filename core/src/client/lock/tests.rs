@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::Code;
 use crate::client::Keepalive;
@@ -255,5 +257,31 @@ fn an_acquisition_says_how_to_steal_over_what_its_lock_does() {
     for words in [vec![factor.clone()], vec![("steal", Value::Bool(false)), factor]] {
         let over = if words.len() == 1 { LockOptions::default() } else { whole.clone() };
         assert_eq!(read(over, &words).unwrap_err().field(), Some("stolen_consistency_factor"), "{words:?}");
+    }
+}
+
+// It was asked about again only when it had ended by then, for a claimant that had long gone.
+#[tokio::test]
+async fn what_somebody_claimed_and_left_is_not_lost() {
+    let handle = opened("claimed-briefly").unwrap();
+    for keepalive in [Keepalive::Third, Keepalive::Off] {
+        let options = LockOptions { ttl: 20 * crate::SECOND, keepalive, ..at_once() };
+        let lock = handle.lock_with(["a"], options.clone()).unwrap();
+        let locked = lock.acquire().await.unwrap();
+        let told = locked.claimed();
+        // It would have it in three seconds, for which it does not wait.
+        let thief = LockOptions { timeout: 50 * MILLISECOND, priority: 1, steal: Some(0.05), ..options };
+        assert_eq!(lock.acquire_with(thief).await.unwrap_err().code(), Code::TimedOut);
+        assert_eq!(told.await.expect("claimed").code(), Code::Claimed);
+        assert!(locked.remaining() < Duration::from_secs(5), "{:?}", locked.remaining());
+        let soon = tokio::time::timeout(Duration::from_secs(5), async {
+            while locked.is_claimed() {
+                assert!(locked.is_held());
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        soon.await.expect("its claimant has gone");
+        assert!(locked.remaining() > Duration::from_secs(10), "{keepalive:?}: {:?}", locked.remaining());
+        locked.release().await.unwrap();
     }
 }
