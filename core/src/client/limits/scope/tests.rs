@@ -384,7 +384,7 @@ async fn what_stays_charged_calls_nobody() {
     assert_eq!(shortly(spend.take(1u64)).await.unwrap().said, Said::Memory, "nothing was given back");
     assert_eq!(((&mut for_money).now_or_never().is_some(), for_free.now_or_never().is_some()), (false, true));
     shortly(second.refund()).await.unwrap();
-    assert_eq!((&mut for_money).now_or_never().is_some(), true);
+    assert!((&mut for_money).now_or_never().is_some());
 }
 
 // One open limit had the process count all rates of its scope, each name that was ever taken of.
