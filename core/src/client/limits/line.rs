@@ -25,8 +25,6 @@ pub(super) struct Line {
 #[derive(Debug, Default)]
 struct State {
     waiting: BTreeMap<Rank, Waiting>,
-    /// Which limit refused the one that asked last; nothing while one asks.
-    refused_by: Option<Name>,
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +32,8 @@ struct Waiting {
     caller: Option<oneshot::Sender<()>>,
     /// Until when it lets those behind go first, unless something changes.
     aside: Option<Micros>,
+    /// Which limit refused it last; nothing before it has asked, and while it asks.
+    refused_by: Option<Name>,
 }
 
 /// By priority, then by arrival.
@@ -65,9 +65,14 @@ impl Line {
         self.lock().waiting.keys().next().copied()
     }
 
-    /// Whether it may be allowed what it was refused, as there is more of this limit.
+    /// Whether more of this limit may help one whose turn it is or was: who stands aside, or the first who does not.
     pub fn may_be_helped_by(&self, limit: &Name) -> bool {
-        self.lock().refused_by.as_ref().is_none_or(|refused_by| refused_by == limit)
+        let state = self.lock();
+        let aside = state.waiting.values().take_while(|waiting| waiting.aside.is_some());
+        let first = state.waiting.values().find(|waiting| waiting.aside.is_none());
+        let helped =
+            |waiting: &Waiting| waiting.refused_by.as_ref().is_none_or(|refused_by| refused_by == limit);
+        aside.chain(first).any(helped)
     }
 
     /// Something has changed: nobody stands aside any more, and the first looks now.
@@ -97,7 +102,9 @@ impl Place {
 
     /// Which limit refused it; nothing before it asks, so that it hears of all that changes as it does.
     pub fn is_refused_by(&self, limit: Option<&Name>) {
-        self.line.lock().refused_by = limit.cloned();
+        if let Some(waiting) = self.line.lock().waiting.get_mut(&self.rank) {
+            waiting.refused_by = limit.cloned();
+        }
     }
 
     /// Lets those behind go first until then, who take nothing before it that could be had here.
@@ -158,6 +165,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
+    use crate::SECOND;
 
     // Each was told by an answer of its own when a period begins, and whoever's timer was the first took what there is.
     #[test]
@@ -180,5 +188,26 @@ mod tests {
         assert!(has_turn(&third, BEGINS) && !has_turn(&third, 3 * BEGINS));
         line.nudge();
         assert!(has_turn(&second, BEGINS) && !has_turn(&third, BEGINS));
+    }
+
+    // Each who waits for a limit was called by whatever changed of all that it charges, and asked in vain.
+    #[test]
+    fn those_are_helped_by_a_limit_whom_it_refused_or_who_have_not_asked() {
+        let (budget, rate) = (Name::new("budget").unwrap(), Name::new("rate").unwrap());
+        let line = Arc::new(Line::default());
+        let helped = || [&budget, &rate].map(|limit| line.may_be_helped_by(limit));
+        assert_eq!(helped(), [false, false], "nobody waits");
+        let (first, second) = (line.clone().enter(5), line.clone().enter(0));
+        assert_eq!(helped(), [true, true], "it may be refused by either");
+        first.is_refused_by(Some(&budget));
+        assert_eq!(helped(), [true, false]);
+        // It stands aside, and who comes after it is refused by another.
+        first.step_aside(SECOND);
+        second.is_refused_by(Some(&rate));
+        assert_eq!(helped(), [true, true]);
+        drop(first);
+        assert_eq!(helped(), [false, true]);
+        second.is_refused_by(None);
+        assert_eq!(helped(), [true, true], "it asks");
     }
 }
