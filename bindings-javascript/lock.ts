@@ -12,7 +12,7 @@ export interface LockOptions {
   ttl?: number | undefined;
   /**
    * Whether the lock is renewed while it is held: `true`, at a third of its `ttl`, if not given; a number, every so many
-   * milliseconds. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   * milliseconds. `ttl`, less 1 % and 2 ms, must be longer than that and the handle's `responseTimeout` together.
    */
   keepalive?: boolean | number | undefined;
   /** How long an acquisition waits: 5 s if not given, 0 for one attempt. */

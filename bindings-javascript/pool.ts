@@ -27,7 +27,7 @@ export interface PoolOptions {
   maxHold?: number | undefined;
   /**
    * Whether leases are renewed while they are held: `true` at a third of their `ttl`, a number every so many
-   * milliseconds; not if not given. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   * milliseconds; not if not given. `ttl`, less 1 % and 2 ms, must be longer than that and the handle's `responseTimeout` together.
    */
   keepalive?: boolean | number | undefined;
   /** How long a slot whose nonce is in doubt rests before it is handed out again. */

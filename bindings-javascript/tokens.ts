@@ -43,7 +43,7 @@ export interface TokensOptions {
   ttl?: number | undefined;
   /**
    * Whether selections are renewed while they are held: `true`, at a third of their `ttl`, if not given; a number, every so
-   * many milliseconds. `ttl` must be longer than that and the handle's `responseTimeout` together.
+   * many milliseconds. `ttl`, less 1 % and 2 ms, must be longer than that and the handle's `responseTimeout` together.
    */
   keepalive?: boolean | number | undefined;
   /** How long a selection waits for what others have: 5 s if not given, 0 for one attempt. */

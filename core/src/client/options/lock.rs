@@ -17,7 +17,7 @@ pub const LOCK_TTL: Micros = 60 * SECOND;
 /// | option | default | |
 /// |---|---|---|
 /// | `ttl` | the handle's `lock_ttl`: 60 s | time to live without a renewal, and the longest there is |
-/// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl` must be longer than the interval and `response_timeout` together |
+/// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl`, less 1 % and 2 ms, must be longer than the interval and `response_timeout` together |
 /// | `timeout` | 5 s | how long an acquisition waits; 0 for one attempt |
 /// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767 |
 /// | `steal` | no | whether holders of lower priority are told to yield while it waits |
