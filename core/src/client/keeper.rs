@@ -232,7 +232,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 /// and may have left by then: nobody tells of that.
 fn next_renewal(sent: Micros, now: Micros, vigil: &Vigil) -> Micros {
     let (until, interval) = (vigil.term().until(), vigil.interval);
-    let least = (interval / TOGETHER).min(until.saturating_sub(now) / 2);
+    // A moment at least, in which time passes: a store in memory answers in none.
+    let least = (interval / TOGETHER).min(until.saturating_sub(now) / 2).max(1);
     (sent + interval).min(vigil.late(until)).max(now + least)
 }
 
