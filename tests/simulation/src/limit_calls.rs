@@ -420,7 +420,8 @@ impl LimitCalls {
     ) -> Result<(), Breach> {
         let Some(call) = self.calls.get(&number) else { return Ok(()) };
         let Some((began, back)) = call.settling else { return Ok(()) };
-        for cost in &call.ask.costs {
+        // What stays charged says nothing of what was refused.
+        for cost in call.ask.costs.iter().filter(|_| back) {
             self.restored.insert((process, cost.limit.clone()), began);
         }
         let forgot = self.losses.iter().any(|lost| *lost >= call.began);

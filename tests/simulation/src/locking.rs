@@ -11,6 +11,7 @@ use leasehold::store::LimitStore;
 use leasehold::{Error, Leasehold};
 
 use crate::history::What;
+use crate::plan::can_be_kept;
 use crate::rng::Rng;
 use crate::workload::Site;
 use crate::world::{ProcessId, SimRuntime, unpoisoned};
@@ -88,7 +89,7 @@ impl<S: LimitStore> Member<S> {
             let longest = plan.ttl(self.process);
             options.ttl = rng.between(longest / 2, longest);
         }
-        if rng.in_thousand(500) && options.ttl / 3 + plan.response_timeout < options.ttl {
+        if rng.in_thousand(500) && can_be_kept(options.ttl, plan.response_timeout) {
             options.keepalive = *rng.pick(&[Keepalive::Third, Keepalive::Every(options.ttl / 8)]);
         }
         let thievish = plan.factor < 1.0;

@@ -13,6 +13,11 @@ use crate::world::ProcessId;
 
 const SECOND: u64 = 1_000_000;
 
+/// Whether a lease can be renewed at thirds of its time to live: what its holder has of it is less by a hundredth and 2 ms.
+pub fn can_be_kept(ttl: u64, response_timeout: u64) -> bool {
+    ttl / 3 + response_timeout < ttl - ttl / 100 - 2_000
+}
+
 /// Kinds of misfortune that come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfortune {

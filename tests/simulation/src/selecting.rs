@@ -15,7 +15,7 @@ use leasehold::{Error, SECOND};
 
 use crate::history::{History, Selected, What};
 use crate::locking::{SimHandle, open};
-use crate::plan::TokensPlan;
+use crate::plan::{TokensPlan, can_be_kept};
 use crate::rng::Rng;
 use crate::selections::LAG;
 use crate::workload::Site;
@@ -214,7 +214,7 @@ pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
 fn wallet<S: LimitStore>(site: &Arc<Site<S>>, handle: &SimHandle<S>) -> (SimTokens<S>, bool) {
     let plan = &site.plan;
     let ttl = plan.pool.ttl;
-    let kept_alive = plan.tokens.keepalive && ttl / 3 + plan.response_timeout < ttl;
+    let kept_alive = plan.tokens.keepalive && can_be_kept(ttl, plan.response_timeout);
     let options = TokensOptions {
         ttl,
         keepalive: if kept_alive { Keepalive::Third } else { Keepalive::Off },

@@ -11,6 +11,7 @@ use leasehold::{Error, Leasehold};
 use crate::ballots::Hall;
 use crate::history::What;
 use crate::network::SimTransport;
+use crate::plan::can_be_kept;
 use crate::rng::Rng;
 use crate::world::{ProcessId, SimRuntime, unpoisoned};
 
@@ -82,7 +83,7 @@ impl Voter {
         if rng.in_thousand(200) {
             options.ttl = rng.between(plan.ttl / 2, plan.ttl);
         }
-        if rng.in_thousand(600) && options.ttl / 3 + plan.response_timeout < options.ttl {
+        if rng.in_thousand(600) && can_be_kept(options.ttl, plan.response_timeout) {
             options.keepalive = *rng.pick(&[Keepalive::Third, Keepalive::Every(options.ttl / 8)]);
         }
         options
@@ -205,7 +206,7 @@ impl Voter {
         let told = |error: Error| error.to_string();
         for round in 0..4 {
             let plan = &self.hall.plan;
-            let keeps = patient && round == 3 && plan.ttl / 3 + plan.response_timeout < plan.ttl;
+            let keeps = patient && round == 3 && can_be_kept(plan.ttl, plan.response_timeout);
             let keepalive = if keeps { Keepalive::Third } else { Keepalive::Off };
             let options = LockOptions { timeout: PATIENCE, keepalive, ..self.quorum.lock_defaults() };
             let Some(locked) = self.acquire(&options, rng).await else { continue };

@@ -19,7 +19,7 @@ use crate::chain::{Chain, Told};
 use crate::history::{History, What};
 use crate::limiting;
 use crate::locking::{self, SimHandle};
-use crate::plan::{Misfortune, Plan, Scene};
+use crate::plan::{Misfortune, Plan, Scene, can_be_kept};
 use crate::resources::Resources;
 use crate::rng::Rng;
 use crate::selecting::{self, SimSource};
@@ -175,7 +175,7 @@ impl<S: LimitStore> Member<S> {
             options.ttl = Some(rng.between(longest / 2, longest));
         }
         let ttl = options.ttl.unwrap_or(longest);
-        if rng.in_thousand(300) && ttl / 3 + plan.response_timeout < ttl {
+        if rng.in_thousand(300) && can_be_kept(ttl, plan.response_timeout) {
             options.keepalive = Some(*rng.pick(&[Keepalive::Third, Keepalive::Every(ttl / 8)]));
         }
         let kept = options.keepalive.is_some();
