@@ -189,7 +189,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         match reply {
             Reply::Renewed { deadline } => vigil.prolong(self.kept_until(sent, now, deadline), now),
             Reply::Claimed { deadline, priority } => {
-                self.claimed(vigil, self.kept_until(sent, now, deadline), now, priority);
+                return self.claimed(vigil, self.kept_until(sent, now, deadline), now, priority);
             }
             Reply::Lost(loss) => return self.lose(vigil, loss),
             // A defect: the deadline stands.
@@ -200,15 +200,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// The store says, at its time `at`, that a lease is claimed and ends by `until`, which may be earlier than the task
-    /// expects.
+    /// expects. It is asked about while it lasts, whoever renews it: nobody tells that its claimant has left.
     pub(super) fn claimed(&self, vigil: &Vigil, until: Micros, at: Micros, priority: i16) {
         vigil.claim(until, at, priority);
-        // What is not renewed is asked about too: nobody tells that the claimant has left.
-        if vigil.interval == 0 {
-            let here = self.lease_clock();
-            vigil.renew_at(here + (until.saturating_sub(here) / 2).max(RETRY));
-        }
-        self.keeper.look_by(0);
+        let here = self.lease_clock();
+        let next = next_renewal(here, here, vigil);
+        vigil.renew_at(next);
+        self.keeper.look_by(next.min(until));
     }
 
     fn renew_later(&self, vigil: &Vigil, time: Micros) {
@@ -228,12 +226,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 }
 
 /// When a lease is renewed again that was renewed by what was sent at `sent` and answered at `now`. The deadline is
-/// counted from the sending, and so is this: an answer that took long leaves less time for the next. So does one who claims the lease,
-/// and may have left by then: nobody tells of that.
+/// counted from the sending, and so is this: an answer that took long leaves less time for the next, as does one who claims the lease.
+/// What is not renewed is looked at with half of its time left.
 fn next_renewal(sent: Micros, now: Micros, vigil: &Vigil) -> Micros {
     let (until, interval) = (vigil.term().until(), vigil.interval);
+    let half = until.saturating_sub(now) / 2;
+    if interval == 0 {
+        return now + half.max(RETRY);
+    }
     // A moment at least, in which time passes: a store in memory answers in none.
-    let least = (interval / TOGETHER).min(until.saturating_sub(now) / 2).max(1);
+    let least = (interval / TOGETHER).min(half).max(1);
     (sent + interval).min(vigil.late(until)).max(now + least)
 }
 
@@ -329,6 +331,9 @@ mod tests {
             lease.claim(until, now, 1);
             assert_eq!(next_renewal(now, now, &lease), next, "at {now}");
         }
+        // One that its holder renews, or does not.
+        let looked_at = |until| next_renewal(SECOND, SECOND, &vigil(1, 0, until));
+        assert_eq!((looked_at(9 * SECOND), looked_at(2 * SECOND)), (5 * SECOND, 2 * SECOND));
     }
 
     #[test]
