@@ -88,8 +88,8 @@ async function finish(face, features) {
   if (!trial) await optimize(again);
   const small = readFileSync(bound);
   const sorted = [];
-  // Which of these packs best, none of them says before it is done.
-  for (const piece of trial ? [6] : [5, 6, 7, 8, 10]) {
+  // Which of these packs best, none of them says before it is done. Where bytes are not counted any will do.
+  for (const piece of features.length > 0 ? [6] : [5, 6, 7, 8, 10]) {
     writeFileSync(bound, ordered(small, piece));
     await optimize(sort);
     sorted.push(readFileSync(bound));

@@ -13,6 +13,18 @@ pub struct Request {
     pub charges: Vec<Charge>,
 }
 
+impl Request {
+    /// The limits of which it may leave more than there was.
+    pub fn freed(&self) -> impl Iterator<Item = &Name> {
+        let frees = |charge: &&Charge| match self.act {
+            Act::Take | Act::Peek | Act::Reserve { .. } => false,
+            Act::Commit { .. } => matches!(charge.rule, Rule::InFlight { .. }),
+            Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
+        };
+        self.charges.iter().filter(frees).map(|charge| &charge.limit)
+    }
+}
+
 /// A limit, and what is taken of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
@@ -74,18 +86,6 @@ pub enum Act {
     /// The limits are as if never used. Reservations of before give nothing back of them, and what they have in flight is
     /// forgotten.
     Reset,
-}
-
-impl Act {
-    /// Whether it may leave more of a limit of this rule than there was.
-    #[must_use]
-    pub fn frees(&self, rule: &Rule) -> bool {
-        match self {
-            Act::Take | Act::Peek | Act::Reserve { .. } => false,
-            Act::Commit { .. } => matches!(rule, Rule::InFlight { .. }),
-            Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
-        }
-    }
 }
 
 /// How a caller has waited.

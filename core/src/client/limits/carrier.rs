@@ -439,8 +439,8 @@ impl<R: Runtime> Carrier<R> {
 
     /// Those who wait hear of what may have been given back.
     fn announce(&self, request: &Request) {
-        if request.charges.iter().any(|charge| request.act.frees(&charge.rule)) {
-            self.lobby.has_changed(&request.act, &request.charges);
+        if request.freed().next().is_some() {
+            self.lobby.hear(request);
         }
     }
 

@@ -395,7 +395,7 @@ impl<R: Runtime> Limit<R> {
             turn.ok_or_else(|| timed_out(again))?;
             // Before it is asked, or looks whether the handle was closed: what changes meanwhile is heard.
             let called = place.called();
-            place.is_refused_by(None);
+            place.set_refused_by(None);
             scope.check_open()?;
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
             let asked = scope.runtime().now();
@@ -405,7 +405,7 @@ impl<R: Runtime> Limit<R> {
                 Err(refused) => refused,
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
-            place.is_refused_by(refused.limit.as_ref());
+            place.set_refused_by(refused.limit.as_ref());
             let now = scope.runtime().now();
             reply = reply.max(now.saturating_sub(asked));
             again = Some(now + pause);

@@ -101,7 +101,7 @@ impl Place {
     }
 
     /// Which limit refused it; nothing before it asks, so that it hears of all that changes as it does.
-    pub fn is_refused_by(&self, limit: Option<&Name>) {
+    pub fn set_refused_by(&self, limit: Option<&Name>) {
         if let Some(waiting) = self.line.lock().waiting.get_mut(&self.rank) {
             waiting.refused_by = limit.cloned();
         }
@@ -199,15 +199,15 @@ mod tests {
         assert_eq!(helped(), [false, false], "nobody waits");
         let (first, second) = (line.clone().enter(5), line.clone().enter(0));
         assert_eq!(helped(), [true, true], "it may be refused by either");
-        first.is_refused_by(Some(&budget));
+        first.set_refused_by(Some(&budget));
         assert_eq!(helped(), [true, false]);
         // It stands aside, and who comes after it is refused by another.
         first.step_aside(SECOND);
-        second.is_refused_by(Some(&rate));
+        second.set_refused_by(Some(&rate));
         assert_eq!(helped(), [true, true]);
         drop(first);
         assert_eq!(helped(), [false, true]);
-        second.is_refused_by(None);
+        second.set_refused_by(None);
         assert_eq!(helped(), [true, true], "it asks");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use super::line::Line;
 use super::refusals::Refusals;
 use crate::id::Name;
-use crate::limits::{Act, Charge};
+use crate::limits::{Charge, Request};
 use crate::poison::unpoisoned;
 
 /// How many entries there are at least before those are looked for in whose line nobody stands any more.
@@ -49,12 +49,11 @@ impl Lobby {
         line
     }
 
-    /// There may be more of these limits: what of them was refused is asked for anew, and the first of each line whom one of them refused,
-    /// or perhaps will, looks again.
-    pub fn has_changed(&self, act: &Act, charges: &[Charge]) {
-        self.refusals().forget(act, charges);
-        let freed = charges.iter().filter(|charge| act.frees(&charge.rule)).map(|charge| &charge.limit);
-        nudge(self.lines().refused_by(freed));
+    /// There may be more of the limits that this frees: what of them was refused is asked for anew, and the first of each line whom one of
+    /// them refused, or perhaps will, looks again.
+    pub fn hear(&self, request: &Request) {
+        self.refusals().forget(request);
+        nudge(self.lines().refused_by(request.freed()));
     }
 
     /// The first of each line looks again.
@@ -101,7 +100,7 @@ fn in_order(lines: &mut Vec<Arc<Line>>) {
 mod tests {
     use super::super::line::Place;
     use super::*;
-    use crate::limits::Rule;
+    use crate::limits::{Act, Rule};
 
     fn of(names: &[String]) -> Vec<Charge> {
         let charge = |name: &String| Charge {
@@ -130,7 +129,7 @@ mod tests {
         assert_eq!(order(lines), [3, 2, 0]);
         // The first of each is called, and nobody else.
         let mut called: Vec<_> = places.iter().map(Place::called).collect();
-        lobby.has_changed(&Act::Refund, &of_tenant("b"));
+        lobby.hear(&Request { act: Act::Refund, charges: of_tenant("b") });
         let heard: Vec<_> = called.iter_mut().map(|called| called.now_or_never().is_some()).collect();
         assert_eq!(heard, [true, false, true, true, false]);
     }

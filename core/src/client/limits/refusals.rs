@@ -3,7 +3,7 @@
 use super::answer::{LimitAnswer, Said};
 use super::recent::Recent;
 use crate::id::Name;
-use crate::limits::{Act, Amount, Charge, Rule};
+use crate::limits::{Amount, Charge, Request, Rule};
 use crate::{Micros, SECOND};
 
 /// How long a refusal is believed at most. Another process may give back meanwhile, or an administrator reset the limit;
@@ -75,13 +75,11 @@ impl Refusals {
         self.known.insert(charge.limit.clone(), refusal, |refusal| refusal.until <= sent);
     }
 
-    /// This is done, by which there may be more of these limits.
-    pub fn forget(&mut self, act: &Act, charges: &[Charge]) {
-        let mut freed = charges.iter().filter(|charge| act.frees(&charge.rule)).peekable();
+    /// There may be more of the limits that this frees.
+    pub fn forget(&mut self, request: &Request) {
+        let mut freed = request.freed().peekable();
         self.changes += u64::from(freed.peek().is_some());
-        for charge in freed {
-            self.known.remove(&charge.limit);
-        }
+        freed.for_each(|limit| self.known.remove(limit));
     }
 }
 
@@ -89,6 +87,7 @@ impl Refusals {
 mod tests {
     use super::super::recent::MOST;
     use super::*;
+    use crate::limits::Act;
 
     fn charge(limit: &str) -> Charge {
         Charge {
@@ -137,7 +136,7 @@ mod tests {
         refusals.keep(&charge("a"), &refused(None), 5, 0);
         assert_eq!(recalled(&refusals, &["a"], 4 + SECOND), Some(("a".to_owned(), None)));
         assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
-        refusals.forget(&Act::Refund, &[charge("a")]);
+        refusals.forget(&Request { act: Act::Refund, charges: vec![charge("a")] });
         assert_eq!(recalled(&refusals, &["a"], 5), None);
     }
 

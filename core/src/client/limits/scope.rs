@@ -155,15 +155,16 @@ impl<R: Runtime> Scope<R> {
 
     /// Gives back or resets; those who wait look again.
     pub async fn restore(&self, act: Act, charges: Vec<Charge>) -> Result<LimitAnswer> {
-        self.lobby.refusals().forget(&act, &charges);
         let request = Request { act, charges };
+        self.lobby.refusals().forget(&request);
         judged(self.ask(&request).await?, &request.charges)
     }
 
     /// Ends a reservation; those who wait look again.
     pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
-        self.lobby.refusals().forget(&act, &charges);
-        match self.ask(&Request { act, charges }).await? {
+        let request = Request { act, charges };
+        self.lobby.refusals().forget(&request);
+        match self.ask(&request).await? {
             Reply::Settled(settlement) => Ok(settlement),
             Reply::Judged(_) => Err(senseless()),
         }
@@ -171,8 +172,8 @@ impl<R: Runtime> Scope<R> {
 
     /// Ends a reservation whose holder has gone.
     pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
-        self.lobby.refusals().forget(&act, &charges);
         let request = Request { act, charges };
+        self.lobby.refusals().forget(&request);
         self.alone.hear(|| self.wall(), &request);
         self.carrier.tell(request);
     }
