@@ -53,8 +53,13 @@ fn brief() -> PoolOptions {
     PoolOptions { ttl: 900 * MILLISECOND, ..options(&["a"]) }
 }
 
-/// Waits until the primary of before, which goes on to serve, grants nothing more that the next does not know.
-async fn leaves(pool: &Pool) {
+/// Waits until the primary of before, which goes on to serve for some ten seconds, grants nothing more that the next does not know.
+/// That it grants something and has it back says nothing of that.
+async fn leaves(watched: &Watched, pool: &Pool) {
+    eventually("the primary of before serves no more", async || {
+        !watched.servers[0].command(&["SET", "step", "1"]).is_ok_and(|said| said.error_code().is_none())
+    })
+    .await;
     eventually("it leaves the primary of before", async || {
         let lease = pool.acquire_with(within(15_000)).await.expect("granted");
         lease.unused().and(lease.release().await).is_ok()
@@ -76,7 +81,7 @@ async fn a_failover(own: Option<&str>, fail: impl Fn(&Watched)) {
         assert_eq!(error.code(), Code::Lost, "{error}");
     }
     for pool in [&one, &other] {
-        leaves(pool).await;
+        leaves(&watched, pool).await;
         goes_on(pool).await;
     }
     let keys = watched.servers[1].command(&["EXISTS", "faults:{relayers}:meta"]).expect("a reply");
