@@ -104,8 +104,8 @@ for (const place of ["memory", "Redis"]) {
       await using _held = await lh.lock("timeout").acquire();
       const lock = other.lock("timeout", { timeout: 0 });
       await assert.rejects(lock.acquire(), failure("exhausted"));
-      await assert.rejects(lock.acquire({ timeout: 50 }), failure("timed_out"));
-      await assert.rejects(lock.run(never, { timeout: 50 }), failure("timed_out"));
+      await assert.rejects(lock.acquire({ timeout: 500 }), failure("timed_out"));
+      await assert.rejects(lock.run(never, { timeout: 500 }), failure("timed_out"));
     });
 
     test("an acquisition that is given up leaves nothing behind", async () => {

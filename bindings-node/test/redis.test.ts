@@ -28,7 +28,7 @@ describe("over Redis", { concurrency: true }, () => {
     const [here, there] = await Promise.all([one, two].map((lh) => lh.pool("shared", { slots: ["a"], ttl: long })));
     const lease = await here!.acquire();
     await assert.rejects(there!.acquire({ timeout: 0 }), failure("exhausted"));
-    await assert.rejects(there!.acquire({ timeout: 50 }), failure("timed_out"));
+    await assert.rejects(there!.acquire({ timeout: 500 }), failure("timed_out"));
     const waiting = there!.acquire();
     await eventually(() => there!.statistics().waiting === 1);
     await sleep(50);

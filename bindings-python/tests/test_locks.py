@@ -142,9 +142,9 @@ def test_timeout_bounds_the_waiting_and_0_is_one_attempt(lh, other):
         with pytest.raises(errors.Exhausted):
             lock.acquire()
         with pytest.raises(errors.TimedOut):
-            lock.acquire(timeout=0.05)
+            lock.acquire(timeout=0.5)
         with pytest.raises(errors.TimedOut):
-            lock.run(pytest.fail, timeout=0.05)
+            lock.run(pytest.fail, timeout=0.5)
 
 
 def test_who_acquires_it_again_is_refused_unless_the_lock_is_reentrant(lh):
@@ -197,7 +197,7 @@ def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
         assert high.fence > low.fence
         # Who is equal is not robbed.
         with pytest.raises(errors.TimedOut):
-            lh.lock("stolen", steal=True, timeout=0.05).acquire()
+            lh.lock("stolen", steal=True, timeout=0.5).acquire()
     # Whose lock ends is not claimed.
     assert high.claimed() is None
     assert 0 < other.lock("stolen").handshake < 30

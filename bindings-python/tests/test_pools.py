@@ -38,7 +38,7 @@ def test_options_of_one_acquisition(lh):
         assert lease.slot == "b"
         assert lease.remaining <= 2
         with pytest.raises(errors.TimedOut):
-            pool.acquire(slots=["b"], timeout=0.05)
+            pool.acquire(slots=["b"], timeout=0.5)
         with pytest.raises(errors.Exhausted):
             pool.acquire(slots=("b",), timeout=0)
 
@@ -48,7 +48,7 @@ def test_many_at_once(lh):
     leases = pool.acquire_many(count=2)
     assert len({lease.slot for lease in leases}) == 2
     with pytest.raises(errors.TimedOut):
-        pool.acquire_many(count=2, timeout=0.05)
+        pool.acquire_many(count=2, timeout=0.5)
     for lease in leases:
         lease.release()
     assert len(pool.acquire_many(count=3, timeout=2)) == 3
@@ -144,7 +144,7 @@ def test_statistics(lh):
     pool = lh.pool("p", slots=["a"], ttl=TTL)
     with pool.acquire(timeout=3):
         with pytest.raises(errors.TimedOut):
-            pool.acquire(timeout=0.01)
+            pool.acquire(timeout=0.5)
         statistics = pool.statistics()
         assert (statistics["leased"], statistics["granted"], statistics["refused"]) == (1, 1, 1)
         assert 0 <= statistics["wait_p50"] <= statistics["wait_max"] < 3
@@ -233,7 +233,7 @@ def test_two_handles_share_a_store(place):
     pools = [place.open().pool("p", slots=["a"], ttl=TTL) for _ in range(2)]
     with pools[0].acquire(timeout=3):
         with pytest.raises(errors.TimedOut):
-            pools[1].acquire(timeout=0.05)
+            pools[1].acquire(timeout=0.5)
     other = leasehold.open(place.url, namespace="another").pool("p", slots=["a"], ttl=TTL)
     with pools[0].acquire(), other.acquire(timeout=3):
         pass

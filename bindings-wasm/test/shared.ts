@@ -60,9 +60,9 @@ export function shared(connect: () => Transport): Checks {
       };
       const wait = async () => {
         const leasehold = await open(counted, { namespace: unique() });
-        const pool = await leasehold.pool("p", { slots: ["a"], ttl });
+        const pool = await leasehold.pool("p", { slots: ["a"], ttl: 4_000 });
         const lease = await pool.acquire();
-        await fails(() => pool.acquire({ timeout: 20 }), "timed_out");
+        await fails(() => pool.acquire({ timeout: 500 }), "timed_out");
         return { leasehold, pool, lease };
       };
       const [one, other] = [await wait(), await wait()];
