@@ -242,7 +242,8 @@ interface Subscription {
   stop?: () => unknown;
 }
 
-const LONGEST = 2 ** 31 - 1;
+/** Milliseconds after which a timer looks at the clock: the host's own stand still while the machine sleeps. */
+const NAP = 5_000;
 
 /** Milliseconds by which the wall clock must have gone further for the machine to have slept, or back to have been set. */
 const STEP = 1_000;
@@ -275,18 +276,24 @@ const subscriptions = new Map<number, Subscription>();
 function set(timer: Timer): void {
   const { number, stop } = timer;
   const mine = ++timer.sets;
+  let last: unknown;
   const ring = () => {
     // What follows is set where this rings: there where it was set last, if that is still there.
     if (mine === timer.sets) settle(number, timer, true, undefined);
     else if (watches.get(number) === timer) setTimeout(() => settle(number, timer, true, undefined), GRACE);
   };
+  const wait = () => {
+    // Where a worker could not take it back.
+    if (watches.get(number) !== timer) return;
+    const left = timer.due - now();
+    last = left > NAP ? setTimeout(wait, NAP) : setTimeout(ring, left);
+    if (typeof last === "object") (last as { unref?(): void }).unref?.();
+  };
   try {
-    // A longer one would ring at once; the module looks at its clock and sets another.
-    const set = setTimeout(ring, Math.min(timer.due - now(), LONGEST)) as unknown;
-    if (typeof set === "object") (set as { unref?(): void }).unref?.();
+    wait();
     timer.stop = () => {
       stop?.();
-      unset(set as number);
+      unset(last as number);
     };
   } catch {
     // A worker sets none outside of a request.

@@ -9,12 +9,14 @@ const SINCE = 1.7e12;
 let steady: number;
 let wall: number;
 let now: () => number;
+let host: typeof import("../face/host.js");
 
 beforeEach(async () => {
   [steady, wall] = [1_000, SINCE];
   mock.method(performance, "now", () => steady);
   mock.method(Date, "now", () => wall);
-  ({ now } = (await import(`../face/host.js?${Math.random()}`)) as { now: () => number });
+  host = (await import(`../face/host.js?${Math.random()}`)) as typeof host;
+  ({ now } = host);
   assert.equal(now(), 1_000);
 });
 
@@ -60,4 +62,32 @@ test("a worker's clock, which is the wall clock, is not moved by what is read ou
 test("a steady clock that has begun anew, or stands still, leaves it to the wall clock", () => {
   assert.deepEqual(shown([500, 500], [3, 600], [10, 3_000], [10, 4_000], [20, 5_000]), [500, 500, 3_000, 4_000, 5_000]);
   assert.deepEqual(shown([5_000, 6_000], [5_000, 6_900], [5_000, 7_100], [5_000, 8_000]), [5_000, 5_000, 6_100, 7_000]);
+});
+
+test("a timer that was due while the machine slept rings within five seconds after it woke", () => {
+  const set: { ring: () => void; delay: number }[] = [];
+  mock.method(globalThis, "setTimeout", (ring: () => void, delay: number) => set.push({ ring, delay }));
+  const rung: number[] = [];
+  const nothing = () => {};
+  host.listen({ runTasks: nothing, message: nothing, answer: nothing, settle: (number) => rung.push(number) });
+  const pass = (steadily: number, slept = 0) => {
+    [steady, wall] = [steady + steadily, wall + steadily + slept];
+    const timer = set.shift();
+    assert.ok(timer && timer.delay <= steadily, `${timer?.delay}`);
+    timer.ring();
+  };
+  host.setTimer(1, HOUR);
+  pass(5_000);
+  pass(5_000);
+  assert.deepEqual(rung, []);
+  pass(5_000, 2 * HOUR);
+  // It rings by the host, not from within a look at the clock.
+  pass(0);
+  assert.deepEqual([rung, set], [[1], []]);
+  // One that was taken back is set no more, whether or not the host could take it back.
+  host.setTimer(2, HOUR);
+  mock.method(globalThis, "clearTimeout", nothing);
+  host.forget(2);
+  pass(5_000);
+  assert.deepEqual([rung, set], [[1], []]);
 });
