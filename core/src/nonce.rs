@@ -121,6 +121,15 @@ impl Words {
         };
     }
 
+    /// The store has recorded the chain's next nonce: it has no need to be told of a use below that.
+    pub fn recorded(&mut self, chain: Nonce) {
+        if let Outcome::Used { next } = self.outcome
+            && next <= chain
+        {
+            self.outcome = Outcome::Unused;
+        }
+    }
+
     /// What they come to.
     #[must_use]
     pub fn outcome(self) -> Outcome {

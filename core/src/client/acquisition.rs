@@ -7,11 +7,14 @@ mod nonces;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+#[cfg(not(target_family = "wasm"))]
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 
 use futures_util::FutureExt;
 
+use self::nonces::rest_unread;
 use super::courier::unavailable;
 use super::options::{check_factor, check_rest};
 use super::pool::{OwnSlots, PoolCore, in_time, unread};
@@ -19,6 +22,8 @@ use super::waiting::{Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
+#[cfg(not(target_family = "wasm"))]
+use crate::poison::unpoisoned;
 use crate::slots::{Grant, Refusal, Strategy, TTL_RANGE};
 use crate::store::Store;
 use crate::{MILLISECOND, Micros};
@@ -56,8 +61,10 @@ pub(super) struct Want {
     stalled: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
-    /// How often a nonce could not be read.
+    /// How often a nonce could not be read, and why not the last time.
     unread: AtomicU32,
+    #[cfg(not(target_family = "wasm"))]
+    unread_last: Mutex<Option<Error>>,
     /// Whether it names slots of its own process, as one of another came.
     pub names_own: AtomicBool,
     /// Which of them were there as it got its ticket: see [`super::stock::Stock`].
@@ -146,6 +153,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             stalled: AtomicBool::new(false),
             reading: AtomicU32::new(0),
             unread: AtomicU32::new(0),
+            #[cfg(not(target_family = "wasm"))]
+            unread_last: Mutex::default(),
             names_own: AtomicBool::new(false),
             #[cfg(not(target_family = "wasm"))]
             stock: AtomicU32::new(0),
@@ -236,9 +245,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if let Err(refused) = &claimed
             && self.misses_own(want, refused)
         {
-            let looked = self.take_stock(want).await;
+            let quiet = refused.why == Refusal::Quiet;
+            let looked = self.take_stock(want, quiet).await;
             // Who waits for a quiet time to pass goes on waiting.
-            if refused.why == Refusal::NoSlot {
+            if quiet {
+                if looked.is_err() && !cfg!(target_family = "wasm") {
+                    self.look_into_anew();
+                }
+            } else {
                 looked?;
                 // With it went the ticket, if it had one.
                 if want.names_own.load(Relaxed) {
@@ -263,6 +277,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(None) => return Ok(Ok(leases.hand_over())),
             Ok(Some(earliest)) => earliest,
             Err(error) if error.code() == Code::NonceUnavailable && self.reads_elsewhere(want) => {
+                // A wasm module is judged by its size.
+                #[cfg(not(target_family = "wasm"))]
+                (*unpoisoned(&want.unread_last) = Some(error));
+                rest_unread(&leases.0);
                 self.runtime.now()
             }
             Err(error) => return Err(error),
@@ -285,7 +303,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             && self.misses_own(want, refused)
         {
             // A store that answers at once leaves nothing to wait for.
-            return match self.take_stock(want).now_or_never()? {
+            return match self.take_stock(want, refused.why == Refusal::Quiet).now_or_never()? {
                 Ok(()) => self.try_claim(want, None),
                 Err(error) => Some(Err(error)),
             };
@@ -337,6 +355,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     pub(super) fn late(&self, refused: &Refused, want: &Want) -> Error {
         if let Some(cause) = self.courier.trouble() {
             return unavailable(&cause);
+        }
+        // Nothing else came, or not in time.
+        #[cfg(not(target_family = "wasm"))]
+        if refused.why != Refusal::Quiet
+            && let Some(error) = unpoisoned(&want.unread_last).take()
+        {
+            return error;
         }
         let left = refused.earliest.map(|at| at.saturating_sub(self.runtime.now()));
         let code = if want.patient { Code::TimedOut } else { Code::Exhausted };

@@ -449,7 +449,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             state.lanes.load(lane, self.runtime.now());
             sent < state.unsafe_before
         };
-        self.room.hear(Some(&performed.calls));
+        self.room.hear(&self.runtime, Some(&performed.calls));
         for (parcel, mut reply) in parcels.into_iter().zip(performed.replies) {
             // The store did not know that its time had jumped: what it granted others may hold still.
             if jumped {

@@ -54,6 +54,8 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub own_until: AtomicU64,
     /// Which of this process's slots it has.
     pub stock: SyncMutex<Stock>,
+    /// Until when the store is quiet, as it said last, on the local clock.
+    pub quiet_until: AtomicU64,
     /// Names acquisitions and seeds choices.
     pub counter: AtomicU64,
     pub secret: u64,
@@ -141,6 +143,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             own,
             own_until: AtomicU64::new(0),
             stock: SyncMutex::default(),
+            quiet_until: AtomicU64::new(0),
             counter: AtomicU64::new(0),
             secret,
             watch: Mutex::default(),
@@ -361,8 +364,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// Gives a slot back, which is tried even if the caller goes away. It is for those who wait here first:
-    /// their claim travels in the same envelope.
+    /// Gives a slot back, which is tried even if the caller goes away.
     pub async fn release(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) -> Result<Reply> {
         if let Some(reply) = self.release_now(lease, outcome, cooldown) {
             return Ok(reply);
@@ -371,7 +373,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
         let reply = self.courier.post(request, patience, sent + self.options.ttl);
-        self.room.call_first(&lease.slot);
+        self.call_first(lease, cooldown);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
             None => Err(self.silence(unsure)),
@@ -391,7 +393,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let until = self.runtime.now() + self.options.ttl;
         // A full queue leaves the lease to its deadline.
         drop(self.courier.post(request, until, until));
-        self.room.call_first(&lease.slot);
+        self.call_first(lease, cooldown);
+    }
+
+    /// What does not rest is for those who wait here first: their claim travels in the same envelope.
+    fn call_first(&self, released: &LeaseRef, cooldown: Micros) {
+        if cooldown == 0 {
+            self.room.call_first(&released.slot);
+        }
     }
 }
 

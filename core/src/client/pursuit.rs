@@ -17,7 +17,7 @@ use super::pool::PoolCore;
 use super::waiting::{Asking, Call, Place, Seat, Turn, closed};
 use super::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::Result;
-use crate::slots::{OFFER, Refusal};
+use crate::slots::Refusal;
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -29,6 +29,8 @@ const POLL: Micros = SECOND / 5;
 const DEAF: Micros = 10 * SECOND;
 /// The part of either by which it is later at random, so that processes do not ask in step.
 const JITTER: Micros = 4;
+/// By then all have asked again.
+pub(super) const LATEST_RECHECK: Micros = RECHECK + RECHECK / JITTER;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 
@@ -72,9 +74,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if !want.patient {
             return Err(self.late(&refused, want));
         }
-        // Those before it have been answered: this one's silence is not the store's.
+        // Those before it have been answered: this one's silence is not the store's, and what they were told it is told too.
         if crowded {
             want.hear();
+            // A wasm module is judged by its size.
+            #[cfg(not(target_family = "wasm"))]
+            (refused = self.quiet().unwrap_or(refused));
         }
         let place = self.place(want);
         let names = if matches!(place, Place::Names(_)) { want.slots.clone() } else { None };
@@ -125,21 +130,21 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
             waiter.seat.stay(place, waiter.asked);
             let recheck = waiter.asked.then_some(fallback);
-            if call == Some(Call::Elsewhere) {
-                let until = self.runtime.now() + OFFER;
-                refused.earliest = Some(until);
-                self.room.set_offered(&self.runtime, until + MILLISECOND);
-                self.set_recheck(recheck);
-            } else {
-                self.set_alarms(&waiter.seat, &refused, recheck);
-            }
+            self.set_alarms(&waiter.seat, &refused, recheck);
             call = waiter.seat.called(&self.runtime, want.deadline).await;
             match call {
                 None => return Err(self.late(&refused, want)),
                 Some(Call::Closed) => return Err(closed()),
-                Some(Call::Ready | Call::Alarm | Call::Elsewhere) => {}
+                Some(Call::Ready | Call::Alarm) => {}
             }
         }
+    }
+
+    /// What the store says in the quiet time that it told of last.
+    #[cfg(not(target_family = "wasm"))]
+    fn quiet(&self) -> Option<Refused> {
+        let until = self.quiet_until.load(Relaxed);
+        (until > self.runtime.now()).then_some(Refused { why: Refusal::Quiet, earliest: Some(until) })
     }
 
     /// Sees to it that who asked is called now and then.
@@ -284,9 +289,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     fn listener(&self) -> Listener {
         let (room, keeper) = (Arc::downgrade(&self.room), Arc::downgrade(&self.keeper));
+        let runtime = self.runtime.clone();
         Arc::new(move |calls| {
             if let (Some(room), Some(keeper)) = (room.upgrade(), keeper.upgrade()) {
-                room.hear(calls);
+                room.hear(&runtime, calls);
                 keeper.heed(calls.map(|calls| &*calls.claimed));
             }
         })

@@ -4,11 +4,11 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use super::{MaybeSend, MaybeSync};
+use super::MaybeSend;
 use crate::Micros;
 
 /// Time, tasks and randomness.
-pub trait Runtime: Clone + MaybeSend + MaybeSync + 'static {
+pub trait Runtime: Clone + Send + Sync + 'static {
     /// A monotonic clock that also runs while the machine sleeps.
     fn now(&self) -> Micros;
 

@@ -31,6 +31,9 @@ const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 #[cfg(not(target_family = "wasm"))]
 const LOOKED: Micros = 5 * SECOND;
 
+/// By so much the end of a quiet time must be later than what is known for it to be one of another loss.
+const LATER: Micros = SECOND;
+
 /// Which of this process's slots are in the pool.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
@@ -59,8 +62,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
-    /// lost is made anew, where another process made the pool first and knew its own slots only.
-    pub(super) async fn take_stock(&self, want: &Want) -> Result<()> {
+    /// lost is made anew, where another process made the pool first and knew its own slots only. In its quiet time the pool
+    /// has just lost its memory.
+    pub(super) async fn take_stock(&self, want: &Want, quiet: bool) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         // Before it looks: whoever looks at the same time may have made them by then.
         let known = self.stock().loss;
@@ -71,14 +75,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             loss = last;
         }
         let mut lacks = present.len() < own.len();
-        // Who names one and finds others there may have named what was removed.
-        let named = !cfg!(target_family = "wasm") && want.slots.is_some();
+        // Who names one later and finds others there may have named what was removed since.
+        let named = !cfg!(target_family = "wasm") && want.slots.is_some() && !quiet;
         if lacks && loss != known && (!named || present.is_empty()) {
             self.define(self.courier.definition()).await?;
             lacks = false;
         }
         let mut stock = self.stock();
-        stock.loss = loss;
+        if !(named && lacks) {
+            stock.loss = loss;
+        }
         let present = (lacks && !present.is_empty()).then_some(present);
         #[cfg(not(target_family = "wasm"))]
         (stock.changes += u32::from(stock.present != present));
@@ -172,7 +178,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         if looks {
             // Where that fails it goes on with what it knows.
-            let _ = self.take_stock(want).await;
+            let _ = self.take_stock(want, false).await;
         }
         if self.stock().changes != want.stock.load(Relaxed) {
             self.courier.withdraw(self.holder(want));
@@ -214,12 +220,22 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Refusal::NoSlot => true,
             Refusal::Quiet => {
                 let (mut stock, now) = (self.stock(), self.runtime.now());
-                let is_new = stock.looked_into <= now;
-                stock.looked_into = refused.earliest.unwrap_or(now);
+                let until = refused.earliest.unwrap_or(now);
+                // One of a later loss ends later. That of the same seems to do so by what an answer takes longer.
+                let is_later = !cfg!(target_family = "wasm") && until > stock.looked_into + LATER;
+                let is_new = stock.looked_into <= now || is_later;
+                if is_new || cfg!(target_family = "wasm") {
+                    stock.looked_into = until;
+                }
                 is_new
             }
             _ => false,
         }
+    }
+
+    /// The last look into a loss of memory gave nothing.
+    pub(super) fn look_into_anew(&self) {
+        self.stock().looked_into = 0;
     }
 }
 

@@ -5,7 +5,7 @@
 //! that this process gives back: who moves up asks for a ticket, and the time that was waited here counts. Who can have
 //! none waits behind those who came before.
 //!
-//! Nobody polls. Besides the calls there are three alarms: for the first, at the earliest time at which it can help anybody that one
+//! Nobody polls. Besides the calls there are three alarms: for one, at the earliest time at which it can help anybody that one
 //! asks again; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use super::pursuit::LATEST_RECHECK;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -52,13 +53,8 @@ struct Room {
     /// How many ever came free so.
     freed: u32,
     due: Option<Alarm>,
-    /// Whether one who waits here sees to it that the alarm rings when an offer made elsewhere has ended, and when that is.
-    noted: bool,
-    /// Whether nobody could see to it, as all who wait were just trying: who stays next does.
-    unseen: bool,
-    /// Whether another offer was made elsewhere while one was seen to.
-    another: bool,
-    offered_until: Micros,
+    /// When offers end and slots come due that were put to rest, perhaps elsewhere; of several within [`APART`] the last.
+    ends: Vec<Micros>,
     moved_up: Option<Alarm>,
     recheck: Option<Alarm>,
 }
@@ -127,8 +123,6 @@ pub(super) enum Call {
     Ready,
     /// The alarm rang: any number of slots may have come due.
     Alarm,
-    /// Not yet: somebody else was called, who has until the end of its offer.
-    Elsewhere,
     /// Do not: the room was closed.
     Closed,
 }
@@ -205,7 +199,7 @@ impl WaitingRoom {
     }
 
     /// Hears whom the store calls; everybody, where that is not known.
-    pub fn hear(&self, calls: Option<&Calls>) {
+    pub fn hear<R: Runtime>(self: &Arc<Self>, runtime: &R, calls: Option<&Calls>) {
         let Some(calls) = calls else { return self.call_all() };
         if calls.is_empty() {
             return;
@@ -214,45 +208,26 @@ impl WaitingRoom {
             |chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
         let count = calls.tickets.len();
         self.call_of(count, count as u32, Call::Ready, &named);
-        if !calls.tickets.is_empty() {
-            self.note_call();
+        // Should who was called have vanished, perhaps elsewhere, the slot passes on when its offer ends, and of that nobody is told;
+        // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
+        let offer = (!calls.tickets.is_empty()).then_some(OFFER);
+        let mut rest = calls.rest.filter(|rest| *rest < LATEST_RECHECK);
+        // A wasm module is judged by its size: the few who wait there ask at once.
+        if cfg!(target_family = "wasm") && rest.take().is_some() {
+            self.call_all();
+        }
+        for time in offer.into_iter().chain(rest) {
+            let end = runtime.now() + time + MILLISECOND;
+            if !cfg!(target_family = "wasm") {
+                self.lock().note_end(end);
+            }
+            self.set_due(runtime, end);
         }
         // Also to those who have no ticket because there were too few slots for them.
         if calls.freed > 0 {
             let left = self.call_spare(calls.freed, &Chair::may_want);
             // One may have been added: one looks, and tells the others.
             self.call(left.min(1), Call::Ready, &Chair::is_beyond);
-        }
-    }
-
-    /// Somebody was called, perhaps elsewhere. Should it have vanished, the slot passes on when its offer ends, and of
-    /// that nobody is told: one who waits here sees to the alarm.
-    fn note_call(&self) {
-        let bell = {
-            let mut room = self.lock();
-            if room.noted {
-                room.another = !cfg!(target_family = "wasm");
-                return;
-            }
-            let waiting = room.seats.iter_mut().find(|chair| chair.asked && chair.bell.is_some());
-            let bell = waiting.and_then(|chair| chair.bell.take());
-            room.noted = bell.is_some();
-            // A wasm module is judged by its size.
-            if !cfg!(target_family = "wasm") {
-                room.unseen = bell.is_none() && !room.seats.is_empty();
-            }
-            bell
-        };
-        if let Some(bell) = bell {
-            let _ = bell.send(Call::Elsewhere);
-        }
-    }
-
-    /// Whoever leaves may have been about to see to the alarm.
-    fn note_anew(&self) {
-        let noted = std::mem::take(&mut self.lock().noted);
-        if noted {
-            self.note_call();
         }
     }
 
@@ -295,7 +270,6 @@ impl WaitingRoom {
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        self.lock().noted = false;
         self.call(1, Call::Alarm, &|chair| !chair.is_beyond());
     }
 
@@ -374,33 +348,36 @@ impl WaitingRoom {
         closing
     }
 
-    /// Something came due for somebody: the first looks for all of them, and the alarm is set for what comes due next. Where that
-    /// is soon it waits a little, or each of them would have the store asked at its own time.
+    /// Something came due: one looks, for all of them, and the alarm is set for what comes due next. It is one for whom it did, if
+    /// there is: only it is told, with all who want the same, what comes due for it next. Where that is soon the alarm waits a little, or
+    /// each of them would have the store asked at its own time.
     fn ring<R: Runtime>(self: &Arc<Self>, runtime: &R) {
-        self.pass_alarm();
         let now = runtime.now();
         let mut room = self.lock();
-        if !cfg!(target_family = "wasm") && room.offered_until <= now && std::mem::take(&mut room.another) {
-            // It was made by now, and so has ended by then.
-            room.offered_until = now + OFFER + MILLISECOND;
-        }
-        let mut next = if room.offered_until > now { room.offered_until } else { Micros::MAX };
+        let mut next = if cfg!(target_family = "wasm") { Micros::MAX } else { room.next_end(now) };
+        let mut looks: Option<(u64, Vec<SlotId>)> = None;
         for chair in room.seats.iter_mut() {
             if chair.due <= now {
-                chair.due = Micros::MAX;
+                // In a wasm module, which is judged by its size, one looks for all.
+                if cfg!(target_family = "wasm") {
+                    chair.due = Micros::MAX;
+                    continue;
+                }
+                let (_, names) = looks.get_or_insert_with(|| (chair.number, chair.names.clone()));
+                if *names == chair.names {
+                    chair.due = Micros::MAX;
+                }
             }
             next = next.min(chair.due);
         }
         drop(room);
+        match looks {
+            Some((number, _)) => drop(self.call(1, Call::Alarm, &|chair| chair.number == number)),
+            None => self.pass_alarm(),
+        }
         if next < Micros::MAX {
             self.set_due(runtime, next.max(now + APART));
         }
-    }
-
-    /// An offer that was made elsewhere ends at this time.
-    pub fn set_offered(self: &Arc<Self>, runtime: &impl Runtime, until: Micros) {
-        self.lock().offered_until = until;
-        self.set_due(runtime, until);
     }
 
     fn set_due<R: Runtime>(self: &Arc<Self>, runtime: &R, at: Micros) {
@@ -472,14 +449,10 @@ impl Seat {
             let _ = sender.send(Call::Closed);
             return;
         }
-        let sees = !cfg!(target_family = "wasm") && asked && room.unseen;
         let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
         (chair.place, chair.asked, chair.granted, chair.looks) = (place, asked, false, false);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
-        } else if sees {
-            (room.unseen, room.noted) = (false, true);
-            let _ = sender.send(Call::Elsewhere);
         } else {
             chair.bell = Some(sender);
         }
@@ -515,16 +488,26 @@ impl Seat {
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
-            room.noted = false;
-            if !cfg!(target_family = "wasm") {
-                (room.unseen, room.another) = (false, false);
-            }
+            room.ends.clear();
         }
         chair
     }
 }
 
 impl Room {
+    /// The first of the ends that are to come.
+    fn next_end(&mut self, now: Micros) -> Micros {
+        self.ends.retain(|end| *end > now);
+        self.ends.iter().copied().min().unwrap_or(Micros::MAX)
+    }
+
+    fn note_end(&mut self, end: Micros) {
+        match self.ends.iter_mut().find(|near| **near / APART == end / APART) {
+            Some(near) => *near = end.max(*near),
+            None => self.ends.push(end),
+        }
+    }
+
     fn find(&self, seat: &Seat) -> Option<usize> {
         if cfg!(target_family = "wasm") {
             // As in `found_none`.
@@ -583,9 +566,6 @@ impl Drop for Seat {
         // meanwhile.
         if chair.looks {
             self.room.pass_alarm();
-        }
-        if chair.asked && !cfg!(target_family = "wasm") {
-            self.room.note_anew();
         }
     }
 }

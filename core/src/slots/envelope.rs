@@ -106,11 +106,13 @@ pub struct Calls {
     pub tickets: Vec<u128>,
     /// Fences of leases that somebody of higher priority claims.
     pub claimed: Vec<u64>,
+    /// In how long the first comes due of the slots that were put to rest, if somebody waits.
+    pub rest: Option<Micros>,
 }
 
 impl Calls {
     /// Whether it calls nobody.
     pub fn is_empty(&self) -> bool {
-        self.freed == 0 && self.tickets.is_empty() && self.claimed.is_empty()
+        self.freed == 0 && self.tickets.is_empty() && self.claimed.is_empty() && self.rest.is_none()
     }
 }

@@ -46,8 +46,10 @@ pub struct Pool {
     /// How many slots leave: see [`Slot::leaves`].
     pub(super) leaving: u32,
     pub(super) line: Line,
-    /// How many slots became ready in this turn, and the tickets that were called.
+    /// How many slots became ready in this turn, when the first of those that were put to rest comes due, and the tickets that were
+    /// called.
     freed: u32,
+    rests_until: Micros,
     pub(super) called: Vec<u128>,
     /// What was offered in this turn, and to whom, one after the other.
     #[cfg(test)]
@@ -94,7 +96,7 @@ impl Pool {
             return Answer::Performed(Performed { now, top: 0, quiet_time: None, calls, replies });
         }
         self.clock.advance(moment.wall, now);
-        self.freed = 0;
+        (self.freed, self.rests_until) = (0, Micros::MAX);
         #[cfg(test)]
         self.offers.clear();
         if self.defined {
@@ -147,7 +149,7 @@ impl Pool {
     fn begin_turn(&mut self, moment: Moment<'_>) -> Micros {
         let now = self.clock.read(moment.wall);
         self.clock.advance(moment.wall, now);
-        self.freed = 0;
+        (self.freed, self.rests_until) = (0, Micros::MAX);
         self.sweep(now);
         now
     }
@@ -158,12 +160,15 @@ impl Pool {
         if self.quiet_time.sum() > self.told.0 {
             self.told = (self.quiet_time.sum(), self.top);
         }
-        let freed = if self.waiters_until > now { self.freed.min(self.count_ready()) } else { 0 };
+        let waits = self.waiters_until > now;
+        let freed = if waits { self.freed.min(self.count_ready()) } else { 0 };
+        let rests = self.rests_until < Micros::MAX && (waits || !self.line.is_empty());
+        let rest = rests.then(|| self.rests_until - now);
         if self.called.is_empty() && self.claimed.is_empty() {
-            return Calls { freed, ..Calls::default() };
+            return Calls { freed, rest, ..Calls::default() };
         }
         let (tickets, claimed) = (std::mem::take(&mut self.called), std::mem::take(&mut self.claimed));
-        Calls { freed, tickets, claimed }
+        Calls { freed, tickets, claimed, rest }
     }
 
     /// How many slots were ever added: a slot that was removed and comes again counts again.
@@ -273,6 +278,7 @@ impl Pool {
         if until > now {
             slot.state = State::Cooling;
             slot.until = until;
+            self.rests_until = self.rests_until.min(until);
             self.due.insert(until, place, &mut self.positions);
         } else {
             self.hand_in(place);

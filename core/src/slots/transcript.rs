@@ -314,7 +314,8 @@ fn reply(reply: &Reply) -> Value {
 fn calls(calls: &Calls) -> Value {
     let tickets = Value::List(calls.tickets.iter().map(digits).collect());
     let claimed = Value::List(calls.claimed.iter().map(digits).collect());
-    Value::map([("freed", digits(calls.freed)), ("tickets", tickets), ("claimed", claimed)])
+    let rest = calls.rest.map_or(Value::Null, digits);
+    Value::map([("freed", digits(calls.freed)), ("tickets", tickets), ("claimed", claimed), ("rest", rest)])
 }
 
 fn view(view: &SlotView) -> Value {

@@ -115,8 +115,9 @@ impl<'a> Sent<'a> {
             let reply: Vec<&str> = line.split(' ').collect();
             facts.extend(read(request, &reply));
         }
-        // How many slots became ready, the tickets that are called, the fences of leases that are claimed, and the quiet time.
-        let calls = done.skip(1).take_while(|word| !word.starts_with('='));
+        // How many slots became ready, the tickets that are called, the fences of leases that are claimed, when the first that was
+        // put to rest comes due, and the quiet time.
+        let calls = done.skip(1).take_while(|word| !word.starts_with(['~', '=']));
         let (claimed, called): (Vec<&str>, Vec<&str>) = calls.partition(|word| word.starts_with('!'));
         facts.extend(called.iter().map(|&holder| Fact::Offered { holder: holder.to_owned() }));
         let fences: Vec<u64> = claimed.iter().filter_map(|word| word[1..].parse().ok()).collect();

@@ -135,6 +135,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Reply::Refused { why, earliest } => {
                 let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
                 want.hear_refusal(why, earliest);
+                if why == Refusal::Quiet && !cfg!(target_family = "wasm") {
+                    self.quiet_until.store(earliest.unwrap_or_default(), Relaxed);
+                }
                 return Ok(Judged::Refused(Refused { why, earliest }));
             }
             other => return Err(unexpected(&other)),

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures_util::FutureExt;
+
 use super::Want;
 use crate::client::pool::PoolCore;
 use crate::client::{Lease, ReleaseOptions, Runtime};
@@ -11,6 +13,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
+
+/// How long a slot rests of which the nonce could not be read: who goes on to look is given another by then, if there is one.
+const UNREAD_REST: Micros = 20 * MILLISECOND;
 
 /// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
 const EARLIER: Micros = 5 * MILLISECOND;
@@ -78,14 +83,23 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
                 want.stalled.store(true, Relaxed);
-                lease.unused()?;
                 let rest = STALL_REST.min(self.options.settle);
-                // Whether or not the store heard of the rest: the slot is not this caller's any more.
-                let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).await;
+                rest_unused(lease, rest);
                 Ok(Some(self.runtime.now() + rest))
             }
             Err(error) if error.code() == Code::Lost => Ok(Some(self.runtime.now())),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Gives those back of which the nonce is not known.
+pub(super) fn rest_unread<S: Store, R: Runtime>(leases: &[Lease<S, R>]) {
+    leases.iter().filter(|lease| lease.nonce().is_none()).for_each(|lease| rest_unused(lease, UNREAD_REST));
+}
+
+/// Gives it back, to rest. Nobody waits for the store to hear of that: the slot is not this caller's any more.
+fn rest_unused<S: Store, R: Runtime>(lease: &Lease<S, R>, rest: Micros) {
+    let _ = lease.unused();
+    let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).now_or_never();
 }

@@ -136,6 +136,32 @@ async fn an_account_that_the_chain_says_nothing_of_keeps_nobody_from_another() {
     assert_eq!(pool.acquire().slots(["dead"]).await.unwrap_err().code(), Code::NonceUnavailable);
 }
 
+// It was granted three times to who could have had another.
+#[tokio::test]
+async fn who_is_given_an_account_that_cannot_be_read_is_given_another_next() {
+    let read = async |slot: String| if slot == "dead" { Err("no such account") } else { Ok(7) };
+    let pool = opened("dead-first").pool("p").slots(["dead", "a", "b"]).read_nonce(read).await.unwrap();
+    for _ in 0..9 {
+        let lease = pool.acquire().slots(["dead", "a"]).await.unwrap();
+        assert_eq!(lease.slot(), "a");
+        lease.unused().unwrap();
+        lease.release().await.unwrap();
+        assert_eq!(pool.acquire_many(2).await.unwrap().len(), 2);
+    }
+}
+
+// It was told to have more slots.
+#[tokio::test]
+async fn who_waits_for_a_chain_that_hangs_is_told_of_it() {
+    let read = async |_| std::future::pending::<Result<u64, Error>>().await;
+    for timeout in [20, 50, 100].map(Duration::from_millis) {
+        let handle = opened(&format!("hung-chain-{timeout:?}"));
+        let pool = handle.pool("p").slots(["a", "b"]).read_nonce(read).await.unwrap();
+        let error = pool.acquire().timeout(timeout).await.unwrap_err();
+        assert_eq!(error.code(), Code::NonceUnavailable, "{error}");
+    }
+}
+
 // A chain that does not answer is not asked of every account.
 #[tokio::test]
 async fn of_a_chain_that_says_nothing_a_few_accounts_are_asked() {

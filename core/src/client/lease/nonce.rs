@@ -103,6 +103,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 if held.said == said {
                     held.words = Words::default();
                 }
+                held.words.recorded(next);
                 held.nonce = NonceRecord::Known(next);
                 self.resynced.store(true, Release);
                 Ok(next)

@@ -235,6 +235,23 @@ async fn what_is_said_while_a_nonce_is_resynced_stays_said() {
     }
 }
 
+// The release was refused, as if the nonce were put back: nobody had the slot for its whole time, and then it was in doubt.
+#[tokio::test]
+async fn a_nonce_that_is_said_to_be_used_while_the_chain_says_so_is_given_back() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool =
+        store.opened(10 * SECOND).pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    for next in [None, Some(9)] {
+        let lease = pool.acquire().await.unwrap();
+        lease.resync(7, true).await.unwrap();
+        let (resynced, said) =
+            futures_util::future::join(lease.resync(8, false), async { lease.used(next) }).await;
+        assert_eq!((resynced.unwrap(), said), (8, Ok(())));
+        lease.release().await.unwrap();
+        assert_eq!(pool.acquire().await.unwrap().nonce(), Some(next.unwrap_or(8)));
+    }
+}
+
 // The one that was given back in time ended it.
 #[tokio::test]
 async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others() {

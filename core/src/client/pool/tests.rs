@@ -6,6 +6,7 @@ use crate::client::{
     AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions, TokioRuntime,
 };
 use crate::error::Code;
+use crate::id::SlotId;
 use crate::store::MemoryStore;
 use crate::{MILLISECOND, SECOND};
 
@@ -105,5 +106,31 @@ async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
         (PoolOptions { ageing: u64::MAX, ..of() }, "ageing"),
     ] {
         assert_eq!(handle.pool_with("q", options, None).await.unwrap_err().field(), Some(field));
+    }
+}
+
+// Nobody was told of it: who waited looked as the holder's lease would have ended, or seconds later.
+#[tokio::test]
+async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
+    let handle = connect("memory:rest").namespace("test").open().unwrap();
+    let options = PoolOptions {
+        cooldown: 100 * MILLISECOND,
+        timeout: 4 * SECOND,
+        ..PoolOptions::slots(["a"]).unwrap()
+    };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let held = pool.acquire_with(AcquireOptions::default()).await.unwrap();
+    let waits = |slots: Option<&str>| {
+        let slots = slots.map(|slot| vec![SlotId::new(slot).unwrap()]);
+        let (pool, options) = (pool.clone(), AcquireOptions { slots, ..AcquireOptions::default() });
+        tokio::spawn(async move { pool.acquire_with(options).await?.release().await })
+    };
+    let waiting = [None, Some("a"), None, Some("a")].map(waits);
+    while pool.statistics().waiting < 4 {
+        tokio::task::yield_now().await;
+    }
+    held.release().await.unwrap();
+    for waiting in waiting {
+        waiting.await.unwrap().expect("before the timeout");
     }
 }

@@ -17,6 +17,10 @@ fn ask_again(seats: &mut [Seat]) -> Vec<usize> {
     seats.iter_mut().enumerate().filter_map(called).collect()
 }
 
+fn runtime() -> crate::client::TokioRuntime {
+    crate::client::TokioRuntime::new(tokio::runtime::Handle::current())
+}
+
 fn slot() -> SlotId {
     SlotId::new("a").expect("an id")
 }
@@ -81,22 +85,11 @@ fn what_came_free_before_anybody_waited_is_for_newcomers() {
     assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
 }
 
-/// The only one that waits was just asking when another was called: it heard nothing, and looked again when the holder's time ended.
-#[test]
-fn who_tries_while_another_is_called_sees_to_the_end_of_that_offer() {
-    let room = Arc::new(WaitingRoom::default());
-    let mut seats = trying(&room, 2);
-    room.hear(Some(&Calls { tickets: vec![77], ..Calls::default() }));
-    (0..).zip(&mut seats).for_each(|(number, seat)| seat.stay(Place::Line(number), true));
-    let calls: Vec<_> = seats.iter_mut().map(|seat| seat.bell.try_recv().ok().flatten()).collect();
-    assert_eq!(calls, [Some(Call::Elsewhere), None], "one of them");
-}
-
 /// A chain may be long in answering all of those in front.
 #[cfg(feature = "tokio")]
 #[tokio::test]
 async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
-    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let runtime = runtime();
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, FRONT as i64 + 1);
     assert_eq!(ask_again(&mut seats), []);
@@ -116,7 +109,7 @@ async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
 #[cfg(feature = "tokio")]
 #[tokio::test]
 async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
-    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
+    let runtime = runtime();
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, FRONT as i64);
     seats.iter_mut().for_each(|seat| seat.stay(Place::Beyond, true));
@@ -133,7 +126,7 @@ async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
     room.call_first(&slot());
     room.pass_alarm();
     assert_eq!(called(), 0, "there are not more than before");
-    room.hear(Some(&Calls { freed: 1, ..Calls::default() }));
+    room.hear(&runtime, Some(&Calls { freed: 1, ..Calls::default() }));
     assert_eq!(called(), 1, "somebody may have added one");
     room.call_all();
     assert_eq!(called(), FRONT - 1, "a message may have been lost");
@@ -161,68 +154,74 @@ fn nobody_who_tries_asks_again_where_others_wait() {
     assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
 }
 
-#[test]
-fn whom_the_store_calls_by_name_asks_again() {
+#[tokio::test]
+async fn whom_the_store_calls_by_name_asks_again() {
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, 3);
     let calls = Calls { tickets: vec![1, 7], ..Calls::default() };
-    room.hear(Some(&calls));
+    room.hear(&runtime(), Some(&calls));
     assert_eq!(ask_again(&mut seats), [1]);
 }
 
-// It took the watch over the offer along, and if nobody fetched that, those who stayed heard of the slot seconds later.
-#[test]
-fn who_leaves_as_it_is_told_of_an_offer_made_elsewhere_leaves_the_watch_to_the_next() {
-    let room = Arc::new(WaitingRoom::default());
-    let mut seats = trying(&room, 3);
-    (0..).zip(&mut seats).for_each(|(number, seat)| seat.stay(Place::Line(number), true));
-    room.hear(Some(&Calls { tickets: vec![77], ..Calls::default() }));
-    let told = |seat: &mut Seat| seat.bell.try_recv().ok().flatten();
-    assert_eq!(told(&mut seats[1]), None, "one is enough");
-    drop(seats.remove(0));
-    assert_eq!(told(&mut seats[0]), Some(Call::Elsewhere));
-    assert_eq!(told(&mut seats[1]), None);
-}
-
-// The alarm was set anew for who was called alone: a lock whose holder had died was noticed up to six seconds late.
+// The alarm was set anew for who was called alone: a lock whose holder had died was noticed up to six seconds late. And then one
+// looked for all, who was not told when that comes due which others want.
 #[tokio::test]
 async fn what_comes_due_for_those_behind_is_looked_at_too() {
-    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
-    let room = Arc::new(WaitingRoom::default());
-    let mut seats = trying(&room, 2);
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
+    let names = ["a", "b", "b"].map(|name| vec![SlotId::new(name).expect("an id")]);
+    let enter = |names| room.enter((0, 0), Place::Names(1), names).expect("there is room");
+    let mut seats = names.map(enter);
     let late = runtime.now() + 20 * crate::SECOND;
-    for (seat, due) in seats.iter_mut().zip([10, 20]) {
-        seat.stay(Place::Names(due.into()), true);
+    for (seat, due) in seats.iter_mut().zip([10, 20, 20]) {
+        seat.stay(Place::Names(1), true);
         seat.set_due(&runtime, runtime.now() + due * MILLISECOND);
     }
-    let [first, second] = &mut seats[..] else { panic!() };
-    assert_eq!(first.called(&runtime, late).await, Some(Call::Alarm));
-    first.stay(Place::Names(1), true);
-    first.set_due(&runtime, late);
-    assert_eq!(first.called(&runtime, late).await, Some(Call::Alarm));
-    first.stay(Place::Names(1), true);
-    assert_eq!(second.bell.try_recv(), Ok(None), "one looks for both");
+    let [first, second, third] = &mut seats;
+    for looks in [first, second] {
+        assert_eq!(looks.called(&runtime, late).await, Some(Call::Alarm));
+        looks.stay(Place::Names(1), true);
+        looks.set_due(&runtime, late);
+    }
+    assert_eq!(third.bell.try_recv(), Ok(None), "one looks for both");
     let due = room.lock().seats.iter().map(|chair| chair.due).collect::<Vec<_>>();
-    assert_eq!(due, [late, Micros::MAX]);
+    assert_eq!(due, [late, late, Micros::MAX]);
 }
 
-// The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds.
+// The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds. Who was just trying did not see
+// to it at all.
 #[tokio::test]
 async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
-    let runtime = crate::client::TokioRuntime::new(tokio::runtime::Handle::current());
-    let room = Arc::new(WaitingRoom::default());
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let mut seats = trying(&room, 1);
-    let seat = &mut seats[0];
-    seat.stay(Place::Line(0), true);
-    let elsewhere = |ticket| room.hear(Some(&Calls { tickets: vec![ticket], ..Calls::default() }));
-    let late = runtime.now() + 20 * crate::SECOND;
-    for (others, again) in [(vec![77, 78], true), (vec![79], false)] {
-        others.into_iter().for_each(elsewhere);
-        assert_eq!(seat.called(&runtime, late).await, Some(Call::Elsewhere));
-        seat.stay(Place::Line(0), true);
-        room.set_offered(&runtime, runtime.now());
-        assert_eq!(seat.called(&runtime, late).await, Some(Call::Alarm));
-        seat.stay(Place::Line(0), true);
-        assert_eq!(room.lock().offered_until > runtime.now(), again);
+    let elsewhere = |ticket| room.hear(&runtime, Some(&Calls { tickets: vec![ticket], ..Calls::default() }));
+    let rings_at = || room.lock().due.as_ref().map(|alarm| alarm.at);
+    elsewhere(77);
+    let first = rings_at().expect("while it tries");
+    seats[0].stay(Place::Line(0), true);
+    while runtime.now() + OFFER + MILLISECOND <= first {
+        tokio::task::yield_now().await;
     }
+    elsewhere(78);
+    assert_eq!(rings_at(), Some(first), "the earlier one first");
+    room.lock().due = None;
+    room.ring(&runtime);
+    assert_eq!(seats[0].bell.try_recv(), Ok(Some(Call::Alarm)));
+    assert!(rings_at() > Some(first), "the other one too");
+}
+
+#[tokio::test]
+async fn the_end_of_each_rest_is_seen_to() {
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
+    let mut seats = trying(&room, 1);
+    let rests = |rest| room.hear(&runtime, Some(&Calls { rest: Some(rest), ..Calls::default() }));
+    let seat = &mut seats[0];
+    let began = runtime.now();
+    seat.stay(Place::Names(7), true);
+    [300, 20, 10, 299, 60_000].iter().for_each(|rest| rests(rest * MILLISECOND));
+    for rest in [10, 20, 299] {
+        assert_eq!(seat.called(&runtime, began + 20 * crate::SECOND).await, Some(Call::Alarm), "{rest} ms");
+        assert!(runtime.now() >= began + rest * MILLISECOND, "{rest} ms");
+        seat.stay(Place::Names(7), true);
+    }
+    assert!(room.lock().due.is_none(), "before the end of a longer one all ask again");
 }

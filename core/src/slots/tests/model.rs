@@ -38,6 +38,8 @@ pub struct Model {
     pub(super) accounts: Vec<Account>,
     pub(super) arrivals: u64,
     pub(super) became_ready: u32,
+    /// When the first comes due that was put to rest in this turn.
+    first_rested: Option<Micros>,
     /// Fences of leases that were claimed in this turn.
     pub(super) claimed: Vec<u64>,
     /// Tickets that were called in this turn.
@@ -82,7 +84,7 @@ impl Model {
             return Answer::Performed(Performed { now, top: 0, quiet_time: None, calls, replies });
         }
         (self.latest, self.ahead) = (now, now - moment.wall);
-        self.became_ready = 0;
+        (self.became_ready, self.first_rested) = (0, None);
         self.claimed.clear();
         self.called.clear();
         self.offers = offers.iter().cloned().collect();
@@ -111,6 +113,8 @@ impl Model {
         assert!(self.offers.is_empty(), "nobody else is to be served: {:?}", self.offers);
         let ready = self.in_state(State::Ready);
         let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
+        let somebody_waits = self.interest_ends > now || !self.queue.waiters.is_empty();
+        let rest = self.first_rested.filter(|_| somebody_waits).map(|ends| ends - now);
         if self.longest + self.doubt_rest > quiet_before {
             self.raised_at = self.top;
         }
@@ -121,7 +125,7 @@ impl Model {
             now,
             top: self.top,
             quiet_time: news.then_some(quiet_time),
-            calls: Calls { freed, tickets: self.called.clone(), claimed: self.claimed.clone() },
+            calls: Calls { freed, tickets: self.called.clone(), claimed: self.claimed.clone(), rest },
             replies,
         };
         if let Some(lane) = envelope.lane {
@@ -414,6 +418,7 @@ impl Model {
                 let rested = account.cooldown_ends.max(account.quarantine_ends);
                 if rested > now {
                     (account.state, account.until) = (State::Cooling, rested);
+                    self.first_rested = self.first_rested.into_iter().chain([rested]).min();
                 } else {
                     self.rested(id);
                 }

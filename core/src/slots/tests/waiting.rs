@@ -1,6 +1,6 @@
 //! Who waits is served by priority, then in the order of arrival, and nobody stands in the way who has gone.
 
-use super::scene::{START, Scene, TTL, any, asking, change, define, ids, refused, release, these};
+use super::scene::{START, Scene, TTL, any, asking, change, define, ids, lease, refused, release, these};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
@@ -264,6 +264,31 @@ fn those_who_stand_in_no_line_are_told_of_each_that_becomes_ready() {
     scene.pass(INTEREST);
     let last = scene.grants(any(1));
     assert_eq!(freed(&mut scene, vec![release(&last[0], Outcome::Unused)]), 0, "the interest has ended");
+}
+
+// Nobody heard of it: a slot that was given back into a rest lay there until somebody asked for something else.
+#[test]
+fn who_waits_is_told_when_a_slot_that_was_put_to_rest_comes_due() {
+    let mut scene = Scene::of(&["a", "b", "c"]);
+    let back = |grant: &Grant, cooldown| Request::Release {
+        lease: lease(grant),
+        outcome: Outcome::Unused,
+        cooldown,
+    };
+    let told = |scene: &mut Scene, requests| scene.perform(requests).calls.rest;
+    let held = scene.grants(any(3));
+    assert_eq!(told(&mut scene, vec![back(&held[0], SECOND)]), None, "nobody waits");
+    scene.wait(queue(1, 3));
+    assert_eq!(
+        told(&mut scene, vec![back(&held[1], 3 * SECOND), back(&held[2], 2 * SECOND)]),
+        Some(2 * SECOND)
+    );
+    assert_eq!(told(&mut scene, vec![Request::List]), None, "once");
+    assert_eq!(told(&mut scene, vec![change("a", SlotChange::Quarantine(4 * SECOND))]), Some(4 * SECOND));
+    scene.perform(vec![Request::Withdraw { holder: 1 }]);
+    // Who stands in no line.
+    scene.wait(queue(2, 9));
+    assert_eq!(told(&mut scene, vec![change("a", SlotChange::Quarantine(5 * SECOND))]), Some(5 * SECOND));
 }
 
 #[test]

@@ -271,12 +271,13 @@ impl<'a> Reader<'a> {
     fn calls(&mut self) -> Option<(Calls, Option<QuietTime>)> {
         let (mut calls, mut quiet_time) = (Calls { freed: self.number()?, ..Calls::default() }, None);
         while let Some(word) = self.word() {
-            match (word.strip_prefix('!'), word.strip_prefix('=')) {
-                (Some(fence), _) => calls.claimed.push(fence.parse().ok()?),
-                (_, Some(longest)) => {
+            match (word.strip_prefix('!'), word.strip_prefix('='), word.strip_prefix('~')) {
+                (Some(fence), ..) => calls.claimed.push(fence.parse().ok()?),
+                (_, Some(longest), _) => {
                     let longest = longest.parse().ok()?;
                     quiet_time = Some(QuietTime { longest, doubt_rest: self.number()? });
                 }
+                (.., Some(rest)) => calls.rest = Some(rest.parse().ok()?),
                 _ => calls.tickets.push(u128::from_str_radix(word, 16).ok()?),
             }
         }

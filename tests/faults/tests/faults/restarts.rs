@@ -161,6 +161,40 @@ async fn who_asks_a_fresh_server_is_told_that_it_is_one_whenever_the_time_runs_o
     assert_eq!(error.code(), Code::TimedOut);
 }
 
+/// Those behind the first eight, who ask for all, were told to have more slots.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn all_of_a_crowd_are_told_that_a_server_is_fresh() {
+    let place = Place::redis();
+    let pool = place.pool(PoolOptions { ttl: 60_000 * MILLISECOND, ..options(&["a"]) }, None).await;
+    let crowd = || {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire_with(within(3_000)).await.map(drop) })
+    };
+    let waiting: Vec<_> = (0..30).map(|_| crowd()).collect();
+    for waiting in waiting {
+        let error = waiting.await.expect("no panic").expect_err("too young");
+        assert!(error.message().contains("may have lost leases") && error.retry_after().is_some(), "{error}");
+    }
+}
+
+// Who named one of them used the loss up, for all claims of that process: they were away for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn slots_that_a_store_lost_are_made_anew_for_who_names_one() {
+    let place = Place::redis();
+    let (one, other) =
+        (place.pool(lasting(&["a", "b"]), None).await, place.pool(lasting(&["a"]), None).await);
+    drop(one.acquire_with(patient()).await.expect("granted"));
+    place.server().restart().expect("restarted");
+    let begins = async || other.acquire_with(within(0)).await.is_ok_and(|_| panic!("in a quiet time"));
+    eventually("the pool is begun by who knows a alone", async || {
+        begins().await;
+        other.census().await.is_ok()
+    })
+    .await;
+    let named = AcquireOptions { slots: Some(vec![SlotId::new("b").expect("an id")]), ..patient() };
+    assert_eq!(one.acquire_with(named).await.expect("granted").slot(), "b");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_fresh_server_grants_nothing_for_one_time_to_live() {
     let begun = Instant::now();

@@ -71,6 +71,7 @@ local function settle(s, ended)
     if s[BARRED] > ends then ends = s[BARRED] end
     if ends > now then
       s[ENDS] = ends
+      if not rested or ends < rested then rested = ends end
       return put(s, 'c', format('%d', WHEN_DUE + ends))
     end
   end

@@ -86,3 +86,4 @@ if not meta then call('GET', META) end
 pool[SHIFT], pool[LAST] = now - wall, now
 local quiet = pool[LONGEST] + pool[DOUBT_REST]
 local freed, called, touched = 0, '', {} -- touched: names that came free, or whose line moved up
+local rested -- when the first of those that were put to rest comes due

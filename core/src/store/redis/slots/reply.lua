@@ -5,8 +5,10 @@ end
 if pool[WAITING] > 0 then line('serve')() end
 arrange(true)
 freed = math.min(freed, pool[CERTAIN] + pool[DOUBTFUL])
-if freed <= 0 or pool[WAITERS_UNTIL] <= now then freed = '0' end
+local waits = pool[WAITERS_UNTIL] > now
+if freed <= 0 or not waits then freed = '0' end
 called = freed .. called
+if rested and (waits or pool[WAITING] > 0) then called = called .. format(' ~%d', rested - now) end
 local top = pool[TOP]
 local top_told = top == now and now_told or top == seen and args[4] or format('%d', top)
 lines[1] = 'done ' .. now_told .. ' ' .. top_told .. ' ' .. called
