@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// How long it takes to connect to it, and to answer.
     takes: Mutex<[Duration; 2]>,
     writes: Mutex<usize>,
+    /// What it refuses scripts with, if it does.
+    refusal: Mutex<Option<String>>,
     /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
     pub asked: Notify,
     pub answers: Semaphore,
@@ -47,6 +49,7 @@ impl Fake {
             connections: AtomicUsize::new(0),
             takes: Mutex::default(),
             writes: Mutex::default(),
+            refusal: Mutex::default(),
             asked: Notify::new(),
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
             hangs_up: Notify::new(),
@@ -101,6 +104,11 @@ impl Fake {
         *unpoisoned(&self.shared.moved) = None;
     }
 
+    /// Answers each script with this error.
+    pub fn refuses(&self, error: &str) {
+        *unpoisoned(&self.shared.refusal) = Some(error.to_owned());
+    }
+
     /// Closes its connections. Whoever comes anew is served.
     pub fn hangs_up(&self) {
         self.shared.hangs_up.notify_waiters();
@@ -141,6 +149,7 @@ impl Fake {
                 tokio::time::sleep(answering).await;
             }
             let said = *unpoisoned(&self.shared.says);
+            let refusal = unpoisoned(&self.shared.refusal).clone();
             let answer = match (words.join(" ").as_str(), said) {
                 (text, None) if text.starts_with("SENTINEL") => continue,
                 (text, Some((epoch, _))) if text.starts_with("SENTINEL MASTER") => {
@@ -159,6 +168,9 @@ impl Fake {
                     epoch => format!("+cluster_state:ok cluster_current_epoch:{epoch} \r\n"),
                 },
                 (text, _) if text.starts_with("CLUSTER") => "*0\r\n".to_owned(),
+                (text, _) if text.starts_with("EVALSHA") && refusal.is_some() => {
+                    format!("-{}\r\n", refusal.unwrap_or_default())
+                }
                 (text, _) if ["EVALSHA", "EXISTS"].iter().any(|word| text.starts_with(word)) => {
                     let moved = *unpoisoned(&self.shared.moved);
                     *unpoisoned(&self.shared.writes) +=

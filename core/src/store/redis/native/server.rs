@@ -352,18 +352,12 @@ pub(super) fn packed(words: &[impl AsRef<str>]) -> Cmd {
     packed
 }
 
-/// What a command is answered with; the driver repeats nothing.
+/// What a command is answered with; the driver repeats nothing, and gives the server's errors as values.
 async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
     match connection.send(command).await {
         None => Err(TransportError::NoReply(SILENT.to_owned())),
         Some(Ok(value)) => Ok(resp(value)),
-        Some(Err(error)) => match error.code() {
-            Some(code) => {
-                let text = format!("{code} {}", error.detail().unwrap_or_default());
-                Ok(Resp::Error(inner(&text).to_owned()))
-            }
-            None => Err(TransportError::NoReply(describe(&error))),
-        },
+        Some(Err(error)) => Err(TransportError::NoReply(describe(&error))),
     }
 }
 
@@ -388,7 +382,8 @@ fn resp(value: Value) -> Resp {
             Resp::List(pairs.into_iter().flat_map(|(key, value)| [resp(key), resp(value)]).collect())
         }
         Value::ServerError(error) => {
-            Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            Resp::Error(inner(&text).to_owned())
         }
         other => Resp::Text(format!("{other:?}")),
     }
@@ -418,12 +413,14 @@ mod tests {
     use super::*;
     use crate::store::redis::native::fake::Fake;
 
+    /// An error that a script met with, as Redis 6.2 says it.
+    fn met(said: &str) -> String {
+        format!("ERR Error running script (call to f_897a): @user_script:4: @user_script: 4: -{said}")
+    }
+
     // They were taken for refusals for good, and a connection to a demoted primary was kept.
     #[test]
     fn errors_that_a_script_of_redis_6_met_with_are_told_apart_too() {
-        let met = |said: &str| {
-            format!("ERR Error running script (call to f_897a): @user_script:4: @user_script: 4: -{said}")
-        };
         for said in ["READONLY You can't write against a read only replica.", "OOM command not allowed"] {
             assert_eq!(inner(&met(said)), said);
         }
@@ -435,6 +432,20 @@ mod tests {
             assert_eq!(inner(other), other);
         }
         assert_eq!(inner(&met("no code word")), met("no code word"));
+    }
+
+    // The words around it were taken off nothing that the driver gives, and it was asked for ever.
+    #[tokio::test]
+    async fn a_replica_whose_script_cannot_write_is_left_whatever_words_are_around_that() {
+        let fake = Fake::start().await;
+        let server = Server::new(Place::There(fake.client()), Duration::from_secs(30));
+        let refusal = "READONLY You can't write against a read only replica.";
+        fake.refuses(&met(refusal));
+        for connections in 1..=2 {
+            let reply = server.send(&packed(&["EVALSHA", "digest", "1", "key"])).await;
+            assert_eq!(reply, Ok(Resp::Error(refusal.to_owned())));
+            assert_eq!(fake.connections(), connections);
+        }
     }
 
     #[tokio::test]
