@@ -31,6 +31,8 @@ pub(super) struct Shared {
     writes: Mutex<usize>,
     /// What it refuses scripts with, if it does.
     refusal: Mutex<Option<String>>,
+    /// How often it was told to subscribe or to end that, and how often it must have been before it confirms any.
+    subscribes: [AtomicUsize; 2],
     /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
     pub asked: Notify,
     pub answers: Semaphore,
@@ -50,6 +52,7 @@ impl Fake {
             takes: Mutex::default(),
             writes: Mutex::default(),
             refusal: Mutex::default(),
+            subscribes: Default::default(),
             asked: Notify::new(),
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
             hangs_up: Notify::new(),
@@ -109,6 +112,16 @@ impl Fake {
         *unpoisoned(&self.shared.refusal) = Some(error.to_owned());
     }
 
+    /// How often it was told to subscribe or to end that.
+    pub fn subscribes(&self) -> usize {
+        self.shared.subscribes[0].load(Relaxed)
+    }
+
+    /// Confirms no subscription, and no end of one, until it was told to do so many more.
+    pub fn confirms_after(&self, more: usize) {
+        self.shared.subscribes[1].store(self.subscribes() + more, Relaxed);
+    }
+
     /// Closes its connections. Whoever comes anew is served.
     pub fn hangs_up(&self) {
         self.shared.hangs_up.notify_waiters();
@@ -141,6 +154,7 @@ impl Fake {
     }
 
     async fn serve(&self, mut stream: BufReader<TcpStream>) -> Option<()> {
+        let mut unconfirmed = String::new();
         loop {
             let words = command(&mut stream).await?;
             // What a connection begins with is answered at once, and with the first question the second that was sent together with it.
@@ -176,6 +190,19 @@ impl Fake {
                     *unpoisoned(&self.shared.writes) +=
                         usize::from(moved.is_none() && text.starts_with("EVALSHA"));
                     moved.map_or(":0\r\n".to_owned(), |port| format!("-MOVED 7 127.0.0.1:{port}\r\n"))
+                }
+                (text, _) if ["SUBSCRIBE ", "UNSUBSCRIBE "].iter().any(|word| text.starts_with(word)) => {
+                    let [subscribes, confirms] = &self.shared.subscribes;
+                    for channel in words.iter().skip(1) {
+                        let kind = words[0].to_lowercase();
+                        let [kind, channel] =
+                            [&kind, channel].map(|word| format!("${}\r\n{word}", word.len()));
+                        unconfirmed += &format!("*3\r\n{kind}\r\n{channel}\r\n:1\r\n");
+                    }
+                    if subscribes.fetch_add(1, Relaxed) + 1 < confirms.load(Relaxed) {
+                        continue;
+                    }
+                    std::mem::take(&mut unconfirmed)
                 }
                 // The command was renamed.
                 (text, _) if text.starts_with("HELLO") => {

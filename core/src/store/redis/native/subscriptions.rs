@@ -1,6 +1,7 @@
 //! Messages of the server: one connection for all channels of a transport, made when the first is wanted.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::atomic::{
     AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release, Ordering::SeqCst,
 };
@@ -8,10 +9,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, ConnectionAddr, Msg, Value};
+use ::redis::{Client, ConnectionAddr, Msg, RedisResult, Value};
 use futures_util::StreamExt;
-use futures_util::future::select;
-use tokio::sync::Mutex as AsyncMutex;
+use futures_util::future::{poll_immediate, select};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
 
 use super::server::describe;
@@ -29,6 +30,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// How often it is asked whether the server at the other end is there, and how long it may take to say so: of one that hangs
 /// the system goes on to acknowledge what it is sent. One that was busy for a while is not left for that.
 const BEAT: Duration = Duration::from_secs(5);
+/// How many channels are subscribed to by one command: a server does nothing else meanwhile.
+const CHANNELS: usize = 500;
 /// After how many such questions another node is asked whether the one at the other end is in the cluster.
 const LOOK: u32 = 6;
 
@@ -86,16 +89,15 @@ impl Subscriptions {
         // From here on the listener goes when the subscription does, whatever fails.
         let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
         let mut link = shared.link.lock().await;
-        let done = match link.as_mut().filter(|link| !link.is_over()) {
-            Some(link) => within(link.sink.subscribe(&channel)).await,
-            None => shared.connect().await.map(|made| *link = Some(made)),
-        };
-        if done.is_err() {
-            *link = None;
+        match link.as_ref().filter(|link| !link.is_over()) {
+            Some(open) => {
+                let (mut sink, over) = (open.sink.clone(), open.over.clone());
+                shared.ask(link, &over, sink.subscribe(&channel)).await?;
+            }
             // Nobody would notice that the others' connection is gone with this one.
-            shared.handle.spawn(reconnect(Arc::downgrade(shared)));
+            None => *link = Some(shared.connect().await.inspect_err(|_| shared.mend())?),
         }
-        done.map(|()| Watch::new(subscription))
+        Ok(Watch::new(subscription))
     }
 
     /// Closes the connection, if nobody wants a channel any more.
@@ -111,6 +113,33 @@ impl Shared {
         if self.servers.closed.load(SeqCst) && unpoisoned(&self.channels).is_empty() {
             *link = None;
         }
+    }
+
+    /// Sends this over the link, in the order in which who asks has it, and waits for the answer without keeping others from it.
+    /// Without one the link is lost.
+    async fn ask(
+        self: &Arc<Self>,
+        link: MutexGuard<'_, Option<Link>>,
+        over: &AtomicBool,
+        question: impl Future<Output = RedisResult<()>>,
+    ) -> Result<(), TransportError> {
+        let mut answer = pin!(within(question));
+        // The first step sends it.
+        let begun = poll_immediate(answer.as_mut()).await;
+        drop(link);
+        let answer = match begun {
+            Some(answer) => answer,
+            None => answer.await,
+        };
+        answer.inspect_err(|_| {
+            over.store(true, Release);
+            self.mend();
+        })
+    }
+
+    /// Has a lost connection made anew.
+    fn mend(self: &Arc<Self>) {
+        self.handle.spawn(reconnect(Arc::downgrade(self)));
     }
 
     /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
@@ -148,8 +177,8 @@ impl Shared {
     async fn listen(&self, client: &Client) -> Result<(PubSubSink, PubSubStream), TransportError> {
         let (mut sink, stream) = within(client.get_async_pubsub()).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
-        for channel in &channels {
-            within(sink.subscribe(channel)).await?;
+        for some in channels.chunks(CHANNELS) {
+            within(sink.subscribe(some)).await?;
         }
         Ok((sink, stream))
     }
@@ -203,12 +232,12 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
                 }
             }
             if link.is_some() || unpoisoned(&shared.channels).is_empty() {
-                shared.reconnects.store(false, Release);
-                // Whoever found it lost before that left it to this one.
+                // Whoever found it lost before that left it to this one, which is to see what that has seen.
+                shared.reconnects.swap(false, AcqRel);
                 let lost = link.as_ref().is_some_and(Link::is_over);
                 drop(link);
                 if lost {
-                    shared.handle.spawn(reconnect(Arc::downgrade(&shared)));
+                    shared.mend();
                 }
                 // Messages were lost with the connection.
                 return shared.tell_all();
@@ -246,24 +275,69 @@ impl Drop for Subscription {
             let (shared, channel) = (self.shared.clone(), std::mem::take(&mut self.channel));
             self.shared.handle.spawn(async move {
                 let mut link = shared.link.lock().await;
-                let wanted = unpoisoned(&shared.channels).contains_key(&channel);
-                if let (Some(open), false) = (&mut *link, wanted) {
-                    // A connection that is lost has no subscriptions either, but others are to have theirs.
-                    if within(open.sink.unsubscribe(&channel)).await.is_err() {
-                        *link = None;
-                        shared.handle.spawn(reconnect(Arc::downgrade(&shared)));
-                    }
-                }
                 shared.rest(&mut link);
+                let wanted = unpoisoned(&shared.channels).contains_key(&channel);
+                if let (Some(open), false) = (&*link, wanted) {
+                    let (mut sink, over) = (open.sink.clone(), open.over.clone());
+                    // A connection that is lost has no subscriptions either, but others are to have theirs.
+                    let _ = shared.ask(link, &over, sink.unsubscribe(&channel)).await;
+                }
             });
         }
     }
 }
 
-async fn within<T>(work: impl Future<Output = ::redis::RedisResult<T>>) -> Result<T, TransportError> {
+async fn within<T>(work: impl Future<Output = RedisResult<T>>) -> Result<T, TransportError> {
     match tokio::time::timeout(LIMIT, work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(TransportError::NotSent(describe(&error))),
         Err(_) => Err(TransportError::NotSent("the server did not answer in time".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::{join_all, try_join};
+    use tokio::runtime::Handle;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::SECOND;
+    use crate::store::redis::native::fake::Fake;
+    use crate::store::redis::native::{NativeTransport, RedisUrl};
+    use crate::store::redis::transport::Transport;
+
+    async fn transport() -> (Fake, NativeTransport) {
+        let fake = Fake::start().await;
+        let url = RedisUrl::new(&format!("redis://127.0.0.1:{}", fake.port)).unwrap();
+        (fake, NativeTransport::new(url, Handle::current(), 10 * SECOND))
+    }
+
+    // Each channel took a round trip, and nobody else could subscribe before the last.
+    #[tokio::test]
+    async fn all_channels_of_a_lost_connection_are_subscribed_to_at_once() {
+        let (fake, transport) = transport().await;
+        let told = Arc::new(Notify::new());
+        let listens = |channel: usize| {
+            let told = told.clone();
+            transport.subscribe(channel.to_string(), Arc::new(move |_| told.notify_one()))
+        };
+        let watches = join_all((0..9).map(listens)).await;
+        assert!(watches.iter().all(|watch| matches!(watch, Ok(Some(_)))));
+        let before = fake.subscribes();
+        fake.hangs_up();
+        tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect("a new connection");
+        assert_eq!(fake.subscribes() - before, 1);
+    }
+
+    // Who waited for the answer kept all others from asking, and pools gave up in the queue.
+    #[tokio::test]
+    async fn who_subscribes_waits_for_the_answer_to_nobody_else() {
+        let (fake, transport) = transport().await;
+        let subscribe = async |channel: &str| transport.subscribe(channel.to_owned(), Arc::new(|_| ())).await;
+        let first = subscribe("a").await.unwrap();
+        fake.confirms_after(3);
+        drop(first);
+        assert!(try_join(subscribe("b"), subscribe("c")).await.is_ok());
     }
 }
