@@ -59,7 +59,7 @@ impl Cluster {
         let reply = self.alarms.within(patience, self.sent(words, &mut hand)).await;
         reply.unwrap_or_else(|| match hand {
             Some(node) => {
-                node.server.close();
+                node.server.drop_kept();
                 self.leave(&node);
                 Err(TransportError::NoReply(SILENT.to_owned()))
             }

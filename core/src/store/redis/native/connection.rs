@@ -11,7 +11,6 @@ use futures_util::future::select_ok;
 use socket2::SockRef;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 
 #[cfg(unix)]
 use super::socket::Socket;
@@ -45,12 +44,15 @@ type Nudge = Arc<dyn Fn() + Send + Sync>;
 const ATTENTION: Micros = 50 * MILLISECOND;
 
 impl Connection {
-    /// A new one, which may take as long to be made as an answer to come, for what turns of this host ask, if for any. None of both
-    /// if it took longer.
-    pub async fn open(client: &Client, patience: Duration, host: Option<&Host>) -> Option<RedisResult<Self>> {
-        let made = tokio::time::timeout(patience, connect(client.clone(), host)).await.ok()?;
-        let (patience, alarms) = (patience.as_micros() as Micros, Alarms::new(Handle::current()));
-        Some(made.map(|driven| Connection { driven, patience, alarms }))
+    /// A new one, whose answers may take so long to come, for what turns of this host ask, if for any. Not on a host's thread:
+    /// certificates are read.
+    pub async fn open(client: &Client, patience: Duration, host: Option<&Host>) -> RedisResult<Self> {
+        let driven = connect(client, host).await?;
+        Ok(Connection {
+            driven,
+            patience: patience.as_micros() as Micros,
+            alarms: Alarms::new(Handle::current()),
+        })
     }
 
     /// Whether it is known that it has ended.
@@ -78,7 +80,7 @@ impl Connection {
 }
 
 #[cfg_attr(not(unix), expect(unused_variables, reason = "sockets are read by hosts on Unix only"))]
-async fn connect(client: Client, host: Option<&Host>) -> RedisResult<Driven> {
+async fn connect(client: &Client, host: Option<&Host>) -> RedisResult<Driven> {
     // The times are kept here.
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let info = client.get_connection_info();
@@ -99,13 +101,10 @@ async fn connect(client: Client, host: Option<&Host>) -> RedisResult<Driven> {
                 None => driven(info, stream, config).await,
             }
         }
-        // The driver knows how to set up TLS, and has the runtime drive it. Not on a host's thread: certificates are read.
+        // The driver knows how to set up TLS, and has the runtime drive it.
         _ => {
-            let mut making = JoinSet::new();
-            making.spawn(async move { client.get_multiplexed_async_connection_with_config(&config).await });
-            let made = making.join_next().await.and_then(Result::ok);
-            made.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::Interrupted).into()))
-                .map(|sender| Driven { sender, task: None, nudge: None })
+            let sender = client.get_multiplexed_async_connection_with_config(&config).await?;
+            Ok(Driven { sender, task: None, nudge: None })
         }
     }
 }

@@ -68,7 +68,7 @@ struct Servers {
 
 enum Way {
     /// One server, or whichever is the primary.
-    One(Box<Server>),
+    One(Arc<Server>),
     Cluster(Cluster),
 }
 
@@ -145,10 +145,10 @@ impl Servers {
     fn new(url: RedisUrl, patience: Duration, alarms: Alarms) -> Self {
         let changes = watch::Sender::new(());
         let way = match url.kind {
-            Kind::One(client) => Way::One(Box::new(Server::new(Place::There(client), patience))),
+            Kind::One(client) => Way::One(Arc::new(Server::new(Place::There(client), patience))),
             Kind::Sentinel { sentinels, name, servers } => {
                 let sentinels = Sentinels::new(sentinels, &name, servers, patience, changes.clone());
-                Way::One(Box::new(Server::new(Place::Primary(Box::new(sentinels)), patience)))
+                Way::One(Arc::new(Server::new(Place::Primary(Box::new(sentinels)), patience)))
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };

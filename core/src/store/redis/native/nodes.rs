@@ -40,7 +40,7 @@ struct Left {
 
 pub(super) struct Node {
     pub client: Client,
-    pub server: Server,
+    pub server: Arc<Server>,
     /// Whether it was named by the user, and is kept whatever happens.
     is_entry: bool,
     /// Whether it is in the cluster, as far as the last said that was asked who is.
@@ -199,7 +199,7 @@ impl Nodes {
 
 impl Node {
     fn new(client: Client, patience: Duration, is_entry: bool) -> Arc<Self> {
-        let server = Server::new(Place::node(client.clone()), patience);
+        let server = Arc::new(Server::new(Place::node(client.clone()), patience));
         let [is_listed, failed, is_down] = [(); 3].map(|()| AtomicBool::new(false));
         Arc::new(Node { client, server, is_entry, is_listed, failed, is_down, heard: AtomicU64::new(0) })
     }

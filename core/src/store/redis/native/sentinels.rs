@@ -41,7 +41,7 @@ pub(super) struct Sentinels {
 
 /// One of them, who asks it, and what it said last.
 struct Sentinel {
-    server: Server,
+    server: Arc<Server>,
     asking: Mutex<Option<Asking>>,
     last: Mutex<Option<Last>>,
     /// When it was found that it cannot be asked; 0 if it could since.
@@ -266,7 +266,7 @@ impl Sentinels {
 
 impl Sentinel {
     fn new(client: Client, patience: Duration) -> Self {
-        let server = Server::new(Place::Sentinel(client), patience);
+        let server = Arc::new(Server::new(Place::Sentinel(client), patience));
         Sentinel { server, asking: Mutex::default(), last: Mutex::default(), failed: AtomicU64::new(0) }
     }
 

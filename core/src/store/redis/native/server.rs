@@ -1,13 +1,13 @@
 //! One server, and the connection that is kept to it.
 
 use std::pin::pin;
-use std::sync::Mutex as SyncMutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex as SyncMutex};
 use std::time::Duration;
 
 use ::redis::{Client, Cmd, ConnectionAddr, ErrorKind, RedisError, Value};
 use futures_util::future::{Either, select, try_join};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::at;
 use super::connection::Connection;
@@ -26,11 +26,11 @@ pub(super) type Reply = Result<Resp, TransportError>;
 /// A server at an address, or whichever is the primary.
 pub(super) struct Server {
     place: Place,
-    /// How long a connection may take to be made, and an answer to come.
+    /// How long an answer may take to come, and how long it is waited for a connection.
     patience: Duration,
-    connection: Mutex<Option<Kept>>,
+    connection: Arc<Mutex<Option<Kept>>>,
     /// What turns of a host ask goes over one of their own.
-    hosted: Mutex<Option<Kept>>,
+    hosted: Arc<Mutex<Option<Kept>>>,
     /// Whose turns these are, by the last word.
     guest: SyncMutex<Guest>,
     /// Which of all servers so far the connections lead to: those to one of before are left.
@@ -61,8 +61,8 @@ impl Server {
         Server {
             place,
             patience,
-            connection: Mutex::default(),
-            hosted: Mutex::default(),
+            connection: Arc::default(),
+            hosted: Arc::default(),
             guest,
             era: AtomicU64::new(0),
         }
@@ -74,7 +74,7 @@ impl Server {
 
     /// Sends a command once. A connection that failed, or that leads to a replica by now, or to a primary without any, is dropped:
     /// the next command makes a new one.
-    pub async fn send(&self, command: &Cmd) -> Reply {
+    pub async fn send(self: &Arc<Self>, command: &Cmd) -> Reply {
         let host = self.host();
         let (mut connection, era) = match self.connection(host.as_ref()).await {
             Ok(connection) => connection,
@@ -93,7 +93,7 @@ impl Server {
 
     /// Asks two questions, the second of which is answered later, and both anew where the connection that was kept broke: it may
     /// have been closed long ago.
-    pub async fn ask(&self, first: &Cmd, second: &Cmd) -> Result<(Resp, Resp), TransportError> {
+    pub async fn ask(self: &Arc<Self>, first: &Cmd, second: &Cmd) -> Result<(Resp, Resp), TransportError> {
         let ask = async || try_join(self.send(first), self.send(second)).await;
         match ask().await {
             Err(TransportError::NoReply(_)) => ask().await,
@@ -123,9 +123,9 @@ impl Server {
         }
     }
 
-    /// Closes the connections, in the runtime that they were made in.
+    /// Closes the connections, in the runtime that they were made in, and keeps none that is being made.
     pub fn close(&self) {
-        self.drop_kept();
+        self.leave(self.era.load(SeqCst));
         if let Place::Primary(sentinels) = &self.place {
             sentinels.close();
         }
@@ -142,7 +142,7 @@ impl Server {
         guest.is_of(&host).then_some(host)
     }
 
-    fn kept(&self, hosted: bool) -> &Mutex<Option<Kept>> {
+    fn kept(&self, hosted: bool) -> &Arc<Mutex<Option<Kept>>> {
         if hosted { &self.hosted } else { &self.connection }
     }
 
@@ -159,7 +159,7 @@ impl Server {
     }
 
     /// Drops what nobody has just now. Who has it sees the era.
-    fn drop_kept(&self) {
+    pub fn drop_kept(&self) {
         for kept in [&self.connection, &self.hosted] {
             if let Ok(mut kept) = kept.try_lock() {
                 *kept = None;
@@ -168,21 +168,51 @@ impl Server {
     }
 
     /// The connection and its era, or what is to be said of the command that cannot be sent.
-    async fn connection(&self, host: Option<&Host>) -> Result<(Connection, u64), Reply> {
-        let mut kept = self.kept(host.is_some()).lock().await;
-        if let Some(kept) = &*kept
-            && self.is_current(kept)
-            && kept.is_for(host)
+    async fn connection(self: &Arc<Self>, host: Option<&Host>) -> Result<(Connection, u64), Reply> {
+        let kept = self.kept(host.is_some());
+        if let Ok(kept) = kept.try_lock()
+            && let Some(there) = self.usable(&kept, host).await?
         {
-            if kept.connection.is_closed() || self.moved().await.map_err(Err)? {
-                self.leave(kept.era);
-            } else if self.is_current(kept) {
-                return Ok((kept.connection.clone(), kept.era));
-            }
+            return Ok(there);
         }
+        let made = async {
+            let kept = kept.clone().lock_owned().await;
+            // Another may have made it meanwhile.
+            if let Some(there) = self.usable(&kept, host).await? {
+                return Ok(there);
+            }
+            // In a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to the next
+            // who asks.
+            let task = tokio::spawn(self.clone().fill(kept, host.cloned()));
+            task.await.unwrap_or_else(|_| Err(Err(not_sent("the connection is made no more"))))
+        };
+        let made = tokio::time::timeout(self.patience, Box::pin(made)).await;
+        made.unwrap_or_else(|_| Err(Err(not_sent(SILENT))))
+    }
+
+    /// What is kept, if it may be sent over.
+    async fn usable(
+        &self,
+        kept: &Option<Kept>,
+        host: Option<&Host>,
+    ) -> Result<Option<(Connection, u64)>, Reply> {
+        let is_usable = |kept: &&Kept| self.is_current(kept) && kept.is_for(host);
+        let Some(kept) = kept.as_ref().filter(is_usable) else { return Ok(None) };
+        if kept.connection.is_closed() || self.moved().await.map_err(Err)? {
+            self.leave(kept.era);
+        }
+        Ok(self.is_current(kept).then(|| (kept.connection.clone(), kept.era)))
+    }
+
+    /// Makes the connection that is to be kept there.
+    async fn fill(
+        self: Arc<Self>,
+        mut kept: OwnedMutexGuard<Option<Kept>>,
+        host: Option<Host>,
+    ) -> Result<(Connection, u64), Reply> {
         *kept = None;
-        let made = match host {
-            Some(_) => self.make_both(host).await,
+        let made = match &host {
+            Some(_) => self.make_both(host.as_ref()).await,
             None => self.make(None).await,
         }?;
         if !self.is_current(&made) {
@@ -196,7 +226,7 @@ impl Server {
     /// A new connection.
     async fn make(&self, host: Option<&Host>) -> Result<Kept, Reply> {
         let era = self.era.load(SeqCst);
-        let made = tokio::time::timeout(self.patience, Box::pin(self.connect(host))).await;
+        let made = tokio::time::timeout(self.patience.max(LIMIT), Box::pin(self.connect(host))).await;
         let connection = made.unwrap_or_else(|_| Err(Err(not_sent(SILENT)))).inspect_err(|_| self.fail())?;
         // The process may have stood still as it connected.
         if self.moved().await.map_err(Err)? {
@@ -247,7 +277,9 @@ impl Server {
     async fn connect(&self, host: Option<&Host>) -> Result<Connection, Reply> {
         let asked_at = boot_time();
         let client = self.place.client(self.patience).await.map_err(Err)?;
-        let mut connection = connected(&client, self.patience, host).await.map_err(Err)?;
+        let mut connection = Connection::open(&client, self.patience, host)
+            .await
+            .map_err(|error| Err(not_sent(describe(&error))))?;
         if let Place::Sentinel(_) = &self.place {
             return Ok(connection);
         }
@@ -311,6 +343,9 @@ impl Place {
     }
 }
 
+/// How long making a connection may take, if an answer may not take longer: it takes several, over TLS four at the least.
+pub(super) const LIMIT: Duration = Duration::from_secs(2);
+
 /// How much longer a host's connection may wait for that of all else.
 const AHEAD: Duration = Duration::from_millis(50);
 
@@ -321,18 +356,6 @@ pub(super) const SILENT: &str = "the server did not answer in time";
 
 pub(super) fn not_sent(cause: impl Into<String>) -> TransportError {
     TransportError::NotSent(cause.into())
-}
-
-/// A new connection.
-async fn connected(
-    client: &Client,
-    patience: Duration,
-    host: Option<&Host>,
-) -> Result<Connection, TransportError> {
-    match Connection::open(client, patience, host).await {
-        Some(made) => made.map_err(|error| not_sent(describe(&error))),
-        None => Err(not_sent(SILENT)),
-    }
 }
 
 /// What a question is answered with that comes before any command; an error of the server is an answer.
@@ -410,8 +433,13 @@ pub(super) fn describe(error: &RedisError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::runtime::Handle;
+
     use super::*;
+    use crate::SECOND;
     use crate::store::redis::native::fake::Fake;
+    use crate::store::redis::native::{NativeTransport, RedisUrl};
+    use crate::store::redis::transport::Transport;
 
     /// An error that a script met with, as Redis 6.2 says it.
     fn met(said: &str) -> String {
@@ -438,7 +466,7 @@ mod tests {
     #[tokio::test]
     async fn a_replica_whose_script_cannot_write_is_left_whatever_words_are_around_that() {
         let fake = Fake::start().await;
-        let server = Server::new(Place::There(fake.client()), Duration::from_secs(30));
+        let server = Arc::new(Server::new(Place::There(fake.client()), Duration::from_secs(30)));
         let refusal = "READONLY You can't write against a read only replica.";
         fake.refuses(&met(refusal));
         for connections in 1..=2 {
@@ -451,16 +479,36 @@ mod tests {
     #[tokio::test]
     async fn what_a_server_repeats_of_a_login_that_it_does_not_know_is_not_told() {
         let url = format!("redis://:canary-5d1e@127.0.0.1:{}?protocol=resp3", Fake::start().await.port);
-        let server = Server::new(Place::There(Client::open(url.as_str()).unwrap()), Duration::from_secs(1));
+        let place = Place::There(Client::open(url.as_str()).unwrap());
+        let server = Arc::new(Server::new(place, Duration::from_secs(1)));
         let Err(TransportError::NotSent(cause)) = server.send(&packed(&["PING"])).await else { panic!() };
         assert!(cause.contains("unknown command 'HELLO'") && !cause.contains("canary"), "{cause}");
+    }
+
+    // Each attempt began anew, as a far server over TLS takes longer to connect to than to answer, and none was ever there.
+    #[tokio::test]
+    async fn a_connection_that_takes_longer_than_an_answer_may_is_there_for_the_next() {
+        for scheme in ["redis", "redis+cluster"] {
+            let fake = Fake::start().await;
+            fake.takes(Duration::from_secs(1), Duration::ZERO);
+            let url = RedisUrl::new(&format!("{scheme}://127.0.0.1:{}", fake.port)).unwrap();
+            let transport = NativeTransport::new(url, Handle::current(), SECOND / 2);
+            let mut failed = 0;
+            while transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec()).await.is_err()
+            {
+                failed += 1;
+                assert!(failed < 5);
+            }
+            assert!(failed > 0, "nobody waits for longer");
+            assert_eq!(fake.connections(), 1);
+        }
     }
 
     // The last of them dropped what was made after the first had failed.
     #[tokio::test]
     async fn commands_that_one_connection_failed_leave_it_once() {
         let fake = Fake::start().await;
-        let server = Server::new(Place::There(fake.client()), Duration::from_millis(800));
+        let server = Arc::new(Server::new(Place::There(fake.client()), Duration::from_millis(800)));
         let ping = packed(&["PING"]);
         assert!(server.send(&ping).await.is_ok());
         fake.takes(Duration::ZERO, Duration::from_secs(60));

@@ -15,7 +15,7 @@ use futures_util::future::{poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
 
-use super::server::describe;
+use super::server::{LIMIT, SILENT, describe};
 use super::{Servers, at};
 use crate::client::BoxedFuture;
 use crate::poison::unpoisoned;
@@ -25,8 +25,6 @@ use crate::store::{Listener, Watch};
 
 /// The longest pause before a lost connection is made anew.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long making a connection or subscribing may take.
-const LIMIT: Duration = Duration::from_secs(2);
 /// How often it is asked whether the server at the other end is there, and how long it may take to say so: of one that hangs
 /// the system goes on to acknowledge what it is sent. One that was busy for a while is not left for that.
 const BEAT: Duration = Duration::from_secs(5);
@@ -291,7 +289,7 @@ async fn within<T>(work: impl Future<Output = RedisResult<T>>) -> Result<T, Tran
     match tokio::time::timeout(LIMIT, work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(TransportError::NotSent(describe(&error))),
-        Err(_) => Err(TransportError::NotSent("the server did not answer in time".to_owned())),
+        Err(_) => Err(TransportError::NotSent(SILENT.to_owned())),
     }
 }
 
