@@ -4,7 +4,7 @@ use std::fmt;
 
 use ::redis::io::tcp::TcpSettings;
 use ::redis::io::tcp::socket2::TcpKeepalive;
-use ::redis::{Client, ErrorKind, IntoConnectionInfo};
+use ::redis::{Client, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 
 use super::KEEPALIVE;
 use crate::error::{Error, Result};
@@ -45,7 +45,8 @@ impl RedisUrl {
     /// also with `rediss`.
     ///
     /// # Errors
-    /// `invalid_argument` if it is not one; the message does not repeat it.
+    /// `invalid_argument` if it is not one, or names a user without a password (an empty one is written `user:@`); the message does
+    /// not repeat it.
     pub fn new(url: &str) -> Result<Self> {
         let scheme = url.split(':').next().unwrap_or_default();
         let kind = match scheme {
@@ -160,16 +161,30 @@ fn client(url: &str, form: &str) -> Result<Client> {
     let keepalive = TcpKeepalive::new().with_time(silence).with_interval(pause);
     // An envelope must not wait until the one before it has arrived.
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
-    let client = url.into_connection_info().and_then(|info| Client::open(info.set_tcp_settings(settings)));
     // The driver's own message could repeat the URL, and with it the password.
-    client.map_err(|error| match error.kind() {
+    let refusal = |error: RedisError| match error.kind() {
         ErrorKind::InvalidClientConfig
             if (url.starts_with("rediss:") || url.starts_with("valkeys:")) && cfg!(not(feature = "tls")) =>
         {
             Error::invalid("url", "needs TLS, and this build has none")
         }
         _ => malformed(form),
-    })
+    };
+    let info = url.into_connection_info().map_err(refusal)?;
+    let login = with_password(info.redis_settings().clone(), url)?;
+    Client::open(info.set_redis_settings(login).set_tcp_settings(settings)).map_err(refusal)
+}
+
+/// The driver sends no login without a password, and takes an empty one for none: the server would take it for the user `default`.
+fn with_password(login: RedisConnectionInfo, url: &str) -> Result<RedisConnectionInfo> {
+    if login.username().is_none() || login.password().is_some() {
+        return Ok(login);
+    }
+    if url.split('/').nth(2).is_some_and(|authority| authority.contains(":@")) {
+        return Ok(login.set_password(""));
+    }
+    let written = "a password alone is written :password@, and that of a user who needs none is empty, user:@ (or &pass=)";
+    Err(Error::invalid("url", format_args!("names a user without a password; {written}")))
 }
 
 fn malformed(form: &str) -> Error {
@@ -243,6 +258,36 @@ mod tests {
             let error = RedisUrl::new(wrong).unwrap_err();
             assert_eq!(error.field(), Some("url"));
             assert!(error.message().contains(hint) && !error.message().contains("wo#"), "{wrong}: {error}");
+        }
+    }
+
+    // No login was sent, and the process had the rights of the user `default`.
+    #[test]
+    fn a_user_without_a_password_is_refused_and_an_empty_one_is_sent() {
+        for wrong in [
+            "redis://canary@a",
+            "rediss://canary@a:1/2?protocol=resp3",
+            "redis+unix:///run/redis.sock?user=canary",
+            "redis+cluster://canary@a,b",
+            "redis+sentinel://canary@a,b/name?sentinel_password=word",
+        ] {
+            let error = RedisUrl::new(wrong).expect_err(wrong);
+            assert_eq!(error.field(), Some("url"), "{wrong}");
+            assert!(error.message().contains(":password@"), "{wrong}: {error}");
+            assert!(!error.to_string().contains("canary"), "{wrong}: {error}");
+        }
+        for url in [
+            "redis://relayer:@a",
+            "redis+unix:///run/redis.sock?user=relayer&pass=",
+            "redis+cluster://relayer:@a",
+            "redis+sentinel://relayer:@a/name",
+        ] {
+            let client = match RedisUrl::new(url).unwrap().kind {
+                Kind::One(client) | Kind::Sentinel { servers: client, .. } => client,
+                Kind::Cluster(mut nodes) => nodes.remove(0),
+            };
+            let settings = client.get_connection_info().redis_settings();
+            assert_eq!((settings.username(), settings.password()), (Some("relayer"), Some("")), "{url}");
         }
     }
 
