@@ -12,6 +12,7 @@ use socket2::SockRef;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 
+use super::choose_cryptography;
 #[cfg(unix)]
 use super::socket::Socket;
 use crate::client::alarms::Alarms;
@@ -103,6 +104,7 @@ async fn connect(client: &Client, host: Option<&Host>) -> RedisResult<Driven> {
         }
         // The driver knows how to set up TLS, and has the runtime drive it.
         _ => {
+            choose_cryptography(client);
             let sender = client.get_multiplexed_async_connection_with_config(&config).await?;
             Ok(Driven { sender, task: None, nudge: None })
         }

@@ -504,6 +504,17 @@ mod tests {
         }
     }
 
+    // Where the crates of a program bring two, rustls chooses none, and the driver panicked with each connection.
+    #[cfg(feature = "tls")]
+    #[tokio::test]
+    async fn cryptography_is_chosen_before_the_driver_asks_for_it() {
+        // The driver does not come so far: no host has that name.
+        let url = RedisUrl::new("rediss://no..host").unwrap();
+        let transport = NativeTransport::new(url, Handle::current(), 10 * SECOND);
+        assert!(transport.send(vec!["PING".to_owned()]).await.is_err());
+        assert!(rustls::crypto::CryptoProvider::get_default().is_some());
+    }
+
     // The last of them dropped what was made after the first had failed.
     #[tokio::test]
     async fn commands_that_one_connection_failed_leave_it_once() {

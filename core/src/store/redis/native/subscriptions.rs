@@ -16,7 +16,7 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
 
 use super::server::{LIMIT, SILENT, describe};
-use super::{Servers, at};
+use super::{Servers, at, choose_cryptography};
 use crate::client::BoxedFuture;
 use crate::poison::unpoisoned;
 use crate::store::redis::transport::TransportError;
@@ -173,6 +173,7 @@ impl Shared {
     }
 
     async fn listen(&self, client: &Client) -> Result<(PubSubSink, PubSubStream), TransportError> {
+        choose_cryptography(client);
         let (mut sink, stream) = within(client.get_async_pubsub()).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
         for some in channels.chunks(CHANNELS) {
