@@ -124,10 +124,12 @@ impl Candidates {
         }
         if self.walk.advance(after, page.next) {
             self.sweep(now);
-            let sure = |(since, sure): (Micros, bool)| {
-                (since, sure || self.walk.is_complete_since(since.saturating_add(self.max_age)))
-            };
-            self.live = self.live.map(sure);
+            if let Some((since, false)) = self.live
+                && self.is_told_all()
+            {
+                self.live = Some((since, true));
+                self.revive(now);
+            }
         }
         self.end_page();
         Ok(())

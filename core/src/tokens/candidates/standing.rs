@@ -103,6 +103,13 @@ impl Candidates {
         }
     }
 
+    /// What was listed too long ago, but since the source tells of every change, may be asked for after all.
+    pub(super) fn revive(&mut self, now: Micros) {
+        let stale = self.entries.iter().zip(0..).filter(|(entry, _)| entry.state == State::Stale);
+        let stale: Vec<u32> = stale.map(|(_, place)| place).collect();
+        stale.into_iter().for_each(|place| self.set_free(now, place, false));
+    }
+
     /// What was listed last before this is not offered.
     pub(super) fn oldest(&self, now: Micros) -> Micros {
         let aged = now.saturating_sub(self.max_age);

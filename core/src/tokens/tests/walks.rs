@@ -234,3 +234,27 @@ fn what_was_not_spent_after_all_is_found_though_its_rest_ends_amid_a_walk() {
     });
     assert_eq!((pages, pool.total().exact()), (Some(2), Some(15u64.into())));
 }
+
+// It stayed out of reach for good, though nobody had it and the source lists it: no page was asked for any more.
+#[test]
+fn what_a_slow_walk_listed_first_is_offered_once_the_source_tells_of_every_change() {
+    for held in [false, true] {
+        let mut scene = of_one(3);
+        scene.limit = 1;
+        let mut process = Process::new(1);
+        process.pool.set_live(START - MAX_AGE, true);
+        for _ in 0..3 {
+            let attempt = process.attempt(1, 0, scene.now);
+            let mut attempt = scene.select(&mut process, attempt);
+            assert_eq!(attempt.verdict, selected(1, 0), "{held}");
+            if !held {
+                attempt.abandon(&mut scene, &mut process);
+            }
+            scene.now += MAX_AGE + 1;
+            attempt.abandon(&mut scene, &mut process);
+        }
+        let all = process.attempt(3, 0, scene.now);
+        assert_eq!(scene.select(&mut process, all).verdict, selected(3, 0), "{held}");
+        assert_eq!(scene.counts.pages, 3);
+    }
+}
