@@ -122,8 +122,8 @@ impl Candidates {
         for place in new {
             self.queue.push_last(place, self.turn(place));
         }
-        if self.walk.advance(after, page.next) {
-            self.sweep(now);
+        if let Some(began) = self.walk.advance(after, page.next) {
+            self.sweep(began);
             if let Some((since, false)) = self.live
                 && self.is_told_all()
             {
@@ -492,11 +492,11 @@ impl Candidates {
         place
     }
 
-    /// Forgets what a walk through all pages did not list, unless it was told of a moment ago. What selections have is
-    /// theirs as long as they have it.
-    fn sweep(&mut self, now: Micros) {
+    /// Forgets what a walk through all pages did not list that began then, unless it was told of a moment before that, or
+    /// since. What selections have is theirs as long as they have it.
+    fn sweep(&mut self, began: Micros) {
         let number = self.walk.number();
-        let oldest = now.saturating_sub(self.max_age).max(1);
+        let oldest = began.saturating_sub(self.max_age).max(1);
         let unlisted = |(entry, place): (&Entry, u32)| {
             let out = entry.walk != number && entry.told < oldest;
             (out && !matches!(entry.state, State::Gone | State::Spent)).then_some(place)

@@ -36,22 +36,22 @@ impl Walk {
         next.is_some() && (next == after || is_next && next == self.passed.as_deref())
     }
 
-    /// A page came that began at `after`, with where the one after it begins. Whether the walk came to its end by it; a
-    /// page that is not the next one is no part of it.
-    pub fn advance(&mut self, after: Option<&str>, next: Option<String>) -> bool {
-        let Some(began) = self.began.filter(|_| self.cursor.as_deref() == after) else { return false };
+    /// A page came that began at `after`, with where the one after it begins. When the walk began, if it came to its end by
+    /// it; a page that is not the next one is no part of it.
+    pub fn advance(&mut self, after: Option<&str>, next: Option<String>) -> Option<Micros> {
+        let began = self.began.filter(|_| self.cursor.as_deref() == after)?;
         self.since += 1;
         if self.since >= self.stride {
             (self.passed, self.since) = (next.clone(), 0);
             self.stride = self.stride.saturating_mul(2);
         }
         self.cursor = next;
-        let ends = self.cursor.is_none();
-        if ends {
-            self.began = None;
-            self.complete = Some((began, self.number));
+        if self.cursor.is_some() {
+            return None;
         }
-        ends
+        self.began = None;
+        self.complete = Some((began, self.number));
+        Some(began)
     }
 
     /// Whether one is under way of which there was a page.

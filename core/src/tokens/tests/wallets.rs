@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::scene::{MAX_AGE, Process, START, Scene, TTL, page, walk, walk_and_take};
-use crate::SECOND;
 use crate::tokens::{Amount, Bounds, Candidates, Draw, Order, Page, STRATEGIES, Token, Verdict, named};
+use crate::{Micros, SECOND};
 
 fn take(pool: &mut Candidates, order: Order, enough: u64, span: (usize, usize)) -> Vec<u64> {
     let places = pool.take(START, order, enough.into(), span, &FxHashSet::default(), &mut Draw::new(7));
@@ -439,6 +439,29 @@ fn what_the_source_told_of_no_late_walk_takes_away() {
         pool.added(START, Token::new("told", 5u64)).unwrap();
         pool.set_live(START, live);
         assert_eq!(walk(&mut pool, START + 1, page(0..2, |_| 1)), Some(2u64.into()));
+    }
+}
+
+// The page that might have listed it was late, and the last page came when no page was so late any more: with the others that were
+// not listed it was forgotten, and where the source tells of every change for good.
+#[test]
+fn what_the_source_told_of_no_walk_takes_away_however_long_it_goes_on() {
+    for live in [false, true] {
+        let mut pool = Candidates::new(1, MAX_AGE);
+        if live {
+            pool.set_live(START - MAX_AGE, true);
+        }
+        pool.added(START, Token::new("told", 5u64)).unwrap();
+        let mut walk = |began: Micros, ended: Micros| {
+            pool.next_page(began);
+            pool.absorb(began, None, Page { next: Some("more".into()), ..page(0..1, |_| 1) }).unwrap();
+            pool.next_page(ended);
+            pool.absorb(ended, Some("more"), page(1..2, |_| 1)).unwrap();
+            pool.total().exact()
+        };
+        assert_eq!(walk(START + 1, START + 2 * MAX_AGE), Some(7u64.into()), "{live}");
+        assert_eq!(walk(START + MAX_AGE, START + 9 * MAX_AGE), Some(7u64.into()), "{live}");
+        assert_eq!(walk(START + MAX_AGE + 1, START + 9 * MAX_AGE), Some(2u64.into()), "{live}");
     }
 }
 
