@@ -15,10 +15,12 @@ mod tests;
 mod turns;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 pub use options::{SelectOptions, TokensOptions};
 use purse::{Lent, Purses};
 pub use selection::Selection;
@@ -26,7 +28,8 @@ pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, rea
 
 use self::attempt::Attempt;
 use super::pool::PoolCore;
-use super::{Keepalive, Pool, PoolOptions, Runtime, Select, Unit};
+use super::waiting::closed;
+use super::{Keepalive, Pool, PoolOptions, Runtime, Select, Unit, runtime};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
@@ -178,7 +181,11 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         let (wallet, target) = (&self.wallet, target.into());
         let began = wallet.core.runtime.now();
         let purse = wallet.purse(options.currency.as_ref())?;
-        let selection = Attempt::new(wallet.clone(), purse, target, options, began)?.run().await;
+        let attempt = Attempt::new(wallet.clone(), purse, target, options, began)?;
+        // It ends as the handle closes, whatever it waits for. Dropped, it gives back what it has.
+        let closing = wallet.core.room.closing().map(drop);
+        let selection = runtime::before(closing, pin!(attempt.run())).await;
+        let selection = selection.unwrap_or_else(|| Err(closed()));
         match &selection {
             Ok(_) => wallet.core.counters.waited(wallet.core.runtime.now().saturating_sub(began)),
             Err(_) => super::statistics::Counters::add(&wallet.core.counters.refused),

@@ -87,12 +87,12 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     }
 
     pub async fn run(mut self) -> Result<Selection<S, R>> {
+        // Who can select at once is not told that the handle closes.
+        if self.wallet.core.room.is_closed() {
+            return Err(closed());
+        }
         self.give_way().await;
         loop {
-            // No pause is long, so who waits soon comes by here.
-            if self.wallet.core.room.is_closed() {
-                return Err(closed());
-            }
             let now = self.now();
             if self.has_lapsed(now) {
                 self.begin_anew(now)?;

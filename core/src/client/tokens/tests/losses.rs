@@ -1,7 +1,12 @@
 //! What is lost, or said, while a selection is made or ends.
 
 use super::*;
-use crate::client::faulty::{HUNG, WELL};
+use crate::client::faulty::{DEAD, HUNG, WELL};
+
+/// What comes soon; the machine may be slow.
+async fn soon<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work).await.expect("it ends")
+}
 
 // It was looked at only once half of the time to live had passed.
 #[tokio::test]
@@ -80,4 +85,45 @@ async fn who_waits_for_a_loss_hears_of_the_end_though_the_call_is_given_up_that_
     store.is(WELL);
     let ended = tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it ends").unwrap();
     assert!(ended.is_none(), "{ended:?}");
+}
+
+// Whoever waited for the source, or for a store that was gone or had lost its memory, did so until its time was over, with the
+// handle closed.
+#[tokio::test]
+async fn a_selection_is_sent_away_as_the_handle_closes_whoever_does_not_answer_it() {
+    for silent in ["source", "dead", "hung", "quiet"] {
+        let store = Faulty::new(TokioRuntime::store_clock());
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+        let pages = Arc::new(AtomicUsize::new(0));
+        let source = {
+            let (pages, tokens) = (pages.clone(), wallet_of(&[("a", 5), ("b", 5)]));
+            move |ask: PageAsk| {
+                let hangs = pages.fetch_add(1, Ordering::SeqCst) > 0;
+                let page = futures_util::FutureExt::now_or_never(tokens.page(ask)).expect("it is in memory");
+                async move { if hangs { std::future::pending().await } else { page } }
+            }
+        };
+        let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+        let held = wallet.select_with(5u64, euros()).await.unwrap();
+        match silent {
+            "dead" => store.is(DEAD),
+            "hung" => store.is(HUNG),
+            "quiet" => store.forgets(),
+            _ => {}
+        }
+        let target = if silent == "source" { 10u64 } else { 5 };
+        let options = SelectOptions { timeout: Some(600 * SECOND), ..euros() };
+        let selecting = tokio::spawn({
+            let wallet = wallet.clone();
+            async move { wallet.select_with(target, options).await }
+        });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pages.load(Ordering::SeqCst) > 1, silent == "source");
+        handle.close();
+        assert_eq!(code(soon(selecting).await.unwrap()), Code::Cancelled, "{silent}");
+        drop(held);
+    }
 }
