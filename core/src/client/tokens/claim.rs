@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::LockedToken;
 use crate::client::acquisition::mix;
-use crate::client::courier::unsure;
+use crate::client::courier::{Delivered, unsure};
 use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
 use crate::client::{Runtime, runtime};
@@ -182,17 +182,24 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         // A holder with a name may have leases of its own there: to take their place it has to know what time it is.
         let own = (holder >> 64) as u64 == self.secret;
-        if !own && self.courier.store_time().is_none() {
-            let asked = pin!(self.ask_defined(Request::Inspect { slots: Vec::new() }));
-            let Some(asked) = runtime::by(&self.runtime, limit, asked).await else { return Ok(None) };
-            asked?;
-        }
-        let request = request(if own { 0 } else { self.courier.store_time().unwrap_or(0) });
-        let submitted = pin!(self.courier.submit(request, limit));
-        let Some(delivered) = runtime::by(&self.runtime, limit, submitted).await else { return Ok(None) };
-        let delivered = delivered?;
+        let asked = match self.courier.store_time() {
+            _ if own => 0,
+            Some(time) => time,
+            None => {
+                let inspected = self.ask_by(Request::Inspect { slots: Vec::new() }, limit).await?;
+                let Some(inspected) = inspected else { return Ok(None) };
+                inspected.now
+            }
+        };
+        let Some(delivered) = self.ask_by(request(asked), limit).await? else { return Ok(None) };
         let (now, sent) = (delivered.now, delivered.sent);
         Ok(Some((delivered.take(), now, sent)))
+    }
+
+    /// Asks the store for as long as that; nothing if there was no answer by then.
+    async fn ask_by(&self, request: Request, limit: Micros) -> Result<Option<Delivered>> {
+        let submitted = pin!(self.courier.submit(request, limit));
+        runtime::by(&self.runtime, limit, submitted).await.transpose()
     }
 
     /// Until a store that may have lost its memory grants again.

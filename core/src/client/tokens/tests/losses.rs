@@ -127,3 +127,24 @@ async fn a_selection_is_sent_away_as_the_handle_closes_whoever_does_not_answer_i
         drop(held);
     }
 }
+
+// One that had a name asked first what time it is there, and was told that the store is away after its `response_timeout`.
+#[tokio::test]
+async fn a_selection_outlasts_an_outage_whether_or_not_its_spender_has_a_name() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = store.opened(60 * SECOND);
+    let source = wallet_of(&[("a", 5), ("b", 5)]);
+    let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+    store.is(DEAD);
+    let selecting = [None, Some(Spender::new("tx 1"))].map(|spender| {
+        let wallet = wallet.clone();
+        let options = SelectOptions { spender, timeout: Some(60 * SECOND), ..euros() };
+        tokio::spawn(async move { wallet.select_with(5u64, options).await })
+    });
+    // It is away for several times as long as one question waits for its answer.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    store.is(WELL);
+    for selection in selecting {
+        assert!(soon(selection).await.unwrap().unwrap().is_held());
+    }
+}
