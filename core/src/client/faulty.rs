@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{Leasehold, OpenOptions, TokioRuntime};
+use super::{Leasehold, OpenOptions, TokioRuntime, runtime};
 use crate::id::PoolName;
 use crate::slots::{Answer, Choice, Claim, Envelope, Reply, Request};
 use crate::store::memory::{MemoryPool, StoreClock};
@@ -116,8 +116,8 @@ impl StorePool for FaultyPool {
     }
 
     async fn perform(&self, envelope: &Envelope) -> Result<Answer, StoreError> {
-        // As a message takes its way, so that others come between.
-        tokio::task::yield_now().await;
+        // As a message takes its way, so that others come between, and none before those that were sent before.
+        runtime::others_first().await;
         let state = *self.store.state.borrow();
         match state {
             DEAD => return Err(StoreError::new(Certainty::NotPerformed, "connection refused")),

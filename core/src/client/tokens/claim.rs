@@ -41,7 +41,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         patient: bool,
     ) -> Result<Option<Claiming>> {
         loop {
-            let Some((reply, now, sent)) = self.ask_to_claim(slots, holder, ttl, limit).await? else {
+            let Some((reply, now, sent)) = self.ask_to_claim(slots, holder, ttl, limit, patient).await?
+            else {
                 return Ok(None);
             };
             let earliest = |at: Option<Micros>| at.map(|at| self.runtime.now() + at.saturating_sub(now));
@@ -163,6 +164,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         holder: u128,
         ttl: Micros,
         limit: Micros,
+        patient: bool,
     ) -> Result<Option<(Reply, Micros, Micros)>> {
         let seed = mix(self.secret ^ holder as u64) as u32;
         let request = |asked| {
@@ -186,19 +188,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             _ if own => 0,
             Some(time) => time,
             None => {
-                let inspected = self.ask_by(Request::Inspect { slots: Vec::new() }, limit).await?;
+                let inspected = self.ask_by(Request::Inspect { slots: Vec::new() }, limit, patient).await?;
                 let Some(inspected) = inspected else { return Ok(None) };
                 inspected.now
             }
         };
-        let Some(delivered) = self.ask_by(request(asked), limit).await? else { return Ok(None) };
+        let Some(delivered) = self.ask_by(request(asked), limit, patient).await? else { return Ok(None) };
         let (now, sent) = (delivered.now, delivered.sent);
         Ok(Some((delivered.take(), now, sent)))
     }
 
-    /// Asks the store for as long as that; nothing if there was no answer by then.
-    async fn ask_by(&self, request: Request, limit: Micros) -> Result<Option<Delivered>> {
-        let submitted = pin!(self.courier.submit(request, limit));
+    /// Asks the store for as long as that, once for who is not patient; nothing if there was no answer by then.
+    async fn ask_by(&self, request: Request, limit: Micros, patient: bool) -> Result<Option<Delivered>> {
+        // A claim that can wait may overtake what is given back before it.
+        let submitted = pin!(self.courier.submit(request, if patient { limit } else { 0 }));
         runtime::by(&self.runtime, limit, submitted).await.transpose()
     }
 

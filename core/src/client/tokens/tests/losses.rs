@@ -148,3 +148,22 @@ async fn a_selection_outlasts_an_outage_whether_or_not_its_spender_has_a_name() 
         assert!(soon(selection).await.unwrap().unwrap().is_held());
     }
 }
+
+// Half of what was given back set out behind the claim of all of it: others were said to have that for a minute.
+#[tokio::test]
+async fn who_gives_back_and_selects_the_same_without_waiting_overtakes_nothing_of_it() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    // However busy this machine is, the store is near.
+    let runtime = Warped::new().clock(|_| SECOND);
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
+    let ids: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+    let source = wallet_of(&ids.iter().map(|id| (id.as_str(), 1)).collect::<Vec<_>>());
+    let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+    for spender in [None, Some(Spender::new("tx 1"))] {
+        let again = || SelectOptions { spender, ..euros() };
+        for _ in 0..3 {
+            drop(wallet.select_with(40u64, again()).await.unwrap());
+            assert_eq!(wallet.select_with(40u64, again()).await.unwrap().tokens().len(), 40);
+        }
+    }
+}
