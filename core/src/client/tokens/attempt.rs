@@ -16,7 +16,10 @@ use crate::client::{Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::tokens::{Amount, Event, Selector, Spender, Step, Verdict};
-use crate::{MILLISECOND, Micros};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// A page may take as long as what it lists is offered, and so long at least: others wait for their turn to ask.
+const PAGE_TIME: Micros = 30 * SECOND;
 
 /// One selection under way. Dropped, it gives back what it has.
 pub(super) struct Attempt<S: Store, R: Runtime> {
@@ -182,7 +185,14 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 limit: self.wallet.options.page,
                 seed: core.secret,
             };
-            let page = self.wallet.source.page(ask).await.and_then(|page| {
+            // The turn is this caller's for no longer, whatever its timeout.
+            let patience = now + PAGE_TIME.max(self.wallet.options.max_age);
+            let page = runtime::by(&core.runtime, patience, self.wallet.source.page(ask)).await;
+            let Some(page) = page else {
+                self.purse.pool().lose_page();
+                return Ok(());
+            };
+            let page = page.and_then(|page| {
                 let absorbed = self.purse.pool().absorb(now, after.as_deref(), page);
                 absorbed.map_err(|error| error.message().to_owned())
             });

@@ -102,7 +102,8 @@ impl PageAsk {
 /// ```
 pub trait TokenSource: MaybeSend + MaybeSync {
     /// Some of the unspent tokens of a wallet and currency; or what went wrong, in words. A wallet that is not known has
-    /// none.
+    /// none. Asked once at a time for all who select of a currency; a page that takes longer than 30 s, and than the wallet's
+    /// `max_age`, is given up, and the walk begins anew.
     fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>>;
 
     /// Whether it can say what is spent: without that nobody can [`verify`](crate::tokens::Bounds::verify). A source that has

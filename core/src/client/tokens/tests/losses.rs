@@ -167,3 +167,35 @@ async fn who_gives_back_and_selects_the_same_without_waiting_overtakes_nothing_o
         }
     }
 }
+
+// All others waited for their turn, and asked nothing, for as long as the first waited for its page.
+#[tokio::test]
+async fn a_page_that_does_not_come_keeps_nobody_from_asking_for_ever() {
+    // Half a minute passes at once.
+    let short = |time| if (20 * SECOND..=30 * SECOND).contains(&time) { MILLISECOND } else { time };
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = Leasehold::new(store, Warped::new().timers(short), OpenOptions::default()).unwrap();
+    let pages = Arc::new(AtomicUsize::new(0));
+    let source = {
+        let (pages, tokens) = (pages.clone(), wallet_of(&[("a", 5), ("b", 5)]));
+        move |ask: PageAsk| {
+            let hangs = pages.fetch_add(1, Ordering::SeqCst) == 0;
+            let page = futures_util::FutureExt::now_or_never(tokens.page(ask)).expect("it is in memory");
+            async move { if hangs { std::future::pending().await } else { page } }
+        }
+    };
+    let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+    let select = |timeout| {
+        let wallet = wallet.clone();
+        let options = SelectOptions { timeout: Some(timeout), ..euros() };
+        tokio::spawn(async move { wallet.select_with(5u64, options).await })
+    };
+    let first = select(3_600 * SECOND);
+    while pages.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = select(600 * SECOND);
+    let (first, second) = soon(async { (first.await.unwrap(), second.await.unwrap()) }).await;
+    assert!(first.unwrap().is_held() && second.unwrap().is_held());
+    assert_eq!(pages.load(Ordering::SeqCst), 2);
+}
