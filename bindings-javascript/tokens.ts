@@ -55,7 +55,7 @@ export interface TokensOptions {
    * is offered, and besides as long as the source may be late to hear of a spend.
    */
   settle?: number | undefined;
-  /** The most tokens of a selection: 1,000 if not given. */
+  /** The most tokens of a selection: 1,000 if not given, 10,000 at most. */
   maxInputs?: number | undefined;
   /** The most tokens that a selection asks the store for before it begins anew: 50,000 if not given. */
   maxAttempts?: number | undefined;

@@ -214,7 +214,7 @@ class _Selecting(TypedDict, total=False):
     keepalive: bool | float | None
     # How long a selection waits for what others have: 5 by default, 0 for one attempt.
     timeout: float | None
-    # The most tokens of a selection: 1,000 by default.
+    # The most tokens of a selection: 1,000 by default, 10,000 at most.
     max_inputs: int | None
 
 

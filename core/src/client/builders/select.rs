@@ -59,7 +59,7 @@ impl<'a, S: Store, R: Runtime> Select<'a, S, R> {
         self
     }
 
-    /// The most tokens.
+    /// The most tokens: 1 to 10,000.
     pub fn max_inputs(mut self, count: usize) -> Self {
         self.options.max_inputs = Some(count);
         self

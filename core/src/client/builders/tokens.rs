@@ -70,7 +70,7 @@ impl<'a, S: Store, R: Runtime> TokensBuilder<'a, S, R> {
         self
     }
 
-    /// The most tokens of a selection.
+    /// The most tokens of a selection: 1 to 10,000.
     pub fn max_inputs(mut self, count: usize) -> Self {
         self.options.bounds.inputs = count;
         self

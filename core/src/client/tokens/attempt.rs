@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::claim::Claiming;
-use super::options::check_count;
+use super::options::check_inputs;
 use super::purse::Lent;
 use super::turns::Turn;
 use super::{Counts, PageAsk, SelectOptions, Selection, Wallet};
@@ -63,7 +63,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let timeout = options.timeout.unwrap_or(wallet.options.timeout);
         check_rest("timeout", timeout)?;
         if let Some(count) = options.max_inputs {
-            check_count(count as u64).map_err(|error| error.within("max_inputs"))?;
+            check_inputs(count as u64).map_err(|error| error.within("max_inputs"))?;
         }
         let strategy = options.strategy.unwrap_or_else(|| wallet.options.strategy.clone());
         let mut bounds = wallet.options.bounds;

@@ -20,7 +20,7 @@ use crate::{Micros, SECOND};
 /// | `max_age` | 30 s | how long after a source listed it a token is offered; 1 s at least |
 /// | `timeout` | 5 s | how long a selection waits for what others have; 0 for one attempt, and a minute of pages at most |
 /// | `strategy` | `first_fit_random` | how tokens are chosen |
-/// | `max_inputs` | 1,000 | the most tokens of a selection |
+/// | `max_inputs` | 1,000 | the most tokens of a selection; 10,000 at most |
 /// | `max_attempts` | 50,000 | the most tokens that a selection asks the store for before it begins anew |
 /// | `max_rounds` | 10,000 | how often it gives up what it has, pauses and begins anew; not where it is called because something came free |
 /// | `page` | 10,000 | how many tokens the source is asked for at a time: the more a process knows, the less it meets others |
@@ -78,7 +78,7 @@ impl TokensOptions {
         set(&mut self.max_age, time(&mut options, "max_age", unit, rest)?);
         set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
         set(&mut self.strategy, options.take("strategy", |value| named(value.as_text()?))?);
-        set(&mut self.bounds.inputs, options.take("max_inputs", count)?);
+        set(&mut self.bounds.inputs, options.take("max_inputs", inputs)?);
         set(&mut self.bounds.attempts, options.take("max_attempts", count)?);
         set(&mut self.bounds.rounds, options.take("max_rounds", count)?.map(|count| count as u32));
         set(&mut self.page, options.take("page", count)?);
@@ -103,8 +103,8 @@ impl TokensOptions {
             check_ttl(time).map_err(|error| error.within(field))?;
         }
         check_rest("timeout", self.timeout)?;
+        check_inputs(self.bounds.inputs as u64).map_err(|error| error.within("max_inputs"))?;
         for (field, count) in [
-            ("max_inputs", self.bounds.inputs as u64),
             ("max_attempts", self.bounds.attempts as u64),
             ("max_rounds", u64::from(self.bounds.rounds)),
             ("page", self.page as u64),
@@ -132,7 +132,7 @@ pub struct SelectOptions {
     pub timeout: Option<Micros>,
     /// How tokens are chosen.
     pub strategy: Option<Arc<dyn Strategy>>,
-    /// The most tokens.
+    /// The most tokens: 1 to 10,000.
     pub max_inputs: Option<usize>,
 }
 
@@ -151,7 +151,7 @@ impl SelectOptions {
             keepalive: options.take("keepalive", |value| keepalive(value, unit))?,
             timeout: time(&mut options, "timeout", unit, rest)?,
             strategy: options.take("strategy", |value| named(value.as_text()?))?,
-            max_inputs: options.take("max_inputs", count)?,
+            max_inputs: options.take("max_inputs", inputs)?,
         };
         options.end()?;
         Ok(read)
@@ -166,11 +166,24 @@ fn count(value: &Value) -> Result<usize> {
     check_count(value.as_u64()?)
 }
 
+fn inputs(value: &Value) -> Result<usize> {
+    check_inputs(value.as_u64()?)
+}
+
 /// A count, if it is in its range.
-pub(in crate::client) fn check_count(count: u64) -> Result<usize> {
+fn check_count(count: u64) -> Result<usize> {
     match count {
         1..=1_000_000 => Ok(count as usize),
         _ => Err(Error::invalid("", "is out of range; 1 to 1,000,000 are allowed")),
+    }
+}
+
+/// The same of the most tokens of a selection, all of which are given back, or spent, together: the courier has room for several
+/// such selections.
+pub(super) fn check_inputs(count: u64) -> Result<usize> {
+    match count {
+        1..=10_000 => Ok(count as usize),
+        _ => Err(Error::invalid("", "is out of range; 1 to 10,000 are allowed")),
     }
 }
 
@@ -213,6 +226,20 @@ mod tests {
             ("settle", Value::Null),
         ] {
             assert_eq!(read(key, value).unwrap_err().field(), Some(key));
+        }
+    }
+
+    // Of more than wait for the store at a time some were never told to be spent, and said again that is no more either.
+    #[test]
+    fn a_selection_has_no_more_tokens_than_are_given_back_or_spent_together() {
+        for (count, fits) in [(10_000, true), (10_001, false), (100_000, false)] {
+            let options = Value::map([("max_inputs", Value::Number(f64::from(count)))]);
+            let of_all = TokensOptions::default().read(&options, Unit::Seconds).map(drop);
+            let of_one = SelectOptions::read(&options, Unit::Seconds).map(drop);
+            for read in [of_all, of_one] {
+                let field = read.err().map(|error| error.field().map(str::to_owned));
+                assert_eq!(field, (!fits).then(|| Some("max_inputs".to_owned())), "{count}");
+            }
         }
     }
 }
