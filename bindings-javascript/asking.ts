@@ -19,7 +19,7 @@ export function asking<T>(ask: ((question: T) => unknown) | undefined): ((questi
 /** What an exception says: it may be of any kind. */
 export function words(exception: unknown): string {
   try {
-    return exception instanceof Error ? exception.message : String(exception);
+    return String(exception instanceof Error ? exception.message : exception);
   } catch {
     return "an exception that cannot be shown";
   }

@@ -176,6 +176,15 @@ export function heard(): unknown {
   return word;
 }
 
+/** A number, as was seen before the transport was used. */
+export function lag(transport: Transport): number {
+  try {
+    return transport.lag ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
 /** Resolves to whether the reply is an error of the server, and the reply; rejects with whether it was sent, and words. */
 export async function send(transport: Transport, command: string[]): Promise<[boolean, unknown]> {
   try {

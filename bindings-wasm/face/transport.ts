@@ -1,4 +1,5 @@
 // How commands reach a Redis. This package has no sockets: the host supplies them.
+import { words } from "./shared/asking.js";
 import { invalid } from "./shared/errors.js";
 
 /** A reply of a Redis. Clients that speak RESP3 make objects of its maps. */
@@ -16,6 +17,11 @@ export type Reply = string | number | bigint | boolean | null | Reply[] | { [key
  * repeats commands by itself does no harm, but switch that off: leasehold repeats what has to be, when it helps.
  */
 export interface Transport {
+  /**
+   * For how many milliseconds at most commands may still go to a server after another took its place: what is granted there has ended
+   * before the other grants anything. 0 if not given: the client has one server, or leaves a replaced one at once.
+   */
+  readonly lag?: number;
   send(command: string[]): Promise<Reply | Error>;
   /**
    * Calls `onMessage` with the messages of a channel until the returned function is called, and with an empty one where some may
@@ -37,10 +43,17 @@ export function isNotSent(error: unknown): boolean {
 /** Throws for a client that nobody made a transport. */
 export function isTransport(target: unknown): target is Transport {
   if (typeof target !== "object" || target === null) return false;
-  if (typeof (target as Partial<Transport>).send === "function") return true;
+  if (typeof (target as Partial<Transport>).send === "function") {
+    const { lag = 0 } = target as Transport;
+    if (Number.isInteger(lag) && lag >= 0 && lag <= DAY) return true;
+    throw invalid("lag", `must be a whole number of milliseconds from 0 to ${DAY}`);
+  }
   if (!("duplicate" in target)) return false;
   throw invalid("target", "is a client, which is made a transport by ioredisTransport or nodeRedisTransport");
 }
+
+/** In milliseconds. */
+const DAY = 86_400_000;
 
 /** Whether the reply is an error of the server, and the reply or the error's text. */
 export async function reply(transport: Transport, command: string[]): Promise<[boolean, unknown]> {
@@ -53,7 +66,7 @@ export async function reply(transport: Transport, command: string[]): Promise<[b
   }
   if (!(reply instanceof Error)) return [false, plain(reply)];
   if (!isServersError(reply)) throw reply;
-  return [true, reply.message];
+  return [true, words(reply)];
 }
 
 /** As RESP2 has it: keys and values of a map in turn, and numbers for truths. */
@@ -67,7 +80,7 @@ function plain(reply: unknown): unknown {
 
 function isServersError(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  return error.name === "ReplyError" || WORDS.has(error.message.split(" ", 1)[0] as string);
+  return error.name === "ReplyError" || WORDS.has(words(error).split(" ", 1)[0] as string);
 }
 
 /** The words with which servers begin an error. No message of a socket or a system begins so. */

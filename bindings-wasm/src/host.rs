@@ -66,6 +66,9 @@ extern "C" {
     /// [whether the command was sent, words].
     pub fn send(transport: &JsValue, command: &js_sys::Array) -> JsValue;
 
+    /// For how many milliseconds it may still use a server whose place another took.
+    pub fn lag(transport: &JsValue) -> u32;
+
     /// The text of the script that Redis knows by this digest, which stands beside the module.
     pub fn script(digest: &str) -> String;
 

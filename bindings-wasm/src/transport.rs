@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use js_sys::{Array, BigInt};
 use leasehold::store::redis::{Resp, Transport, TransportError, heard};
 use leasehold::store::{Listener, Watch};
+use leasehold::{MILLISECOND, Micros};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -48,6 +49,10 @@ impl Transport for HostTransport {
 
     fn script(&self, digest: &str) -> String {
         host::script(digest)
+    }
+
+    fn lag(&self) -> Micros {
+        Micros::from(host::lag(&self.0)) * MILLISECOND
     }
 
     async fn subscribe(&self, channel: String, listener: Listener) -> Result<Option<Watch>, TransportError> {

@@ -227,6 +227,7 @@ export const border: Checks = {
     const another = Object.assign(new Error("closed"), { name: "NotSent" });
     await fails(() => thrown(another), "store_unavailable", /^not sent: closed$/);
     await fails(() => thrown("what"), "store_unavailable", /^no reply: what$/);
+    await fails(() => thrown(Object.assign(new Error(), { message: null })), "store_unavailable", /^no reply: null$/);
     await fails(() => thrown(Object.create(null)), "store_unavailable", /^no reply: an exception that cannot be shown$/);
     const throws = () => {
       throw new Error("down");

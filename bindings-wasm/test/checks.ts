@@ -53,6 +53,10 @@ const others = (origin: string): Checks => ({
       const slow = (await sent.catch((error: unknown) => error)) as Error;
       same([slow.name, slow.message], ["Error", `the server answered with status ${status}`]);
     }
+    // One that tries again may have sent it before it could not do so once more.
+    const unreachable = () => Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
+    const again = (await fetchTransport({ url: origin, fetch: unreachable }).send(["PING"]).catch((error: unknown) => error)) as Error;
+    same(again.name, "TypeError");
     for (const url of ["nonsense", "redis://host", "https://user:password@host"]) {
       await fails(() => fetchTransport({ url, token: undefined }), "invalid_argument", /^url: (?!.*password@)/, "url");
     }

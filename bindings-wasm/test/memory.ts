@@ -244,6 +244,9 @@ export const memory: Checks = {
     });
     const error = await relayers.acquire().catch((error: Error) => error);
     if (!(error instanceof Error) || error.cause !== mine) throw new Error(`the cause of ${String(error)} is another`);
+    // A message that is none ended the turn of the module, and the call never.
+    const silent = wrong<() => bigint>(() => Promise.reject(Object.assign(new Error(), { message: null })));
+    await fails(async () => (await pool({ slots: ["a"], readNonce: silent })).acquire(), "nonce_unavailable", /null/);
   },
 
   // The timer of the acquisition was sometimes the first to ring: a pool that is too small, it said.

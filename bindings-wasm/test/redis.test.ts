@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
-import { fetchTransport, ioredisTransport, type Leasehold, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
+import { fetchTransport, ioredisTransport, type Leasehold, type LeaseholdError, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
 import { hosts } from "./hosts.js";
 import { limits } from "./limits.js";
@@ -269,7 +269,30 @@ test("a cluster of ioredis is duplicated as such", async () => {
     const client = { status: "ready", isCluster, call: async () => null, duplicate };
     await (await ioredisTransport(client).subscribe?.("c", () => {}))?.();
   }
-  assert.deepEqual(given, [[{ enableOfflineQueue: true }], [[], { enableOfflineQueue: true }]]);
+  // Subscribed anew by itself, it would end the process where that fails: nobody could hear of it.
+  const options = { enableOfflineQueue: true, autoResubscribe: false };
+  assert.deepEqual(given, [[options], [[], options]]);
+});
+
+// Who stayed with a server whose place another took, as a client does that hears of it late, held a slot that the other granted anew.
+test("after a loss a pool is quiet for as long besides as a client may stay with the server of before", async (t) => {
+  const call = { status: "ready", call: async () => null, duplicate: () => assert.fail() };
+  const sentinels = [{ host: "a", port: 1 }];
+  const lags = [{}, { options: { sentinels } }, { options: { sentinels, failoverDetector: true } }, { isCluster: true }];
+  assert.deepEqual(lags.map((client) => ioredisTransport({ ...call, ...client }).lag), [0, 15_000, 5_000, 2_000]);
+  const server = await RedisServer.start();
+  t.after(() => server.stop());
+  const client = new Redis(server.port);
+  t.after(() => client.disconnect());
+  for (const wrong of [-1, 0.5, NaN, Infinity, 86_400_001, "5", null, 5n]) {
+    const transport = { ...ioredisTransport(client), lag: wrong as number };
+    await fails(() => open(transport), "invalid_argument", /milliseconds/, "lag");
+  }
+  const handle = await open({ ...ioredisTransport(client), lag: 60_000 });
+  const pool = await handle.pool("p", { slots: ["a"], ttl: 1_000 });
+  const error = (await pool.acquire({ timeout: 0 }).catch((error: unknown) => error)) as LeaseholdError;
+  assert.ok(error.retryAfter! > 30_000 && error.retryAfter! <= 61_000, String(error));
+  await handle.close();
 });
 
 test("a cluster of ioredis is followed to whichever node has a pool, and wakes who waits", async (t) => {

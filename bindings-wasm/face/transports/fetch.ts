@@ -31,7 +31,7 @@ export function fetchTransport(options: FetchOptions): Transport {
       const body = JSON.stringify(command);
       const init = { method: "POST", headers, body, redirect: "manual" as const, signal: AbortSignal.timeout(timeout) };
       const response = await call(url, init).catch((error: unknown) => {
-        throw failed(error);
+        throw options.fetch ? error : failed(error);
       });
       const text = await response.text();
       const answer = parsed(text);
@@ -87,7 +87,10 @@ function visible(token: unknown): string | undefined {
   throw invalid("token", "must be visible ASCII characters (it is not shown here)");
 }
 
-/** What became of a request. Only Node says why, and whether no connection could be had. */
+/**
+ * What became of a request. Only Node says why, and whether no connection could be had. Another `fetch` may have sent it before it
+ * could not send it once more.
+ */
 function failed(error: unknown): unknown {
   const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
   if (code === "ECONNREFUSED" || code === "ENOTFOUND") return new NotSent("the server cannot be reached");

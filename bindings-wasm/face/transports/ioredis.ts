@@ -6,6 +6,7 @@ import { later } from "./later.js";
 export interface IoredisClient {
   readonly status: string;
   readonly isCluster?: boolean;
+  readonly options?: object;
   call(command: string, ...args: string[]): Promise<unknown>;
   /** Takes options; of a cluster, nodes before them. */
   duplicate(...options: never[]): IoredisSubscriber;
@@ -31,7 +32,9 @@ interface Unrefs {
  *
  * A command that the client sends twice is performed once. All the same give the client `maxRetriesPerRequest: 0`,
  * `autoResendUnfulfilledCommands: false` and `enableOfflineQueue: false`, so that a dead server is told of at once and
- * commands do not pile up: leasehold repeats them itself.
+ * commands do not pile up: leasehold repeats them itself. One with `sentinels` hears of a failover as the server is demoted that it
+ * is connected to, some ten seconds later, and with `failoverDetector: true` at once: a pool's quiet time after a failover is longer
+ * by 15 s, or 5 s.
  */
 export function ioredisTransport(client: IoredisClient): Transport {
   if (typeof client?.call !== "function") throw invalid("client", "must be a Redis or a Cluster of ioredis");
@@ -39,8 +42,9 @@ export function ioredisTransport(client: IoredisClient): Transport {
   let subscriber: IoredisSubscriber | undefined;
 
   const listen = (): IoredisSubscriber => {
-    // Without the queue it could not subscribe before it is connected.
-    const options = { enableOfflineQueue: true };
+    // Without the queue it could not subscribe before it is connected. It would subscribe anew by itself too, and nobody would hear
+    // that this failed: Node ends a process for that.
+    const options = { enableOfflineQueue: true, autoResubscribe: false };
     const duplicate = client.duplicate as (...options: unknown[]) => IoredisSubscriber;
     const made = client.isCluster ? duplicate.call(client, [], options) : duplicate.call(client, options);
     const tell = (channel: string, message: string) => listeners.get(channel)?.forEach((listener) => listener(message));
@@ -64,7 +68,7 @@ export function ioredisTransport(client: IoredisClient): Transport {
     made.on("ready", () => {
       if (again) {
         const channels = [...listeners.keys()];
-        // A second time for the reply: from then on nothing is missed.
+        // From the reply on nothing is missed.
         made.subscribe(...channels).then(() => channels.forEach((channel) => tell(channel, "")), () => {});
       }
       again = true;
@@ -73,6 +77,7 @@ export function ioredisTransport(client: IoredisClient): Transport {
   };
 
   return {
+    lag: lag(client),
     async send([name, ...args]) {
       if (client.status === "end") throw new NotSent("the client is closed");
       return (await client.call(name as string, ...args)) as Reply;
@@ -100,4 +105,12 @@ export function ioredisTransport(client: IoredisClient): Transport {
       }
     },
   };
+}
+
+/** For how many milliseconds the client may stay with a server whose place another took. */
+function lag(client: IoredisClient): number {
+  if (client.isCluster) return 2_000;
+  const options: { sentinels?: unknown; failoverDetector?: unknown } = client.options ?? {};
+  if (!options.sentinels) return 0;
+  return options.failoverDetector === true ? 5_000 : 15_000;
 }

@@ -147,7 +147,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Watches a lease, and renews it if it is to be kept.
     pub(super) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
         if self.keeper.watch(vigil) {
-            self.runtime.spawn(run(Arc::downgrade(self)));
+            // It renews the leases of all.
+            self.runtime.spawn_at_once(run(Arc::downgrade(self)));
         }
     }
 

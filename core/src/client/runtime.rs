@@ -21,6 +21,11 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// Runs a task to its end.
     fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static);
 
+    /// The same of one on which others rely than who spawns it: at once, also where what a host's turn spawns is held to its end.
+    fn spawn_at_once(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
+        self.spawn(task);
+    }
+
     /// Random bits that nobody can guess.
     fn random(&self) -> u64;
 
@@ -146,6 +151,10 @@ mod native {
 
         fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
             tasks::spawn(&self.handle, task);
+        }
+
+        fn spawn_at_once(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
+            self.handle.spawn(task);
         }
 
         fn random(&self) -> u64 {
