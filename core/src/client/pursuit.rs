@@ -14,23 +14,17 @@ use futures_channel::oneshot;
 
 use super::acquisition::{Refused, Want};
 use super::pool::PoolCore;
-use super::waiting::{Asking, Call, Place, Seat, Turn, closed};
+use super::waiting::{Asking, Call, JITTER, Place, RECHECK, Seat, Turn, closed};
 use super::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::Result;
 use crate::slots::Refusal;
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// A waiter asks again after so long at the earliest even if nobody called: a message may have been lost.
-const RECHECK: Micros = 5 * SECOND;
-/// The same over a store that cannot call.
+/// A waiter asks again after so long even if nobody called, over a store that cannot call.
 const POLL: Micros = SECOND / 5;
 /// For how long nobody waits again for a store that could not be listened to.
 const DEAF: Micros = 10 * SECOND;
-/// The part of either by which it is later at random, so that processes do not ask in step.
-const JITTER: Micros = 4;
-/// By then all have asked again.
-pub(super) const LATEST_RECHECK: Micros = RECHECK + RECHECK / JITTER;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 

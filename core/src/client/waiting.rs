@@ -18,19 +18,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
-use super::pursuit::LATEST_RECHECK;
 use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::row::{Row, take_out};
 use crate::slots::{Calls, OFFER};
-use crate::{MILLISECOND, Micros};
+use crate::{MILLISECOND, Micros, SECOND};
 
 /// The most callers that wait in one pool of one process.
 const SEATS: usize = 100_000;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
+/// A waiter asks again after so long at the earliest even if nobody called: a message may have been lost.
+pub(super) const RECHECK: Micros = 5 * SECOND;
+/// The part of this by which it is later at random, so that processes do not ask in step.
+pub(super) const JITTER: Micros = 4;
 /// The least time between two looks for what comes due at different times.
 const APART: Micros = 100 * MILLISECOND;
 
@@ -211,7 +214,7 @@ impl WaitingRoom {
         // Should who was called have vanished, perhaps elsewhere, the slot passes on when its offer ends, and of that nobody is told;
         // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
         let offer = (!calls.tickets.is_empty()).then_some(OFFER);
-        let mut rest = calls.rest.filter(|rest| *rest < LATEST_RECHECK);
+        let mut rest = calls.rest.filter(|rest| *rest < RECHECK + RECHECK / JITTER);
         // A wasm module is judged by its size: the few who wait there ask at once.
         if cfg!(target_family = "wasm") && rest.take().is_some() {
             self.call_all();
