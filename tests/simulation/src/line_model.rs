@@ -281,11 +281,12 @@ impl LineModel {
     }
 
     fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
-        // What was kept for it, when it was its turn.
+        let ticket = self.tickets.remove(&bid.holder);
+        // What was kept for it, when it was its turn. If that was taken from it, it may have stood there anew.
         if self.offers.remove(&bid.holder).is_some() {
             return Ok(());
         }
-        let turn = match self.tickets.remove(&bid.holder) {
+        let turn = match ticket {
             Some(ticket) if ticket.sure => {
                 if matches!(bid.wish, Wish::Among { .. }) {
                     self.fetched.push(bid.holder.clone());
