@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use leasehold::Code;
 use leasehold::client::Engine;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyWeakrefReference;
+use pyo3::types::{PyCFunction, PyWeakrefReference};
 use tokio::sync::Semaphore;
 
 use crate::errors::Failure;
@@ -44,17 +44,16 @@ pub fn local(_: Python<'_>) -> Result<&'static Local, Failure> {
 
 /// Has Python tell of the interpreter's end.
 pub fn watch_exit(py: Python<'_>) -> PyResult<()> {
-    let asked = || Ok::<_, PyErr>(py.import("sys")?.getattr("is_finalizing")?.unbind());
-    IS_FINALIZING.get_or_try_init(py, asked).map(drop)
+    let hook = PyCFunction::new_closure(py, None, None, |_, _| ENDS.store(true, Ordering::Relaxed))?;
+    py.import("atexit")?.call_method1("register", (hook,))?;
+    Ok(())
 }
 
-/// Whether the interpreter ends: no other thread runs any more, and what is left is garbage. While functions that were registered for
-/// the exit run, daemon threads do too.
+/// Whether the interpreter is about to end: its threads have been waited for, and what is left is garbage.
 pub fn ends() -> bool {
-    let asked = Python::try_attach(|py| IS_FINALIZING.get(py)?.bind(py).call0().ok()?.is_truthy().ok());
-    asked.flatten().unwrap_or(true)
+    ENDS.load(Ordering::Relaxed)
 }
 
 const THREADS: usize = 512;
-static IS_FINALIZING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static ENDS: AtomicBool = AtomicBool::new(false);
 static LOCAL: Mutex<Option<&'static Local>> = Mutex::new(None);

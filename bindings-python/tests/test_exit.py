@@ -136,38 +136,6 @@ def test_the_exit_is_clean(script):
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")
 
 
-# It was given back at once, under the work of the thread.
-def test_what_a_daemon_thread_forgets_while_functions_for_the_exit_run_is_not_given_back():
-    script = """
-        import atexit, threading
-
-        begun, goes, went = threading.Event(), threading.Event(), threading.Event()
-
-        @atexit.register  # the last of all
-        def look():
-            goes.set()
-            went.wait(20)
-            print(pool.inspect()["busy"])
-
-        import leasehold
-
-        pool = leasehold.open().pool("p", slots=["a"], ttl=60)
-
-        def work():
-            lease = pool.acquire()
-            begun.set()
-            goes.wait()
-            del lease
-            went.set()
-            threading.Event().wait()
-
-        threading.Thread(target=work, daemon=True).start()
-        begun.wait()
-    """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=60, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (0, "1\n"), ended.stderr
-
-
 def test_what_is_garbage_at_the_exit_gives_back_what_it_has(redis_place):
     lock = redis_place.open(lock_ttl=6).lock("a")
     lock.acquire(timeout=12).release()
