@@ -363,7 +363,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         {
             return error;
         }
-        let left = refused.earliest.map(|at| at.saturating_sub(self.runtime.now()));
+        let now = self.runtime.now();
+        // Who waited behind others, and asked no more, had nothing come once that was over.
+        let is_over = refused.why == Refusal::Quiet && want.patient && refused.earliest <= Some(now);
+        let over = Refused { why: Refusal::Exhausted, earliest: None };
+        let refused = if is_over && !cfg!(target_family = "wasm") { &over } else { refused };
+        let left = refused.earliest.map(|at| at.saturating_sub(now));
         let code = if want.patient { Code::TimedOut } else { Code::Exhausted };
         let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
             (Refusal::Quiet, Some(left)) => Error::new(

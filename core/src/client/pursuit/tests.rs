@@ -1,4 +1,5 @@
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
@@ -139,6 +140,12 @@ async fn who_waited_behind_others_has_timed_out() {
     // Before it moves up.
     let error = pool.acquire_with(within(MILLISECOND)).await.unwrap_err();
     assert_eq!(error.code(), Code::TimedOut, "{error}");
+    // Nor has it to do with a quiet time that ended as it waited: it was told that there was one, and for 0 ms more.
+    let end = pool.core.runtime.now() + 50 * MILLISECOND;
+    pool.core.quiet_until.store(end, Relaxed);
+    let error = pool.acquire_with(within(100 * MILLISECOND)).await.unwrap_err();
+    assert!(error.message().contains("no slot came free"), "{error}");
+    assert_ne!(error.retry_after(), Some(Duration::ZERO), "{error}");
     first.abort();
 }
 

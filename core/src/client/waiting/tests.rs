@@ -1,4 +1,5 @@
 use super::*;
+use crate::SECOND;
 
 /// Callers of a pool that have just taken their places and try.
 fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
@@ -224,4 +225,28 @@ async fn the_end_of_each_rest_is_seen_to() {
         seat.stay(Place::Names(7), true);
     }
     assert!(room.lock().due.is_none(), "before the end of a longer one all ask again");
+}
+
+// It was given the alarm, and could not hear it: who waited beside what had come due looked five seconds later.
+#[tokio::test]
+async fn who_has_what_it_came_for_is_not_the_one_that_looks() {
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
+    let mut seats = trying(&room, 2);
+    let due = runtime.now();
+    for seat in &mut seats {
+        seat.stay(Place::Line(0), true);
+        room.lock().seats.iter_mut().for_each(|chair| chair.due = due);
+    }
+    room.call_first(&slot());
+    seats[0].set(Place::Line(0), true);
+    room.ring(&runtime);
+    assert_eq!(seats[1].bell.try_recv(), Ok(Some(Call::Alarm)));
+}
+
+// They were kept for good, one for each that was called, and all were gone through each time.
+#[tokio::test]
+async fn where_nobody_waits_no_end_is_kept() {
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
+    room.hear(&runtime, Some(&Calls { tickets: vec![7], rest: Some(SECOND), ..Calls::default() }));
+    assert!(room.lock().ends.is_empty());
 }
