@@ -33,7 +33,7 @@ export class LeaseholdError extends Error {
   /** The argument that was refused, where the code is `invalid_argument`. */
   declare readonly field?: string;
   /**
-   * When trying again can help, in milliseconds from then: with `limited`, `exhausted`, `timed_out` and `locked_until`,
+   * When trying again can help, in milliseconds from then: with `limited`, `exhausted`, `timed_out`, `locked_until` and `stalled`,
    * where it is known: the small module of `leasehold-wasm` does not say it. What is held may be renewed until then, or given
    * back before.
    */

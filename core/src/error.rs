@@ -141,8 +141,8 @@ impl Error {
         self.0.field.as_deref()
     }
 
-    /// When trying again can help, from when this failed: with [`Code::Limited`], [`Code::Exhausted`], [`Code::TimedOut`] and
-    /// [`Code::LockedUntil`], where it is known.
+    /// When trying again can help, from when this failed: with [`Code::Limited`], [`Code::Exhausted`], [`Code::TimedOut`],
+    /// [`Code::LockedUntil`] and [`Code::Stalled`], where it is known.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after_micros().map(Duration::from_micros)
     }

@@ -29,7 +29,7 @@ __all__ = [
 class LeaseholdError(Exception):
     """Any error of leasehold. Its `code` is the same in every language; `field` names the argument that was refused;
     `retry_after` says when trying again can help, in seconds from then, where it is known: with `Limited`, `Exhausted`,
-    `TimedOut` and `LockedUntil`. What is held may be renewed until then, or given back before."""
+    `TimedOut`, `LockedUntil` and `Stalled`. What is held may be renewed until then, or given back before."""
 
     code: ClassVar[str] = "internal"
     field: str | None = None

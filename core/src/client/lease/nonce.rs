@@ -84,6 +84,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                     time / crate::MILLISECOND,
                 ),
             )
+            .after(Some(time))
         };
         let lease = self.live_ref()?;
         let (used, said) = {

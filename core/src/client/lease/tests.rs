@@ -69,7 +69,10 @@ async fn of_several_payments_those_before_a_lost_one_have_counted() {
     lease.release().await.unwrap();
     let next = pool.acquire().await.unwrap();
     assert!(next.in_doubt() && next.nonce().is_none());
-    assert_eq!(next.resync(10, false).await.unwrap_err().code(), Code::Stalled);
+    let stalled = next.resync(10, false).await.unwrap_err();
+    assert_eq!(stalled.code(), Code::Stalled);
+    // As the message says.
+    assert!(stalled.retry_after().is_some_and(|time| !time.is_zero() && time <= Duration::from_secs(60)));
     assert_eq!(next.resync(13, false).await.unwrap(), 13);
 }
 
