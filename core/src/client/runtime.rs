@@ -157,6 +157,7 @@ mod native {
             self.handle.spawn(task);
         }
 
+        #[expect(clippy::disallowed_methods, reason = "this is where all others have it from")]
         fn random(&self) -> u64 {
             // The system's randomness fails only before the system is up; the clock then has to do.
             getrandom::u64().unwrap_or_else(|_| boot_time().wrapping_mul(0x9E37_79B9_7F4A_7C15))

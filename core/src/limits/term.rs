@@ -10,6 +10,10 @@ use crate::id::Name;
 
 /// Of names of strangers.
 #[cfg(not(target_family = "wasm"))]
+#[expect(
+    clippy::disallowed_types,
+    reason = "no answer depends on it: it keeps strangers from choosing names that collide"
+)]
 pub(crate) type Hashes = std::hash::RandomState;
 /// The library of a wasm module has no randomness: there that key would be the same everywhere, and only cost room.
 #[cfg(target_family = "wasm")]
