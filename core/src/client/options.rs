@@ -9,6 +9,8 @@ use crate::{MILLISECOND, Micros, SECOND};
 
 mod duration;
 mod lock;
+#[cfg(all(test, feature = "limits", feature = "tokens"))]
+mod nonsense;
 mod slot_lists;
 
 pub(crate) use duration::rest;

@@ -7,6 +7,8 @@
 mod ledger;
 #[cfg(feature = "redis")]
 mod native;
+#[cfg(test)]
+mod nonsense;
 mod transport;
 mod wire;
 
