@@ -66,7 +66,15 @@ export async function reply(transport: Transport, command: string[]): Promise<[b
   }
   if (!(reply instanceof Error)) return [false, plain(reply)];
   if (!isServersError(reply)) throw reply;
-  return [true, words(reply)];
+  return [true, inner(words(reply))];
+}
+
+/**
+ * What an error says that a script met with. Redis 6.2 puts words around it: `ERR Error running script (call to f_…):
+ * @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.`
+ */
+function inner(text: string): string {
+  return /^ERR Error running script .*?: -([A-Z].*)$/s.exec(text)?.[1] ?? text;
 }
 
 /** As RESP2 has it: keys and values of a map in turn, and numbers for truths. */

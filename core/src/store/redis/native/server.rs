@@ -1,7 +1,7 @@
 //! One server, and the connection that is kept to it.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex as SyncMutex};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::client::host::{Guest, Host};
 use crate::client::runtime::boot_time;
 use crate::poison::unpoisoned;
 use crate::store::Certainty;
-use crate::store::redis::transport::{Resp, TransportError};
+use crate::store::redis::transport::{Resp, TransportError, inner};
 use crate::store::redis::{POLICY, fit};
 
 /// What comes of a command.
@@ -35,6 +35,8 @@ pub(super) struct Server {
     guest: SyncMutex<Guest>,
     /// Which of all servers so far the connections lead to: those to one of before are left.
     era: AtomicU64,
+    /// Whether a connection that was being made as all were closed is left later.
+    closes: AtomicBool,
 }
 
 /// A connection, to which of the servers, and for whose turns, if for any.
@@ -65,6 +67,7 @@ impl Server {
             hosted: Arc::default(),
             guest,
             era: AtomicU64::new(0),
+            closes: AtomicBool::new(false),
         }
     }
 
@@ -123,9 +126,15 @@ impl Server {
         }
     }
 
-    /// Closes the connections, in the runtime that they were made in, and keeps none that is being made.
+    /// Closes the connections, in the runtime that they were made in. One that is being made is for who asks next, as whoever it was
+    /// made for asks again: it is closed after that, or if nobody comes.
     pub fn close(&self) {
-        self.leave(self.era.load(SeqCst));
+        let is_being_made = [&self.connection, &self.hosted].iter().any(|kept| kept.try_lock().is_err());
+        if is_being_made {
+            self.closes.store(true, SeqCst);
+        } else {
+            self.leave(self.era.load(SeqCst));
+        }
         if let Place::Primary(sentinels) = &self.place {
             sentinels.close();
         }
@@ -218,9 +227,18 @@ impl Server {
         if !self.is_current(&made) {
             return Err(Err(not_sent("the connection was left as it was made")));
         }
-        let connection = (made.connection.clone(), made.era);
+        let (connection, era) = (made.connection.clone(), made.era);
         *kept = Some(made);
-        Ok(connection)
+        if self.closes.swap(false, SeqCst) {
+            let server = Arc::downgrade(&self);
+            tokio::spawn(async move {
+                tokio::time::sleep(LIMIT).await;
+                if let Some(server) = server.upgrade() {
+                    server.leave(era);
+                }
+            });
+        }
+        Ok((connection, era))
     }
 
     /// A new connection.
@@ -384,14 +402,6 @@ async fn asked(connection: &mut Connection, command: &Cmd) -> Reply {
     }
 }
 
-/// What an error says that a script met with. Redis 6.2 puts words around it: `ERR Error running script (call to f_…):
-/// @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.`
-fn inner(text: &str) -> &str {
-    let of_script = text.strip_prefix("ERR Error running script ");
-    let said = of_script.and_then(|text| text.split_once(": -")).map(|(_, said)| said);
-    said.filter(|said| said.starts_with(|letter: char| letter.is_ascii_uppercase())).unwrap_or(text)
-}
-
 fn resp(value: Value) -> Resp {
     match value {
         Value::Nil => Resp::Nil,
@@ -485,14 +495,20 @@ mod tests {
         assert!(cause.contains("unknown command 'HELLO'") && !cause.contains("canary"), "{cause}");
     }
 
-    // Each attempt began anew, as a far server over TLS takes longer to connect to than to answer, and none was ever there.
+    // Each attempt began anew, as a far server over TLS takes longer to connect to than to answer, and none was ever there; and, after
+    // that was mended, where the handle had closed: nothing was given back there any more.
     #[tokio::test]
     async fn a_connection_that_takes_longer_than_an_answer_may_is_there_for_the_next() {
-        for scheme in ["redis", "redis+cluster"] {
+        for (scheme, closed) in
+            [("redis", false), ("redis", true), ("redis+cluster", false), ("redis+cluster", true)]
+        {
             let fake = Fake::start().await;
             fake.takes(Duration::from_secs(1), Duration::ZERO);
             let url = RedisUrl::new(&format!("{scheme}://127.0.0.1:{}", fake.port)).unwrap();
             let transport = NativeTransport::new(url, Handle::current(), SECOND / 2);
+            if closed {
+                transport.close();
+            }
             let mut failed = 0;
             while transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec()).await.is_err()
             {
