@@ -5,7 +5,9 @@ use leasehold::id::SlotId;
 use leasehold::slots::{
     Answer, Choice, Claim, Envelope, LANE_GRACE, Reply, Request, SWEEP, SlotSpec, Strategy, TICKET_LIFE,
 };
-use leasehold_agreement::{Scale, Script, Traffic, seeds};
+use leasehold::store::redis::RedisStore;
+use leasehold::store::{Certainty, Store};
+use leasehold_agreement::{Scale, Script, Traffic, perform, pool_name, seeds};
 
 /// Sends one trace and returns how many envelopes were performed.
 fn trace(seed: u64, scale: Scale, envelopes: u32) -> [u64; 3] {
@@ -144,4 +146,19 @@ fn a_server_that_started_late_in_its_second_is_quiet_for_a_whole_time_to_live() 
             assert!((needed..=needed + SECOND).contains(&quiet_until), "{late} {later}: {quiet_until}");
         }
     }
+}
+
+/// Before 6.2.7 Redis asks plain commands only whether a primary may go on without its replicas: a script granted there what the
+/// next primary granted too.
+#[test]
+fn a_primary_that_wants_replicas_and_has_none_performs_nothing() {
+    let transport = Script::new(1_700_000_000 * SECOND, 1).transport().clone();
+    let pool = RedisStore::new(transport.clone()).pool(&pool_name("pool:0"));
+    let redis = || transport.redis();
+    redis().set_config("min-replicas-to-write", "1");
+    let error = perform(&pool, &Envelope::default()).expect_err("an error");
+    assert_eq!(error.certainty, Certainty::NotPerformed);
+    assert!(error.cause.starts_with("NOREPLICAS"), "{error:?}");
+    redis().set_config("min-replicas-to-write", "0");
+    assert!(matches!(perform(&pool, &Envelope::default()), Ok(Answer::Performed(_))));
 }

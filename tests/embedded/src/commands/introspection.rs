@@ -105,6 +105,16 @@ fn sections(server: &Server) -> [Section; 5] {
     let uptime = (server.time_us / 1_000_000) as i64 - (server.started_us / 1_000_000) as i64;
     let config = |name: &str| server.config.get(name).cloned().unwrap_or_default();
     let appending = if config("appendonly") == "yes" { "1" } else { "0" };
+    let mut replication = vec![
+        ("role", "master".to_owned()),
+        ("connected_slaves", "0".to_owned()),
+        ("master_replid", server.replication_id.hex()),
+        ("master_repl_offset", "0".to_owned()),
+    ];
+    // There are never any replicas; Redis tells of that only where some are wanted.
+    if config("min-replicas-to-write").parse().unwrap_or(0u64) > 0 {
+        replication.insert(2, ("min_slaves_good_slaves", "0".to_owned()));
+    }
     [
         (
             "Server",
@@ -120,15 +130,7 @@ fn sections(server: &Server) -> [Section; 5] {
             vec![("maxmemory", config("maxmemory")), ("maxmemory_policy", config("maxmemory-policy"))],
         ),
         ("Persistence", vec![("loading", "0".to_owned()), ("aof_enabled", appending.to_owned())]),
-        (
-            "Replication",
-            vec![
-                ("role", "master".to_owned()),
-                ("connected_slaves", "0".to_owned()),
-                ("master_replid", server.replication_id.hex()),
-                ("master_repl_offset", "0".to_owned()),
-            ],
-        ),
+        ("Replication", replication),
         ("Cluster", vec![("cluster_enabled", "0".to_owned())]),
     ]
 }
