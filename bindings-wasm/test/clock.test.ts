@@ -64,30 +64,42 @@ test("a steady clock that has begun anew, or stands still, leaves it to the wall
   assert.deepEqual(shown([5_000, 6_000], [5_000, 6_900], [5_000, 7_100], [5_000, 8_000]), [5_000, 5_000, 6_100, 7_000]);
 });
 
-test("a timer that was due while the machine slept rings within five seconds after it woke", () => {
-  const set: { ring: () => void; delay: number }[] = [];
-  mock.method(globalThis, "setTimeout", (ring: () => void, delay: number) => set.push({ ring, delay }));
+test("a timer rings at its time, and within five seconds after the machine woke if it slept then", () => {
+  const set: { ring: () => void; at: number }[] = [];
+  mock.method(globalThis, "setTimeout", (ring: () => void, delay: number) => set.push({ ring, at: steady + delay }));
   const rung: number[] = [];
   const nothing = () => {};
   host.listen({ runTasks: nothing, message: nothing, answer: nothing, settle: (number) => rung.push(number) });
+  /** The host's timers go by the steady clock. Which rang, by when they were set to. */
   const pass = (steadily: number, slept = 0) => {
     [steady, wall] = [steady + steadily, wall + steadily + slept];
-    const timer = set.shift();
-    assert.ok(timer && timer.delay <= steadily, `${timer?.delay}`);
-    timer.ring();
+    const due = set.filter(({ at }) => at <= steady);
+    set.splice(0, set.length, ...set.filter(({ at }) => at > steady));
+    for (const { ring } of due) ring();
   };
   host.setTimer(1, HOUR);
-  pass(5_000);
-  pass(5_000);
-  assert.deepEqual(rung, []);
+  const whole = set[0];
+  // A browser lets one that a timer set, which a timer set, and so on, ring once a minute where the page is hidden.
+  assert.equal(whole?.at, steady + HOUR, "one that no other timer has set");
+  for (let naps = 0; naps < 3; naps++) pass(5_000);
+  assert.deepEqual([rung, set.length], [[], 2]);
   pass(5_000, 2 * HOUR);
-  // It rings by the host, not from within a look at the clock.
-  pass(0);
+  assert.deepEqual([rung, set], [[1], [whole]]);
+  // In vain: it could not be taken back.
+  pass(2 * HOUR);
   assert.deepEqual([rung, set], [[1], []]);
-  // One that was taken back is set no more, whether or not the host could take it back.
-  host.setTimer(2, HOUR);
+  // One that was taken back is set no more.
+  host.setTimer(2, 8_000);
   mock.method(globalThis, "clearTimeout", nothing);
   host.forget(2);
   pass(5_000);
+  assert.equal(set.length, 1);
+  pass(5_000);
   assert.deepEqual([rung, set], [[1], []]);
+  // One that is never late is the first to ring, or the only one.
+  host.setTimer(3, 8_000);
+  host.setTimer(4, 4_000);
+  assert.equal(set.length, 3);
+  for (let seconds = 0; seconds < 8; seconds++) pass(1_000);
+  assert.deepEqual([rung, set], [[1, 4, 3], []]);
 });
