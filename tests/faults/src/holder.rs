@@ -20,7 +20,14 @@ impl Holder {
     /// # Panics
     /// If it does not come to that.
     pub fn start(program: &str, url: &str, slot: &str, ttl: u64) -> Self {
-        let mut command = Command::new(program);
+        Self::run(Command::new(program), url, slot, ttl).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// The same of a program that may have been told more, or what it says instead.
+    ///
+    /// # Panics
+    /// If it ends without a word.
+    pub fn run(mut command: Command, url: &str, slot: &str, ttl: u64) -> Result<Self, String> {
         command.args([url, slot, &ttl.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let input = child.stdin.take().expect("piped");
@@ -28,10 +35,12 @@ impl Holder {
         let mut holder = Holder { child, input, output, fence: 0, nonce: 0 };
         let line = holder.line();
         let words: Vec<&str> = line.split(' ').collect();
-        assert_eq!(words.first(), Some(&slot), "{line}");
+        if words.first() != Some(&slot) {
+            return Err(line);
+        }
         let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).expect("a number");
         (holder.fence, holder.nonce) = (number(1), number(2));
-        holder
+        Ok(holder)
     }
 
     /// Its process id.

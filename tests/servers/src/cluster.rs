@@ -72,7 +72,7 @@ impl Cluster {
         let places: Vec<String> =
             urls.map(|url| url.rsplit(['/', '@']).next().unwrap_or("").to_owned()).collect();
         let login = self.nodes()[0].password().map_or(String::new(), |password| format!(":{password}@"));
-        format!("redis+cluster://{login}{}", places.join(","))
+        format!("{}+cluster://{login}{}", self.nodes()[0].scheme(), places.join(","))
     }
 
     /// The slot of a key.
@@ -112,7 +112,7 @@ impl Cluster {
         let (slot, its_id, new_id) = (slot.to_string(), id(source)?, id(target)?);
         target.expect_ok(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &its_id])?;
         source.expect_ok(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &new_id])?;
-        let (keys, port) = (keys(source, &slot)?, target.port().to_string());
+        let (keys, port) = (keys(source, &slot)?, target.entry().to_string());
         let move_keys = |keys: &[String]| -> io::Result<()> {
             for key in keys {
                 let mut words = vec!["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
@@ -143,7 +143,7 @@ impl Cluster {
             node.expect_ok(&words)?;
         }
         for other in &self.servers[1..] {
-            let (port, bus) = (other.port().to_string(), (other.port() + BUS_OFFSET).to_string());
+            let (port, bus) = (other.entry().to_string(), (other.entry() + BUS_OFFSET).to_string());
             self.servers[0].command(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus])?;
         }
         let begun = Instant::now();

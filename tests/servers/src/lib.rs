@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod certificate;
 mod cluster;
 mod connection;
 mod fault_state;
@@ -35,6 +36,7 @@ mod server;
 mod spawner;
 mod workdir;
 
+pub use certificate::Certificate;
 pub use cluster::Cluster;
 pub use connection::RespConnection;
 pub use options::RedisOptions;

@@ -1,5 +1,8 @@
 //! How a server is to be started.
 
+use crate::Certificate;
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
+
 /// Settings of one server; the default is an empty one in memory, without persistence and without a password.
 #[derive(Clone, Debug, Default)]
 pub struct RedisOptions {
@@ -15,6 +18,8 @@ pub struct RedisOptions {
     pub cluster: bool,
     /// Run as a sentinel that begins with this configuration file; of the options above, it has the password only.
     pub sentinel: Option<String>,
+    /// Speak TLS to clients, replicas and other nodes, at a port of its own, and show this.
+    pub tls: Option<Certificate>,
     /// Further arguments of the command line.
     pub arguments: Vec<String>,
 }
@@ -23,18 +28,34 @@ pub struct RedisOptions {
 pub(crate) const SENTINEL_FILE: &str = "sentinel.conf";
 
 impl RedisOptions {
-    /// The arguments for a server on this port.
-    pub(crate) fn command_line(&self, port: u16) -> Vec<String> {
-        let port = port.to_string();
+    /// The arguments for a server on this port, and on that one for TLS.
+    pub(crate) fn command_line(&self, port: u16, tls: Option<u16>) -> Vec<String> {
+        let mut line = self.plain(&port.to_string());
+        if let Some(port) = tls {
+            let port = port.to_string();
+            let files = [("cert", CERTIFICATE_FILE), ("key", KEY_FILE), ("ca-cert", AUTHORITY_FILE)];
+            line.extend(["--tls-port".to_owned(), port]);
+            line.extend(
+                files.iter().flat_map(|(what, file)| [format!("--tls-{what}-file"), (*file).to_owned()]),
+            );
+            line.extend(["--tls-auth-clients", "no", "--tls-replication", "yes"].map(str::to_owned));
+            if self.cluster {
+                line.extend(["--tls-cluster", "yes"].map(str::to_owned));
+            }
+        }
+        line
+    }
+
+    fn plain(&self, port: &str) -> Vec<String> {
         if self.sentinel.is_some() {
-            let mut line = vec![SENTINEL_FILE, "--sentinel", "--port", &port, "--bind", "127.0.0.1"];
+            let mut line = vec![SENTINEL_FILE, "--sentinel", "--port", port, "--bind", "127.0.0.1"];
             if let Some(password) = &self.password {
                 line.extend(["--requirepass", password]);
             }
             return line.into_iter().map(str::to_owned).collect();
         }
         let mut line: Vec<&str> =
-            vec!["--port", &port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"];
+            vec!["--port", port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"];
         // A replica of a test must not wait for others to come.
         line.extend(["--repl-diskless-sync-delay", "0"]);
         if self.appendonly {
@@ -63,9 +84,9 @@ mod tests {
 
     #[test]
     fn persistence_is_off_unless_asked_for() {
-        let line = RedisOptions::default().command_line(7).join(" ");
+        let line = RedisOptions::default().command_line(7, None).join(" ");
         assert!(line.starts_with("--port 7 --bind 127.0.0.1 --save  "));
-        assert!(!line.contains("appendonly"));
+        assert!(!line.contains("appendonly") && !line.contains("tls"));
     }
 
     #[test]
@@ -77,10 +98,18 @@ mod tests {
             password: Some("secret".to_owned()),
             cluster: true,
             sentinel: None,
+            tls: None,
             arguments: vec!["--hz".to_owned(), "50".to_owned()],
         };
-        let line = options.command_line(7).join(" ");
-        for part in ["--appendonly yes", "--maxmemory 1mb", "--maxmemory-policy allkeys-lru", "--hz 50"] {
+        let line = options.command_line(7, Some(8)).join(" ");
+        for part in [
+            "--tls-port 8",
+            "--tls-cluster yes",
+            "--appendonly yes",
+            "--maxmemory 1mb",
+            "--maxmemory-policy allkeys-lru",
+            "--hz 50",
+        ] {
             assert!(line.contains(part), "{part}");
         }
         assert!(line.contains("--requirepass secret --masterauth secret"));

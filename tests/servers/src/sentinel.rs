@@ -23,7 +23,7 @@ impl Sentinel {
 
     /// As `start`, with a password of its own.
     pub fn with_password(primary: &RedisServer, own: Option<&str>) -> io::Result<Self> {
-        let mut config = format!("sentinel monitor {NAME} 127.0.0.1 {} 1\n", primary.port());
+        let mut config = format!("sentinel monitor {NAME} 127.0.0.1 {} 1\n", primary.entry());
         for setting in ["down-after-milliseconds NAME 400", "failover-timeout NAME 3000"] {
             config.push_str(&format!("sentinel {}\n", setting.replace("NAME", NAME)));
         }
@@ -34,6 +34,7 @@ impl Sentinel {
         let options = RedisOptions {
             sentinel: Some(config),
             password: own.map(str::to_owned),
+            tls: primary.certificate().cloned(),
             ..RedisOptions::default()
         };
         let sentinel = Self { server: RedisServer::start(options)?, password };
@@ -49,9 +50,9 @@ impl Sentinel {
     pub fn url(&self, before: &[u16]) -> String {
         let login = self.password.as_ref().map_or(String::new(), |password| format!(":{password}@"));
         let own = self.server.password().map_or(String::new(), |own| format!("?sentinel_password={own}"));
-        let ports = before.iter().copied().chain([self.server.port()]);
+        let ports = before.iter().copied().chain([self.server.entry()]);
         let hosts: Vec<String> = ports.map(|port| format!("127.0.0.1:{port}")).collect();
-        format!("redis+sentinel://{login}{}/{NAME}{own}", hosts.join(","))
+        format!("{}+sentinel://{login}{}/{NAME}{own}", self.server.scheme(), hosts.join(","))
     }
 
     /// The port of the server that is the primary, as far as the sentinel knows.

@@ -3,16 +3,18 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::certificate::AUTHORITY_FILE;
 use crate::options::SENTINEL_FILE;
 use crate::port::Port;
 use crate::process::Process;
 use crate::workdir::Workdir;
-use crate::{RedisOptions, Resp, RespConnection};
+use crate::{Certificate, RedisOptions, Resp, RespConnection};
 
 /// A Redis or Valkey server on a loopback port, gone with this value.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct RedisServer {
     // Dropped in this order: the process first, then what it uses.
     process: Mutex<Option<Process>>,
     port: Port,
+    tls: Option<Port>,
     workdir: Workdir,
 }
 
@@ -38,7 +41,8 @@ impl RedisServer {
         let mut last = io::Error::other("no port was tried");
         for _ in 0..PORTS {
             let (port, workdir) = (Port::claim()?, Workdir::create()?);
-            let server = Self { options: options.clone(), process: Mutex::new(None), port, workdir };
+            let tls = options.tls.as_ref().map(|_| Port::claim()).transpose()?;
+            let server = Self { options: options.clone(), process: Mutex::new(None), port, tls, workdir };
             match server.launch() {
                 Ok(()) => return Ok(server),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error,
@@ -51,7 +55,27 @@ impl RedisServer {
     /// The address as clients take it, with the password if there is one.
     pub fn url(&self) -> String {
         let login = self.options.password.as_ref().map_or(String::new(), |password| format!(":{password}@"));
-        format!("redis://{login}127.0.0.1:{}", self.port())
+        format!("{}://{login}127.0.0.1:{}", self.scheme(), self.entry())
+    }
+
+    /// How its address begins.
+    pub(crate) fn scheme(&self) -> &str {
+        if self.tls.is_some() { "rediss" } else { "redis" }
+    }
+
+    /// The port for clients and replicas: that for TLS if it speaks that.
+    pub fn entry(&self) -> u16 {
+        self.tls.as_ref().unwrap_or(&self.port).number()
+    }
+
+    /// The file of the authority by which its certificate is, for `SSL_CERT_FILE`.
+    pub fn authority(&self) -> PathBuf {
+        self.workdir.path().join(AUTHORITY_FILE)
+    }
+
+    /// What it shows to its clients.
+    pub(crate) fn certificate(&self) -> Option<&Certificate> {
+        self.options.tls.as_ref()
     }
 
     /// The password of the default user.
@@ -59,7 +83,7 @@ impl RedisServer {
         self.options.password.as_deref()
     }
 
-    /// The port, which stays the same over restarts.
+    /// The port without TLS, which stays the same over restarts.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
@@ -118,7 +142,7 @@ impl RedisServer {
         if let Some(password) = &other.options.password {
             self.expect_ok(&["CONFIG", "SET", "masterauth", password])?;
         }
-        self.replicate_through(other.port())
+        self.replicate_through(other.entry())
     }
 
     /// As `replicate`, through a port: a proxy there can cut the link.
@@ -165,10 +189,13 @@ impl RedisServer {
         if let (Some(config), false) = (&self.options.sentinel, known.exists()) {
             fs::write(known, config)?;
         }
+        if let Some(certificate) = &self.options.tls {
+            certificate.write(self.workdir.path())?;
+        }
         let binary =
             std::env::var_os("LEASEHOLD_REDIS_SERVER").unwrap_or_else(|| OsString::from("redis-server"));
         let mut command = Command::new(&binary);
-        command.args(self.options.command_line(self.port()));
+        command.args(self.options.command_line(self.port(), self.tls.as_ref().map(Port::number)));
         command.current_dir(self.workdir.path()).stdin(std::process::Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
         let process = Process::start(command).map_err(|error| {

@@ -1,10 +1,12 @@
 //! A process that leases a slot, tells of it, and obeys one word a line.
 //!
-//! `holder URL SLOT TTL_MS` prints `slot fence nonce`. Then `state` prints whether the lease can be relied
-//! on, `release` gives it back as used and prints what came of that; the end of its input ends it.
+//! `holder URL SLOT TTL_MS` prints `slot fence nonce`, or `failed CODE MESSAGE` and ends. Then `state` prints whether the lease
+//! can be relied on, `renew` renews it and `release` gives it back as used, which print what came of that; the end of its input
+//! ends it.
 
 use std::io::{BufRead, Write};
 
+use leasehold::error::Result;
 use leasehold_faults::{Chain, handle, options, patient};
 
 fn say(line: &str) {
@@ -20,20 +22,26 @@ fn main() {
     let _entered = runtime.enter();
     let chain = Chain::new(&[slot], 7);
     let options = leasehold::client::PoolOptions { ttl, ..options(&[slot]) };
-    let lease = runtime.block_on(async {
-        let pool = handle(url).pool_with("relayers", options, chain.source()).await.expect("the pool opens");
-        pool.acquire_with(patient()).await.expect("a lease")
+    let acquired = runtime.block_on(async {
+        let pool = handle(url).pool_with("relayers", options, chain.source()).await?;
+        pool.acquire_with(patient()).await
     });
+    let lease = match acquired {
+        Ok(lease) => lease,
+        Err(error) => return say(&format!("failed {} {}", error.code().as_str(), error.message())),
+    };
+    let came = |outcome: Result<()>, done: &str| match outcome {
+        Ok(()) => say(done),
+        Err(error) => say(error.code().as_str()),
+    };
     say(&format!("{} {} {}", lease.slot(), lease.fence(), lease.nonce().expect("a nonce")));
     for line in std::io::stdin().lock().lines() {
         match line.expect("a line").as_str() {
             "state" => say(if lease.is_held() { "held" } else { "lost" }),
+            "renew" => came(runtime.block_on(lease.renew()), "renewed"),
             "release" => {
                 lease.used(None).expect("a next nonce");
-                match runtime.block_on(lease.release_with(Default::default())) {
-                    Ok(()) => say("released"),
-                    Err(error) => say(error.code().as_str()),
-                }
+                came(runtime.block_on(lease.release_with(Default::default())), "released");
             }
             other => panic!("{other} is no word of mine"),
         }

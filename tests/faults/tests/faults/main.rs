@@ -47,4 +47,5 @@ mod secrets;
 mod sentinel;
 mod sql;
 mod stealing;
+mod tls;
 mod tokens;
