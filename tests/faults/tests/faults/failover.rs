@@ -33,6 +33,10 @@ impl Pair {
         self.handle().pool_with("relayers", options, chain.source()).await.expect("opens")
     }
 
+    pub fn master(&self) -> &RedisServer {
+        &self.master
+    }
+
     /// Waits until the replica has all that the master has.
     pub async fn in_step(&self) {
         let mut connection = self.master.connect().expect("connected");

@@ -29,6 +29,7 @@ mod doubled;
 mod eviction;
 mod failover;
 mod forgotten;
+mod held;
 mod keepalive;
 mod leases;
 mod leaving;
