@@ -1,6 +1,6 @@
 //! Limits over real servers: what is promised to many processes, and what becomes of it when servers fail.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -43,6 +43,31 @@ impl Taker {
         Taker(command.spawn().expect("it starts"))
     }
 
+    /// From when until when, at the least, it had what in flight; killed as so many have flown and the last does.
+    fn flights(mut self, killed_after: Option<usize>) -> Vec<(Micros, Micros)> {
+        let mut flights = Vec::new();
+        for line in BufReader::new(self.0.stdout.take().expect("piped")).lines() {
+            let line = line.expect("text");
+            let mut words = line.split(' ');
+            let what = words.next();
+            let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).expect("a number");
+            let at = usize::try_from(number()).expect("a number");
+            if what == Some("flies") {
+                assert_eq!(at, flights.len());
+                flights.push((number(), number()));
+                if Some(flights.len()) == killed_after {
+                    self.0.kill().expect("killed");
+                }
+            } else {
+                let (_, until): &mut (Micros, Micros) = &mut flights[at];
+                *until = number().min(*until);
+            }
+        }
+        let is_killed = killed_after.is_some_and(|count| flights.len() >= count);
+        assert_eq!(self.0.wait().expect("it ends").success(), !is_killed);
+        flights
+    }
+
     /// When each take was sent and answered.
     fn takes(mut self) -> Vec<(Micros, Micros)> {
         let mut text = String::new();
@@ -74,6 +99,7 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
         ("refill", 40, 200),
         ("gcra", 40, 200),
         ("rolling", 40, 200),
+        ("budget", 40, 200),
         ("lifetime", 500, 0),
         ("refill", 5_000, 1_000),
     ] {
@@ -90,12 +116,15 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
         takes.sort_unstable_by_key(|(_, answered)| *answered);
         let starts: Vec<_> = takes.iter().map(|(sent, _)| *sent).collect();
         for from in starts {
-            let inside = takes.iter().filter(|(sent, _)| *sent >= from).map(|(_, answered)| *answered);
+            let later = &takes[takes.partition_point(|(_, answered)| *answered < from)..];
+            let inside = later.iter().filter(|(sent, _)| *sent >= from).map(|(_, answered)| *answered);
             for (count, to) in (1u128..).zip(inside) {
                 let (max, period) = (u128::from(max), u128::from(period) * 1_000);
                 let length = u128::from(to - from);
                 let bounded = match kind {
                     "lifetime" => count <= max,
+                    // Its periods are those of the store's clock, which is this.
+                    "budget" => u128::from(from) / period != u128::from(to) / period || count <= max,
                     "rolling" => length >= period || count <= max,
                     _ => count * period <= max * (period + length),
                 };
@@ -107,6 +136,30 @@ async fn no_window_holds_more_than_the_bound_whoever_takes() {
         let rate = handle.limit_with("rate", &LimitOptions::new(max, 0).kind(LimitKind::Lifetime));
         rate.expect("a good limit").reset().await.expect("done");
     }
+}
+
+// What somebody had in flight who was killed is so until its time has passed, and no longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_in_flight_at_once_than_the_bound_whoever_takes_and_is_killed() {
+    const MAX: usize = 5;
+    let place = Place::redis();
+    let flights: Vec<_> = [Some(1), Some(5), None, None]
+        .map(|killed_after| {
+            let taker = Taker::start(place.url(), "in_flight", MAX as u64, 1_000, 16, 2_500);
+            tokio::task::spawn_blocking(move || taker.flights(killed_after))
+        })
+        .into();
+    let mut all = Vec::new();
+    for flights in flights {
+        all.extend(flights.await.expect("they end"));
+    }
+    let in_flight = |at: Micros| all.iter().filter(|(from, until)| (*from..*until).contains(&at)).count();
+    let most = all.iter().map(|(from, _)| in_flight(*from)).max();
+    assert_eq!(most, Some(MAX), "of {} flights", all.len());
+    let handle = opened(place.url());
+    let rate = handle.limit_with("rate", &LimitOptions::new(MAX as u64, 0).kind(LimitKind::InFlight));
+    let rate = rate.expect("a good limit");
+    eventually("all have landed", async || used(&rate).await == 0u64.into()).await;
 }
 
 // A client library sends a command again whose reply it lost: it was charged twice.
