@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use leasehold::client::{AcquireOptions, Keepalive, PoolOptions};
+use leasehold::client::{AcquireOptions, Keepalive, LockOptions, PoolOptions};
 use leasehold::{Code, MILLISECOND, SECOND};
 use leasehold_faults::{Place, Pool, calls, eventually, handle_with, options, patient, soon, within};
 use leasehold_servers::Proxy;
@@ -65,6 +65,32 @@ async fn renewals_survive_errors() {
         assert!(lease.is_held(), "round {round}");
     }
     assert_eq!(pool.statistics().lost, 0);
+}
+
+// MasterLock 5: what was held when `start` was called again was renewed no more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handle_that_is_opened_and_closed_again_changes_nothing_for_what_is_kept() {
+    let brief = LockOptions { ttl: TTL, timeout: 20 * SECOND, ..LockOptions::default() };
+    for place in [Place::memory(), Place::redis()] {
+        let open = || handle_with(place.url(), "faults", RESPONSE).expect("a good address");
+        let first = open();
+        let pool = first.pool_with("relayers", kept(&["a"]), None).await.expect("opens");
+        let lease = pool.acquire_with(patient()).await.expect("granted");
+        let locked = first.lock_with(["a"], brief.clone()).expect("a good name").acquire().await;
+        let locked = locked.expect("granted");
+        for _ in 0..2 {
+            let again = open();
+            let pool = again.pool_with("relayers", kept(&["a"]), None).await.expect("opens");
+            assert_eq!(pool.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
+            let lock = again.lock_with(["a"], LockOptions { timeout: 0, ..brief.clone() });
+            let refused = lock.expect("a good name").acquire().await.expect_err("held");
+            assert_eq!(refused.code(), Code::Exhausted);
+            again.close();
+        }
+        tokio::time::sleep(Duration::from_micros(TTL) * 3 / 2).await;
+        assert!(lease.is_held() && locked.is_held());
+        locked.release().await.expect("its own");
+    }
 }
 
 // An extension that was refused was a line in a log: the block ran on to its end.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use leasehold::client::native::connect;
 use leasehold::client::{Keepalive, LockOptions, RunError};
 use leasehold::{Code, MILLISECOND, SECOND};
 use leasehold_faults::{Handle, Place, eventually, handle_with, soon, tickets};
@@ -53,6 +54,30 @@ async fn all_who_wait_for_a_quiet_time_to_end_ask_when_it_does() {
     assert!(apart < Duration::from_millis(1_500), "{apart:?}");
     drop(held);
     second.await.expect("no panic").expect("granted");
+}
+
+// redis-py's lives for ever, and is waited for as long.
+#[tokio::test]
+async fn a_lock_of_which_nothing_is_said_lives_for_a_minute_and_is_waited_for_for_five_seconds() {
+    let handle = connect(Place::memory().url()).open().expect("a good address");
+    let held = handle.lock("a").acquire().await.expect("granted");
+    let left = held.remaining();
+    assert!(left > Duration::from_secs(50) && left <= Duration::from_secs(60), "{left:?}");
+    let (refused, took) =
+        soon(Duration::from_secs(20), "the refusal", async { handle.lock("a").acquire().await }).await;
+    assert_eq!(refused.expect_err("held").code(), Code::TimedOut);
+    assert!(took > Duration::from_millis(4_900), "{took:?}");
+}
+
+// rslock tries for ever, whatever went wrong.
+#[tokio::test]
+async fn a_lock_of_a_store_that_is_not_there_is_not_waited_for_for_longer_than_was_said() {
+    let handle = opened("redis://127.0.0.1:1");
+    for timeout in [0, SECOND / 2] {
+        let lock = handle.lock_with(["a"], LockOptions { timeout, ..brief() }).expect("a good name");
+        let (refused, _) = soon(Duration::from_secs(10), "the refusal", lock.acquire()).await;
+        assert_eq!(refused.expect_err("no store").code(), Code::StoreUnavailable);
+    }
 }
 
 fn keys(server: &RedisServer) -> Vec<String> {
