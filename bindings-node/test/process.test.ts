@@ -10,8 +10,8 @@ import { allReady, eventually } from "./support.js";
 const face = new URL("../face/index.js", import.meta.url).href;
 const load = `const { open, openQuorum } = await import(${JSON.stringify(face)}); const lh = await open("memory:shared");`;
 
-async function run(code: string): Promise<string> {
-  const options = { timeout: 10_000 };
+async function run(code: string, timeout = 10_000): Promise<string> {
+  const options = { timeout };
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", load + code], options);
   return stdout;
 }
@@ -76,6 +76,29 @@ test("what a tick throws after an answer reaches whoever listens to uncaughtExce
       console.log(await limit.used(), heard, await new Promise((resolve) => setTimeout(resolve, 1, "goes on")));
       remote.close();`;
     assert.equal(await run(code), "0n 50 goes on\n");
+  } finally {
+    await redis.stop();
+  }
+});
+
+// In redis-semaphore an error of a refresh was a rejection that nobody handled, which ends a process.
+test("renewals that fail end in lost and not the process, whether or not anybody listens", async () => {
+  const redis = await startRedis();
+  try {
+    const code = `const { once } = await import("node:events");
+      const { connect } = await import("node:net");
+      const remote = await open(${JSON.stringify(redis.url)}, { responseTimeout: 300, lockTtl: 1_500 });
+      const [kept, first] = [{ ttl: 1_500, keepalive: 200 }, { timeout: 20_000 }];
+      const pool = await remote.pool("kept", { slots: ["a", "b"], ...kept });
+      const leases = [await pool.acquire(first), await pool.acquire(first)];
+      const locks = [await remote.lock("a", kept).acquire(first), await remote.lock("b", kept).acquire(first)];
+      const heard = [leases[0], locks[0]].map(({ lost }) => once(lost, "abort").then(() => lost.reason.code));
+      connect(${redis.port}, "127.0.0.1").on("error", () => {}).end("SHUTDOWN NOSAVE\\r\\n");
+      while ([...leases, ...locks].some(({ held }) => held)) await new Promise((resolve) => setTimeout(resolve, 20));
+      // What nobody handles ends the process in a later turn.
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      console.log(...(await Promise.all(heard)));`;
+    assert.equal(await run(code, 60_000), "lost lost\n");
   } finally {
     await redis.stop();
   }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { inspect } from "node:util";
+import { inspect, promisify } from "node:util";
 import { type Leasehold, open } from "../face/index.js";
 import { freePort, type Redis, startCluster, startRedis, told } from "./redis.js";
 import { allReady, collected, eventually, failure, granting } from "./support.js";
@@ -281,5 +284,32 @@ test("a cluster is followed to whichever node has a pool", async () => {
     await assert.rejects(open(`${cluster.url}/1`), failure("invalid_argument"));
   } finally {
     await cluster.stop();
+  }
+});
+
+const makes = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test -addext basicConstraints=CA:FALSE";
+const skip = spawnSync("openssl", ["version"]).status === 0 ? false : "there is no openssl to make a certificate";
+
+test("rediss:// believes what SSL_CERT_FILE names, and nobody else", { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-tls-"));
+  const [certificate, key] = [join(folder, "certificate.pem"), join(folder, "key.pem")];
+  const files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate];
+  assert.equal(spawnSync("openssl", [...makes.split(" "), ...files]).status, 0);
+  const port = await freePort();
+  const settings = ["--tls-port", `${port}`, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"];
+  const redis = await startRedis(...settings);
+  try {
+    const code = `const { open } = await import(${JSON.stringify(face)});
+      const lh = await open("rediss://127.0.0.1:${port}", { responseTimeout: 1_000 });
+      const had = async () => (await lh.pool("p", { slots: ["a"], ttl: ${ttl} })).acquire({ timeout: 20_000 });
+      console.log(await had().then(({ held }) => held, ({ code }) => code));`;
+    for (const [SSL_CERT_FILE, said] of [[certificate, "true\n"], [undefined, "store_unavailable\n"]]) {
+      const options = { env: { ...process.env, SSL_CERT_FILE, SSL_CERT_DIR: undefined }, timeout: 60_000 };
+      const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], options);
+      assert.equal(stdout, said);
+    }
+  } finally {
+    await redis.stop();
+    rmSync(folder, { recursive: true });
   }
 });
