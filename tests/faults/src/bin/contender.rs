@@ -2,7 +2,7 @@
 //!
 //! `contender URL PRIZE CALLERS GATE HOLD_MS`; the prize is `slot` or the name of a lock; of several URLs, with commas
 //! between them, a majority grants it. Who wins it passes the gate: a
-//! file whose lock the system keeps, and gives up with the process. Then it prints `inside FENCE`, or `intruder FENCE`
+//! file whose lock the system keeps, and gives up with the process, and where it leaves its fence. Then it prints `inside FENCE`, or `intruder FENCE`
 //! if somebody else is there, and after it has held the prize and given it back `served FENCE`, or `late FENCE` if the
 //! prize was lost meanwhile, or `untold FENCE` if the store could not be told, or `failed CODE`.
 
@@ -25,9 +25,12 @@ async fn contend(prize: Prize, gate: String, hold: Duration) {
     };
     let fence = won.fence();
     // Every opening of a file has a lock of its own, even within a process.
-    let passage = File::open(gate).expect("the gate is there");
+    let mut passage = File::options().append(true).open(gate).expect("the gate is there");
     match passage.try_lock() {
-        Ok(()) => say("inside", fence),
+        Ok(()) => {
+            writeln!(passage, "{fence}").expect("it is left there");
+            say("inside", fence);
+        }
         Err(_) => say("intruder", fence),
     }
     tokio::time::sleep(hold).await;
