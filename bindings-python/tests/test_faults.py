@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -54,6 +58,36 @@ def test_a_wrong_password_is_not_shown(tmp_path):
         with pytest.raises(errors.StoreUnavailable) as caught:
             lh.pool("p", slots=["a"])
         assert CANARY not in shown(caught.value) + repr(lh)
+    finally:
+        server.kill()
+
+
+MAKES = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test -addext basicConstraints=CA:FALSE"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
+def test_rediss_believes_what_ssl_cert_file_names_and_nobody_else(tmp_path):
+    certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
+    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run([*MAKES.split(), *files], check=True, capture_output=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = Redis(tmp_path, "--tls-port", str(port), "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no")
+    code = f"""
+import leasehold
+lh = leasehold.open("rediss://127.0.0.1:{port}", response_timeout=1)
+try:
+    print(lh.pool("p", slots=["a"], ttl=1).acquire(timeout=20).held)
+except leasehold.errors.StoreUnavailable as error:
+    print(error.code)
+"""
+    try:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SSL_CERT_")}
+        for believed, said in (({"SSL_CERT_FILE": certificate}, "True\n"), ({}, "store_unavailable\n")):
+            process = [sys.executable, "-c", code]
+            told = subprocess.run(process, env={**environment, **believed}, capture_output=True, text=True, timeout=60, check=True)
+            assert told.stdout == said
     finally:
         server.kill()
 

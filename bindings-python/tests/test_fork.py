@@ -136,6 +136,71 @@ def test_a_child_opens_anew(redis_place):
     lease.release()
 
 
+# Renewed so often that only a machine that stands still for most of the time to live loses what is kept.
+TTL = 1.5
+KEPT = {"ttl": TTL, "keepalive": 0.2}
+OPTIONS = {"response_timeout": 0.5, "lock_ttl": TTL}
+
+
+# MasterLock 3: the child had no thread that renews, and did not know it.
+def test_what_is_kept_is_kept_by_the_parent_and_a_child_that_opens_anew_is_refused_it(redis_place):
+    with redis_place.open(**OPTIONS) as lh:
+        lease = lh.pool("p", slots=["a"], **KEPT).acquire(timeout=20)
+        locked = lh.lock("held", timeout=20, **KEPT).acquire()
+        copies = [lease, locked]
+
+        def child():
+            for use in (lease.renew, lease.release, locked.release):
+                with pytest.raises(errors.Lost, match="not to its fork"):
+                    use()
+            with redis_place.open(**OPTIONS) as anew:
+                pool, lock = anew.pool("p", slots=["a"], **KEPT), anew.lock("held", **KEPT)
+                # What it has of its parent's is forgotten, and given back by nobody.
+                copies.clear()
+                gc.collect()
+                with pytest.raises(errors.TimedOut):
+                    pool.acquire(timeout=1.5 * TTL)
+                for refused in (pool.acquire, lock.acquire):
+                    with pytest.raises(errors.Exhausted):
+                        refused(timeout=0)
+                with anew.lock("own", timeout=20, **KEPT).acquire() as own:
+                    assert own.held
+
+        in_child(child)
+        assert lease.held and locked.held
+        lease.release()
+        locked.release()
+
+
+def test_a_child_keeps_nothing_for_a_parent_that_is_gone(redis_place):
+    reads, writes = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        try:
+            signal.alarm(20)
+            lh = redis_place.open(**OPTIONS)
+            kept = lh.pool("p", slots=["a"], **KEPT).acquire(timeout=20), lh.lock("held", timeout=20, **KEPT).acquire()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                while all(kept):
+                    signal.pause()
+            os.write(writes, child.to_bytes(4, "big"))
+            os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
+    child = int.from_bytes(os.read(reads, 4), "big")
+    os.close(reads)
+    os.close(writes)
+    with redis_place.open(**OPTIONS) as lh:
+        for kept in (lh.pool("p", slots=["a"], **KEPT), lh.lock("held", **KEPT)):
+            with kept.acquire(timeout=10):
+                pass
+    # It was there to the end.
+    os.kill(child, signal.SIGKILL)
+
+
 def test_a_fork_while_calls_are_under_way():
     async def main():
         calls = [asyncio.create_task(settle(trial.sleep_aio(0.3))) for _ in range(20)]

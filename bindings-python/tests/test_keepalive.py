@@ -45,6 +45,19 @@ def test_renewals_go_on_while_the_interpreter_is_busy(place):
         lease.release()
 
 
+# MasterLock 5: what was held when `start` was called again was renewed no more.
+def test_what_is_opened_and_closed_again_changes_nothing_for_what_is_kept(place):
+    with opened(place) as lh:
+        lease = lh.pool("again", slots=["a"], ttl=TTL, keepalive=TTL / 5).acquire(timeout=10)
+        for _ in range(2):
+            with opened(place) as again:
+                pool = again.pool("again", slots=["a"], ttl=TTL, keepalive=TTL / 5)
+                with pytest.raises(errors.Exhausted):
+                    pool.acquire(timeout=0)
+        assert lease.lost(timeout=1.5 * TTL) is None
+        lease.release()
+
+
 def test_a_thread_is_told_of_a_loss(place):
     with opened(place) as lh:
         pool = lh.pool("broken", slots=["a"], ttl=TTL, keepalive=True)

@@ -147,6 +147,16 @@ def test_timeout_bounds_the_waiting_and_0_is_one_attempt(lh, other):
             lock.run(pytest.fail, timeout=0.5)
 
 
+# redis-py's lives for ever, and is waited for as long.
+def test_a_lock_of_which_nothing_is_said_lives_for_a_minute_and_is_waited_for_for_five_seconds(memory):
+    with memory.open() as lh, lh.lock("a").acquire() as held:
+        assert 50 < held.remaining <= 60
+        begun = time.monotonic()
+        with pytest.raises(errors.TimedOut):
+            lh.lock("a").acquire()
+        assert 4.9 < time.monotonic() - begun < 20
+
+
 def test_who_acquires_it_again_is_refused_unless_the_lock_is_reentrant(lh):
     lock = lh.lock("a", timeout=0)
     with lock.acquire():
@@ -467,5 +477,23 @@ def test_a_task_that_is_cancelled_as_it_acquires_leaves_nothing_behind(place):
                     pass
             async with lh.lock("a", timeout=10).acquire():
                 pass
+
+    asyncio.run(main())
+
+
+# In redis-py it left the lock to whoever had it, until its time had passed.
+def test_a_release_that_is_cancelled_gives_back_all_the_same(place):
+    async def main():
+        options = {**OPTIONS, "lock_ttl": 3}
+        async with place.open(aio, **options) as lh, place.open(aio, **options) as other:
+            for round in range(5):
+                held = await lh.lock("a", **KEPT).acquire()
+                task = asyncio.ensure_future(held.release())
+                await asyncio.sleep(round / 5000)
+                task.cancel()
+                await asyncio.wait([task])
+                begun = time.monotonic()
+                async with other.lock("a", timeout=20).acquire():
+                    assert time.monotonic() - begun < 2
 
     asyncio.run(main())
