@@ -19,27 +19,36 @@ import { paymentNumber } from "./payments.mjs";
  * @property {string} relayer
  * @property {string} nonce decimal
  * @property {boolean} sure false when no answer came: it may be on the chain or not
+ *
+ * @typedef {object} Expected
+ * @property {string[]} relayers
+ * @property {number[]} payments
+ * @property {Sent[]} sent
+ * @property {number[]} [unheard] payments of senders that died before they said what became of them
  */
 
 /**
  * @param {import("viem").PublicClient} client
- * @param {{ relayers: string[], payments: number[], sent: Sent[] }} expected
+ * @param {Expected} expected
  * @returns {Promise<Audit>}
  */
-export async function audit(client, { relayers, payments, sent }) {
+export async function audit(client, { relayers, payments, sent, unheard = [] }) {
   const mined = await minedTransactions(client);
   const { ready, behindGap } = await pool(client);
   const waiting = [...ready, ...behindGap];
 
   const onChain = new Set(mined.flatMap(numberOf));
   const copies = countBy([...mined, ...waiting].flatMap(numberOf));
+  // Whether such a one was made, and with which nonce, only the chain knows: a double and a gap it is all the same.
+  const silent = new Set(unheard);
+  const heardOf = (/** @type {Map<number, Transaction>} */ own) => new Map([...own].filter(([, one]) => !silent.has(paymentNumber(one) ?? 0)));
   const accounts = await Promise.all(relayers.map(async (relayer) => {
     const own = byNonce(relayer, mined);
     const taken = new Set([...own.keys(), ...byNonce(relayer, waiting).keys()]);
     const missing = Array.from({ length: Math.max(-1, ...taken) + 1 }, (_, nonce) => nonce).filter((nonce) => !taken.has(nonce));
     const count = await client.getTransactionCount({ address: /** @type {`0x${string}`} */ (relayer), blockTag: "latest" });
     const claimed = sent.filter((one) => one.relayer === relayer);
-    return { relayer, missing, stray: count !== own.size || !agrees(own, claimed) };
+    return { relayer, missing, stray: count !== own.size || !agrees(heardOf(own), claimed) };
   }));
   return {
     mined: onChain,

@@ -21,12 +21,7 @@ const SENDERS = [
  * @returns {Promise<number>} milliseconds from "go" to the last record
  */
 export async function runSenders(job, onRecord) {
-  const concurrency = Math.max(1, Math.round(job.concurrency / SENDERS.length));
-  const crew = SENDERS.map(({ name, command }, turn) => startSender(name, command(), {
-    ...job,
-    concurrency,
-    payments: job.payments.filter((_, index) => index % SENDERS.length === turn),
-  }, onRecord));
+  const crew = startSenders(job, onRecord);
   try {
     // All start together: they are meant to get in each other's way.
     await Promise.all(crew.map(({ ready }) => ready));
@@ -40,6 +35,20 @@ export async function runSenders(job, onRecord) {
   } finally {
     await Promise.all(crew.map(({ child }) => stop(child)));
   }
+}
+
+/**
+ * Each with its share of the payments.
+ *
+ * @param {import("./run.mjs").Job & { redisUrl: string }} job
+ * @param {(sender: string, record: import("./load.mjs").Record) => void} onRecord
+ */
+export function startSenders(job, onRecord) {
+  const concurrency = Math.max(1, Math.round(job.concurrency / SENDERS.length));
+  return SENDERS.map(({ name, command }, turn) => {
+    const payments = job.payments.filter((_, index) => index % SENDERS.length === turn);
+    return { name, payments, ...startSender(name, command(), { ...job, concurrency, payments }, onRecord) };
+  });
 }
 
 /**
@@ -90,7 +99,7 @@ function milestone() {
   return { reached, reach, fail };
 }
 
-function python() {
+export function python() {
   if (process.env.PYTHON) return process.env.PYTHON;
   const own = here("../../.venv/bin/python");
   return existsSync(own) ? own : "python3";

@@ -7,7 +7,6 @@ import { load } from "./load.mjs";
 import { openWallet } from "./wallet.mjs";
 
 const NAMESPACE = "eth:31337";
-const TTL_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 10_000;
 
 /**
@@ -19,18 +18,19 @@ const ACQUIRE_TIMEOUT_MS = 10_000;
 /**
  * @param {(target: any, options: object) => Promise<any>} open of leasehold or leasehold-wasm
  * @param {any} target a URL, or a transport
- * @param {string[]} slots
+ * @param {Pick<import("./run.mjs").Job, "relayers" | "ttlMs" | "doubtRestMs">} job
  * @param {import("./wallet.mjs").Wallet} wallet
  * @returns {Promise<Leased>}
  */
-export async function openLeased(open, target, slots, wallet) {
+export async function openLeased(open, target, { relayers: slots, ttlMs: ttl, doubtRestMs: doubtRest }, wallet) {
   const lh = await open(target, { namespace: NAMESPACE });
   const relayers = await lh.pool("relayers", {
     slots,
-    ttl: TTL_MS,
+    ttl,
+    doubtRest,
     readNonce: async (/** @type {string} */ relayer) => BigInt(await wallet.nextNonce(relayer)),
   });
-  // A server that was started a moment ago grants nothing for one time to live: it may have forgotten leases.
+  // A server that was started a moment ago grants nothing for so long: it may have forgotten leases.
   await sleep((await relayers.inspect()).quiet);
   return {
     async acquire() {
@@ -56,7 +56,7 @@ export async function openLeased(open, target, slots, wallet) {
 export async function leasedInProcess(job, onRecord) {
   const { open } = await import("leasehold");
   const wallet = openWallet(job.rpcUrl, job.latencyMs);
-  const leased = await openLeased(open, "memory:", job.relayers, wallet);
+  const leased = await openLeased(open, "memory:", job, wallet);
   const started = performance.now();
   try {
     await load({ ...job, acquire: leased.acquire, send: wallet.send, onRecord: (record) => onRecord("node", record) });

@@ -13,6 +13,8 @@ import { listPayments } from "./payments.mjs";
  * @property {import("./payments.mjs").Payment[]} payments
  * @property {number} concurrency
  * @property {number} latencyMs
+ * @property {number} ttlMs
+ * @property {number} doubtRestMs
  *
  * @callback Load makes the payments of a job
  * @param {Job} job
@@ -30,15 +32,10 @@ export async function run(settings, makePayments, progress) {
   const chain = await startChain({ accounts: settings.relayers, blockSeconds: settings.blockSeconds });
   try {
     const payments = listPayments(settings.payments);
+    const { concurrency, latencyMs, ttlMs, doubtRestMs } = settings;
     /** @type {import("./figures.mjs").SenderRecord[]} */
     const records = [];
-    const job = {
-      rpcUrl: chain.url,
-      relayers: chain.accounts,
-      payments,
-      concurrency: settings.concurrency,
-      latencyMs: settings.latencyMs,
-    };
+    const job = { rpcUrl: chain.url, relayers: chain.accounts, payments, concurrency, latencyMs, ttlMs, doubtRestMs };
     const elapsedMs = await makePayments(job, (sender, record) => {
       records.push({ sender, ...record });
       progress.add(record.outcome);
@@ -62,7 +59,7 @@ export async function run(settings, makePayments, progress) {
  * @param {import("./load.mjs").Record} record
  * @returns {import("./audit.mjs").Sent[]}
  */
-function sent({ payment, outcome, relayer, nonce }) {
+export function sent({ payment, outcome, relayer, nonce }) {
   if (relayer === undefined || nonce === undefined || (outcome !== "used" && outcome !== "unknown")) return [];
   return [{ payment, relayer: relayer.toLowerCase(), nonce, sure: outcome === "used" }];
 }

@@ -6,6 +6,8 @@
  * @property {number} concurrency payments under way at once, over all senders
  * @property {number} latencyMs round trip added to every call of a sender to the node
  * @property {number} blockSeconds time between blocks
+ * @property {number} ttlMs how long a lease lasts whose holder is gone
+ * @property {number} doubtRestMs how long an account rests after that
  */
 
 /**
@@ -24,6 +26,8 @@ export function readSettings(env) {
     latencyMs: whole(env, "LATENCY_MS", 20, 0),
     // Long against a call, so that an account always has transactions that wait for a block.
     blockSeconds: whole(env, "BLOCK_SECONDS", 1, 1),
+    ttlMs: whole(env, "TTL_MS", 5_000, 1),
+    doubtRestMs: whole(env, "DOUBT_REST_MS", 0, 0),
   };
 }
 

@@ -14,7 +14,6 @@ from typing import Any
 import leasehold
 
 NAMESPACE = "eth:31337"
-TTL_SECONDS = 5.0
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 RPC_TIMEOUT_SECONDS = 10.0
 
@@ -27,8 +26,9 @@ def main() -> None:
     node = Node(job["rpcUrl"], job["latencyMs"] / 1000)
     lh = leasehold.open(job["redisUrl"], namespace=NAMESPACE)
     try:
-        relayers = lh.pool("relayers", slots=job["relayers"], ttl=TTL_SECONDS, read_nonce=node.next_nonce)
-        # A server that was started a moment ago grants nothing for one time to live: it may have forgotten leases.
+        times = {"ttl": job["ttlMs"] / 1000, "doubt_rest": job["doubtRestMs"] / 1000}
+        relayers = lh.pool("relayers", slots=job["relayers"], read_nonce=node.next_nonce, **times)
+        # A server that was started a moment ago grants nothing for so long: it may have forgotten leases.
         time.sleep(relayers.inspect()["quiet"])
         say({"ready": True})
         if sys.stdin.readline().strip() != "go":

@@ -15,7 +15,7 @@ export async function runSender(open, connect) {
   const job = JSON.parse((await lines.next()).value);
   const wallet = openWallet(job.rpcUrl, job.latencyMs);
   const { target, close } = connect(job.redisUrl);
-  const leased = await openLeased(open, target, job.relayers, wallet);
+  const leased = await openLeased(open, target, job, wallet);
   say({ ready: true });
   try {
     if ((await lines.next()).value !== "go") return;

@@ -47,6 +47,13 @@ describe("the auditor, on a real chain", { concurrency: true }, () => {
     const found = await auditOf((plan) => plan, unanswered);
     assert.deepEqual(faultsOf(found), { lost: [], doubled: [], gaps: [], stuck: 0, strayAccounts: 0 });
   });
+
+  it("lets the chain decide what became of the payments of a sender that died, but for doubles", async () => {
+    const again = { payment: 7, relayer: 0, nonce: PAYMENTS / RELAYERS };
+    const unheard = [7, PAYMENTS - 1, PAYMENTS];
+    const found = await auditOf((plan) => [...plan.slice(0, -1), again], (sent) => sent.filter(({ payment }) => !unheard.includes(payment)), unheard);
+    assert.deepEqual(faultsOf(found), { lost: [PAYMENTS], doubled: [7], gaps: [], stuck: 0, strayAccounts: 0 });
+  });
 });
 
 /**
@@ -56,8 +63,9 @@ describe("the auditor, on a real chain", { concurrency: true }, () => {
  *
  * @param {(plan: Planned[]) => Planned[]} change
  * @param {(sent: import("../audit.mjs").Sent[]) => import("../audit.mjs").Sent[]} [claim]
+ * @param {number[]} [unheard]
  */
-async function auditOf(change, claim = (sent) => sent) {
+async function auditOf(change, claim = (sent) => sent, unheard = []) {
   const chain = await startChain({ accounts: RELAYERS, blockSeconds: 1 });
   try {
     const payments = listPayments(PAYMENTS);
@@ -70,6 +78,7 @@ async function auditOf(change, claim = (sent) => sent) {
       relayers: chain.accounts,
       payments: payments.map(({ number }) => number),
       sent: claim(plan.map(({ payment, relayer, nonce }) => ({ payment, relayer: chain.accounts[relayer], nonce: String(nonce), sure: true }))),
+      unheard,
     });
   } finally {
     await chain.stop();
