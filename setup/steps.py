@@ -124,7 +124,10 @@ TEST = [
         [Step("wasm: tests", "npm run test:built -w leasehold-wasm")],
     ),
     Step("Python: build", MATURIN, "bindings-python"),
-    Step("demo: tests", "npm test -w leasehold-demo"),
+    (
+        [Step("demo: tests", "npm test -w leasehold-demo")],
+        [Step("languages: tests", "npm test -w leasehold-languages")],
+    ),
 ]
 
 PLANS = {
