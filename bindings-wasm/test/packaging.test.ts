@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { serving } from "./readme.js";
 import { RedisServer } from "./redis.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -116,7 +117,8 @@ test("the small module's code has nothing of limits and tokens", () => {
 });
 
 for (const module of ["NodeNext", "ESNext"]) {
-  test(`a consumer's code is checked against its types, as ${module}`, () => {
+  test(`a consumer's code and the README's are checked against its types, as ${module}`, () => {
+    writeFileSync(join(consumer, "serve.ts"), serving());
     writeFileSync(
       join(consumer, "consumer.ts"),
       `import { type Code, init, LeaseholdError, type Locked, open, type Lease, type Transport, version } from "leasehold-wasm";
@@ -168,7 +170,7 @@ for (const module of ["NodeNext", "ESNext"]) {
     );
     const resolution = module === "ESNext" ? ["--moduleResolution", "bundler"] : [];
     const flags = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", module, ...resolution];
-    run(join(tools, "tsc"), [...flags, "--types", "", "consumer.ts"]);
+    run(join(tools, "tsc"), [...flags, "--types", "", "consumer.ts", "serve.ts"]);
   });
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { hosts } from "./hosts.js";
+import { serving } from "./readme.js";
 
 const files = fileURLToPath(new URL("../", import.meta.url));
+const tsc = fileURLToPath(new URL("../../../../node_modules/.bin/tsc", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "leasehold-workerd-"));
 let workerd: ChildProcess;
 let [origin, forgetfulOrigin] = ["", ""];
@@ -20,6 +22,7 @@ import { version } from "./face/workerd.js";
 import { failures } from "./test/checks.js";
 import example from "./example.js";
 import sponsor from "./sponsor.js";
+import { serve } from "./serve.js";
 import { refusals } from "./test/early.js";
 const early = version();
 const tooEarly = refusals();
@@ -29,6 +32,7 @@ export default { async fetch(request) {
     const environment = { url: url.searchParams.get("redis"), token: "secret", addresses: ["0xAB"], readNonce: () => 0n };
     return example.fetch(request, environment);
   }
+  if (url.pathname === "/serve") return serve(url.searchParams.get("redis"));
   if (url.pathname === "/sponsor") {
     const send = async () => {
       if (url.searchParams.has("broken")) throw new Error("refused");
@@ -85,6 +89,9 @@ before(async () => {
   const [pays, sponsors] = examples();
   writeFileSync(join(folder, "example.js"), pays);
   writeFileSync(join(folder, "sponsor.js"), sponsors);
+  writeFileSync(join(folder, "serve.ts"), local(serving()));
+  // What it makes of its types another test checks.
+  execFileSync(tsc, ["--noCheck", "--target", "ES2022", "--module", "ESNext", "serve.ts"], { cwd: folder });
   writeFileSync(join(folder, "config.capnp"), config());
   workerd = spawn(program(), ["serve", "--control-fd=3", "config.capnp"], {
     cwd: folder,
@@ -115,6 +122,11 @@ test("the README's worker serves many requests at the same time", async () => {
   const answers = await Promise.all(Array.from({ length: 12 }, ask));
   const said = Array.from({ length: 12 }, (_, index) => `0xAB signs with nonce ${index}`);
   assert.deepEqual(answers.sort(), said.sort());
+});
+
+test("the main README's example serves from a worker, nonce by nonce", async () => {
+  const ask = async () => (await fetch(`${origin}/serve?redis=${server.origin}/redis`, { signal: AbortSignal.timeout(20_000) })).text();
+  assert.deepEqual((await Promise.all([ask(), ask(), ask()])).sort(), ["0", "1", "2"]);
 });
 
 test("the README's worker sponsors within its limits", async () => {
@@ -169,9 +181,12 @@ function examples(): [string, string] {
   const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
   const found = [...readme.matchAll(/```js\n(.*?)```/gs)].map(([, code]) => code as string);
   assert.equal(found.length, 2);
-  const local = (code: string) =>
-    code.replace('"leasehold-wasm"', '"./face/workerd.js"').replace('"leasehold-wasm/full"', '"./face/full/workerd.js"');
   return found.map(local) as [string, string];
+}
+
+/** With the files that are here for the package. */
+function local(code: string): string {
+  return code.replace('"leasehold-wasm"', '"./face/workerd.js"').replace('"leasehold-wasm/full"', '"./face/full/workerd.js"');
 }
 
 /** The compiled program itself, which needs no install script to have run. */
@@ -184,7 +199,7 @@ function program(): string {
 /** One worker of all the modules that it needs, on a port that the system chooses. */
 function config(): string {
   const esModule = (name: string) => `(name = "${name}", esModule = embed "${name}")`;
-  const modules = ["example.js", "sponsor.js"].map(esModule);
+  const modules = ["example.js", "sponsor.js", "serve.js"].map(esModule);
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
     if (!wasm && !/^face\/(?!(full\/)?(node|browser)).*\.js$|^test\/(checks|support|border|memory|shared|kept|limits|tokens|locks|quorums|early)\.js$/.test(name)) continue;
