@@ -1,5 +1,5 @@
 /**
- * Workers in several languages, each a process of its own, which do what they are told.
+ * Workers in all languages, each a process of its own, which do what they are told.
  *
  * A worker reads what it shares with the others as one line of JSON and says {"ready":true}. Then each line that it reads is a
  * command {"number", "verb", …}, which it carries out beside those that are still under way, and answers with
@@ -27,6 +27,8 @@ import { start, stop } from "../demo/processes.mjs";
 const LANGUAGES = {
   node: () => [process.execPath, here("workers/node.mjs")],
   python: () => [python(), here("workers/python_worker.py")],
+  // `cargo build -p leasehold-faults` makes it, and whoever runs all tests has it.
+  rust: () => [here("../../target/debug/worker")],
   wasm: () => [process.execPath, here("workers/wasm.mjs")],
 };
 
