@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { programs } from "./programs.js";
 import { serving } from "./readme.js";
 import { RedisServer } from "./redis.js";
 
@@ -60,6 +61,21 @@ test("both modules work", () => {
      console.log((await limit.take(2)).remaining, await limit.increment(2), (await wallet.select(3)).change);`,
   );
   assert.equal(run(process.execPath, ["full.mjs"]), "a true\n1n false 2n\n");
+});
+
+test("Deno and Bun find the build for Node, whose work they do", () => {
+  writeFileSync(
+    join(consumer, "found.mjs"),
+    `import { open } from "leasehold-wasm";
+     ${WORK}
+     const lh = await open();
+     const relayers = await lh.pool("relayers", { slots: ["0xab"], readNonce: () => 7n });
+     const nonces = [1, 2].map(() => relayers.run((lease) => (lease.used(), lease.nonce)));
+     console.log(import.meta.resolve("leasehold-wasm").endsWith("/dist/node.js"), await slot(lh), await fence(lh), ...(await Promise.all(nonces)).map(String));`,
+  );
+  for (const [name, [program, ...args]] of Object.entries(programs)) {
+    assert.equal(run(program, [...args, "found.mjs"]), "true a true 7 8\n", name);
+  }
 });
 
 // Each granted the slots of one pool.
