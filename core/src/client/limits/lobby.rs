@@ -24,8 +24,8 @@ pub(super) struct Lobby {
 
 #[derive(Debug, Default)]
 struct Lines {
-    /// By each of its limits, and all of them: those of one limit stand together.
-    known: BTreeMap<(Name, Arc<[Name]>), Weak<Line>>,
+    /// By the name of each of its limits, and all of them with their kinds: those of one name stand together.
+    known: BTreeMap<(Name, Arc<[(char, Name)]>), Weak<Line>>,
     /// How many there are as the next look is due.
     crowd: usize,
 }
@@ -33,10 +33,11 @@ struct Lines {
 impl Lobby {
     /// The line of those who wait for the same limits.
     pub fn line(&self, charges: &[Charge]) -> Arc<Line> {
-        let names: Arc<[Name]> = charges.iter().map(|charge| charge.limit.clone()).collect();
-        let key = |name: &Name| (name.clone(), names.clone());
+        let limits: Arc<[_]> =
+            charges.iter().map(|charge| (charge.rule.letter(), charge.limit.clone())).collect();
+        let key = |charge: &Charge| (charge.limit.clone(), limits.clone());
         let mut lines = self.lines();
-        let known = names.first().and_then(|first| lines.known.get(&key(first)));
+        let known = charges.first().and_then(|first| lines.known.get(&key(first)));
         if let Some(line) = known.and_then(Weak::upgrade) {
             return line;
         }
@@ -45,7 +46,7 @@ impl Lobby {
             lines.crowd = CROWD.max(2 * lines.known.len());
         }
         let line = Arc::new(Line::of(self.arrived.clone()));
-        lines.known.extend(names.iter().map(|name| (key(name), Arc::downgrade(&line))));
+        lines.known.extend(charges.iter().map(|charge| (key(charge), Arc::downgrade(&line))));
         line
     }
 

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+
 use super::{Limit, LimitKind, LimitOptions, Said, WaitOptions};
 use crate::client::Unit;
 use crate::client::native::{NativeLeasehold, NativeLimit, connect};
@@ -168,6 +170,20 @@ async fn who_waits_for_a_budgets_next_period_holds_up_nobody() {
     assert!(!larger.is_finished());
     spend.refund(95u64).await.unwrap();
     assert!(shortly(larger).await.unwrap().unwrap().allowed);
+}
+
+// Who waited for a rate stood behind whoever waited for what is in flight under the same name, and was told that others waited before it.
+#[tokio::test]
+async fn limits_of_one_name_and_of_different_kinds_have_lines_of_their_own() {
+    let handle = handle("kinds");
+    let flights = handle.limit_with("ann", &LimitOptions::new(1u64, 0).kind(LimitKind::InFlight)).unwrap();
+    let rate = limit(&handle, "ann", 100, SECOND);
+    let held = flights.reserve(1u64, Duration::from_micros(HOUR)).await.unwrap().unwrap();
+    let mut waiting = Box::pin(flights.wait_to_reserve_for(1u64, HOUR, within(HOUR, 0)));
+    assert!((&mut waiting).now_or_never().is_none());
+    assert!(rate.wait_with(1u64, within(0, 0)).await.unwrap().allowed);
+    held.commit().await.unwrap();
+    shortly(waiting).await.unwrap().commit().await.unwrap();
 }
 
 // It slept until the end of the day, or to its timeout.
