@@ -21,7 +21,8 @@ use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
 use crate::limits::{
-    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, Performed, Reply, Request, Verdict,
+    Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, MAX_RESERVATION, Performed, Reply, Request,
+    Verdict,
 };
 use crate::poison::unpoisoned;
 use crate::slots::Lane;
@@ -34,7 +35,7 @@ const BATCH: usize = 64;
 const CROWD: usize = 32;
 /// How long after its sending an envelope may still be performed.
 const VALIDITY: Micros = 10 * SECOND;
-/// How long it is tried to end a reservation that nobody waits for.
+/// How long it is tried to end a reservation: one that nobody has is given back for as long as it may be there.
 const PURSUIT: Micros = 30 * SECOND;
 /// The first and the longest pause before a failed envelope is sent again.
 const BACKOFF: (Micros, Micros) = (20 * MILLISECOND, SECOND / 2);
@@ -197,8 +198,7 @@ impl<R: Runtime> Carrier<R> {
     async fn send(self: &Arc<Self>, request: Request) -> Result<Reply> {
         let patience = self.runtime.now() + self.response_timeout;
         // What ends a reservation is not given up with its caller.
-        let stands =
-            if matches!(request.act, Act::Commit { .. } | Act::GiveBack { .. }) { PURSUIT } else { 0 };
+        let stands = if ends(&request.act) { PURSUIT } else { 0 };
         // Whoever leaves in the moment between a reply and its reading has reserved, and knows nothing of it.
         let (reserving, failure) =
             (matches!(request.act, Act::Reserve { .. }).then(|| request.clone()), failure(&request.act));
@@ -212,13 +212,14 @@ impl<R: Runtime> Carrier<R> {
         }
     }
 
-    /// Has the store do something that nobody waits for.
-    pub fn tell(self: &Arc<Self>, request: Request) {
+    /// Has the store do something that nobody waits for. That is tried for so long, or for half a minute.
+    pub fn tell(self: &Arc<Self>, request: Request, stands: Micros) {
         if self.ledger.charge_now(&request).is_some() {
             self.announce(&request);
         } else {
             // There is room for it, and nobody waits.
-            let _ = self.enqueue(request, self.runtime.now() + PURSUIT, PURSUIT);
+            let stands = stands.clamp(PURSUIT, MAX_RESERVATION);
+            let _ = self.enqueue(request, self.runtime.now() + PURSUIT, stands);
         }
     }
 
@@ -340,14 +341,18 @@ impl<R: Runtime> Carrier<R> {
             let now = self.runtime.now();
             if failure.certainty == Certainty::Refused || now > first + PURSUIT {
                 self.lock().lanes.fail(failure.cause.clone());
+                let mut again = Vec::new();
                 for mut parcel in parcels {
-                    parcel.stands = 0;
+                    let stands = std::mem::take(&mut parcel.stands);
                     parcel.give_up(&failure.cause, clean);
-                    if uncertain {
+                    // To end a reservation twice does no harm.
+                    if stands > now && ends(&parcel.request.act) {
+                        again.push(Parcel { stands, ..parcel });
+                    } else if uncertain {
                         self.undo(parcel.request);
                     }
                 }
-                return;
+                return self.pursue(again);
             }
             // The envelope has to be sent again as it was, unless it surely was not performed.
             for parcel in parcels.iter_mut().filter(|parcel| parcel.patience <= now) {
@@ -366,6 +371,20 @@ impl<R: Runtime> Carrier<R> {
             let (least, most) = BACKOFF;
             self.runtime.sleep(self.runtime.jitter(most.min(least << attempts.min(10)))).await;
         }
+    }
+
+    /// Has what stands sent anew, under another number, in a moment: nobody else waits for that.
+    fn pursue(self: &Arc<Self>, parcels: Vec<Parcel>) {
+        if parcels.is_empty() {
+            return;
+        }
+        let carrier = self.clone();
+        self.runtime.spawn(async move {
+            carrier.runtime.sleep(carrier.runtime.jitter(BACKOFF.1)).await;
+            let mut state = carrier.lock();
+            state.queue.extend(parcels);
+            carrier.send_out(state);
+        });
     }
 
     /// Tells those whose request may have been performed that nobody knows it; returns those that can be performed again
@@ -420,14 +439,13 @@ impl<R: Runtime> Carrier<R> {
         let Performed { now, replies, .. } = performed;
         for (parcel, reply) in parcels.into_iter().zip(replies) {
             let correction = standings::correction(&parcel.request, reply, more, now);
-            let back = match (&correction, parcel.request.act) {
-                (Some(_), Act::Reserve { id, .. }) => Some(Act::GiveBack { id }),
+            match (&correction, parcel.request.act) {
+                (Some(_), Act::Reserve { .. }) => self.undo(parcel.request.clone()),
                 // Only what is counted can be given back.
-                (Some(Ok(_)), _) => Some(Act::Refund),
-                _ => None,
-            };
-            if let Some(act) = back {
-                self.tell(Request { act, charges: parcel.request.charges.clone() });
+                (Some(Ok(_)), _) => {
+                    self.tell(Request { act: Act::Refund, charges: parcel.request.charges.clone() }, 0);
+                }
+                _ => {}
             }
             self.announce(&parcel.request);
             let told = correction.unwrap_or(Ok(reply));
@@ -451,10 +469,10 @@ impl<R: Runtime> Carrier<R> {
         }
     }
 
-    /// Gives back what this reserves, or may have reserved, if it does.
+    /// Gives back what this reserves, or may have reserved, if it does: for as long as that can be, as nobody else knows of it.
     fn undo(self: &Arc<Self>, request: Request) {
-        if let Act::Reserve { id, .. } = request.act {
-            self.tell(Request { act: Act::GiveBack { id }, charges: request.charges });
+        if let Act::Reserve { id, ttl, .. } = request.act {
+            self.tell(Request { act: Act::GiveBack { id }, charges: request.charges }, ttl);
         }
     }
 
@@ -496,6 +514,11 @@ impl State {
         self.queue.retain(|parcel| parcel.is_wanted(now));
         self.lanes.fail(cause);
     }
+}
+
+/// Whether this ends a reservation.
+fn ends(act: &Act) -> bool {
+    matches!(act, Act::Commit { .. } | Act::GiveBack { .. })
 }
 
 /// The error of a store that does not answer: what it reserves later is given back, and a look changes nothing.

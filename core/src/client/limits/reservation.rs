@@ -139,8 +139,9 @@ impl<R: Runtime> Reservation<R> {
 
     /// Ends it as if it had never been made, and waits for nothing: for one that does not reach whoever asked for it.
     pub fn retract(mut self) {
+        let left = self.remaining_micros();
         if let Some(scope) = self.scope.take() {
-            scope.settle_and_forget(Act::GiveBack { id: self.id }, std::mem::take(&mut self.charges));
+            scope.settle_and_forget(Act::GiveBack { id: self.id }, std::mem::take(&mut self.charges), left);
         }
     }
 
@@ -173,7 +174,7 @@ impl<R: Runtime> Drop for Reservation<R> {
         if let Some(scope) = self.scope.take()
             && flies
         {
-            scope.settle_and_forget(Act::Commit { id: self.id }, std::mem::take(&mut self.charges));
+            scope.settle_and_forget(Act::Commit { id: self.id }, std::mem::take(&mut self.charges), 0);
         }
     }
 }

@@ -170,12 +170,12 @@ impl<R: Runtime> Scope<R> {
         }
     }
 
-    /// Ends a reservation whose holder has gone.
-    pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>) {
+    /// Ends a reservation whose holder has gone. That is tried for so long, or for half a minute.
+    pub fn settle_and_forget(&self, act: Act, charges: Vec<Charge>, stands: Micros) {
         let request = Request { act, charges };
         self.lobby.refusals().forget(&request);
         self.alone.hear(|| self.wall(), &request);
-        self.carrier.tell(request);
+        self.carrier.tell(request, stands);
     }
 
     /// The line of those who wait for the same limits.

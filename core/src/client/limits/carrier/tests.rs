@@ -1,5 +1,6 @@
 //! The carrier over stores that fail as stores do: slow, stuck, forgetful, or with a reply lost.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
 use super::{Carrier, QUEUE};
+use crate::client::warped::Warped;
 use crate::client::{TokioRuntime, tasks};
 use crate::error::Code;
 use crate::id::Name;
@@ -165,6 +167,48 @@ async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_ther
     }
 }
 
+// It was dropped half a minute after it had been found to be unknown, or as the store refused it, and stayed charged for good.
+#[tokio::test]
+async fn what_may_be_reserved_for_nobody_is_given_back_after_any_outage_that_it_outlasts() {
+    for fails in [Certainty::Unknown, Certainty::NotPerformed, Certainty::Refused] {
+        let (ledger, ahead) = (ledger(), Arc::new(AtomicU64::new(0)));
+        let (broken, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(BTreeSet::new())));
+        let (store, clock, breaks, sent) = (ledger.clone(), ahead.clone(), broken.clone(), tries.clone());
+        // It performs the first envelope, loses the answer, and performs nothing until it is back.
+        let store = Elsewhere(move |envelope: Envelope| {
+            let (store, breaks) = (store.clone(), breaks.clone());
+            if matches!(envelope.requests[0].act, Act::GiveBack { .. }) {
+                sent.lock().unwrap().insert(envelope.lane.unwrap().sequence);
+            }
+            async move {
+                if breaks.swap(true, Relaxed) {
+                    return Err(StoreError::new(fails, "the network broke"));
+                }
+                store.charge(&envelope).await?;
+                Err(StoreError::new(Certainty::Unknown, "the reply is lost"))
+            }
+        });
+        let runtime = Warped::new().clock(move |time| time + clock.load(Relaxed));
+        let carrier = Carrier::new(Box::new(store), runtime, SECOND / 20, Arc::default());
+        let reserve = request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3);
+        let error = shortly(carrier.ask(reserve)).await.unwrap_err();
+        assert!(error.message().contains("nothing is held by this call"), "{error:?}");
+        // Of a try that ended there is another, under a new number.
+        for times in 1..=3 {
+            ahead.fetch_add(31 * SECOND, Relaxed);
+            shortly(async {
+                while tries.lock().unwrap().len() < times {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+        }
+        assert_eq!(left(&ledger), 7);
+        broken.store(false, Relaxed);
+        until_left(&ledger, 10).await;
+    }
+}
+
 // Both were allowed: the second envelope was made before it was known what the first had charged.
 #[tokio::test]
 async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
@@ -233,7 +277,7 @@ async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
         tokio::task::yield_now().await;
     }
     assert_eq!(carrier.ask(request(Act::Peek, 0)).await.unwrap_err().code(), Code::Busy);
-    carrier.tell(request(Act::GiveBack { id: 1 }, 3));
+    carrier.tell(request(Act::GiveBack { id: 1 }, 3), 0);
     let mut ends = Box::pin(carrier.ask(request(Act::GiveBack { id: 2 }, 3)));
     assert_eq!((&mut ends).now_or_never(), None);
     stuck.store(false, Relaxed);

@@ -170,7 +170,7 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
     hangs.store(true, SeqCst);
     let look = || Request { act: Act::Peek, charges: Vec::new() };
     for _ in 0..QUEUE + 10_000 {
-        scope.carrier.tell(look());
+        scope.carrier.tell(look(), 0);
         if scope.carrier.waiting() >= QUEUE {
             break;
         }
