@@ -354,11 +354,12 @@ impl<R: Runtime> Carrier<R> {
                 }
                 return self.pursue(again);
             }
+            // Before anybody is told, who then looks for it.
+            self.lock().trouble_is(failure.cause.clone(), now);
             // The envelope has to be sent again as it was, unless it surely was not performed.
             for parcel in parcels.iter_mut().filter(|parcel| parcel.patience <= now) {
                 parcel.give_up(&failure.cause, clean);
             }
-            self.lock().trouble_is(failure.cause, now);
             if !uncertain {
                 parcels.retain(|parcel| parcel.is_wanted(now));
                 envelope = self.envelope(lane, &parcels);

@@ -372,10 +372,11 @@ impl<R: Runtime> Limit<R> {
         let deadline = arrived + options.timeout;
         // Who takes of open limits waits in an outage as if alone.
         let needs_store = ttl.is_some() || !self.is_open();
+        let trouble = || scope.trouble().filter(|_| needs_store);
         let timed_out = |again: Option<Micros>| {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
-            let message = match (again, scope.trouble()) {
-                (None, Some(cause)) if needs_store => return unavailable(&cause),
+            let message = match (again, trouble()) {
+                (None, Some(cause)) => return unavailable(&cause),
                 (None, _) => "others waited before it until the timeout; wait longer",
                 _ => "the limit allowed it at no time until the timeout; wait longer",
             };
@@ -390,9 +391,16 @@ impl<R: Runtime> Limit<R> {
         // How long an answer took at most.
         let mut reply = 0;
         loop {
-            let turn = pin!(place.turn(|| scope.runtime().now()));
+            let turn = pin!(async {
+                while !place.turn(|| scope.runtime().now()).await {
+                    if let Some(cause) = trouble() {
+                        return Err(unavailable(&cause));
+                    }
+                }
+                Ok(())
+            });
             let turn = runtime::by(scope.runtime(), deadline, turn).await;
-            turn.ok_or_else(|| timed_out(again))?;
+            turn.ok_or_else(|| timed_out(again))??;
             // Before it is asked, or looks whether the handle was closed: what changes meanwhile is heard.
             let called = place.called();
             place.set_refused_by(None);
@@ -400,9 +408,16 @@ impl<R: Runtime> Limit<R> {
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
             let asked = scope.runtime().now();
             let waited = Waited { time: asked.saturating_sub(arrived), reply };
-            let refused = match self.attempt(cost, ttl, waited).await? {
-                Ok(output) => return Ok(output),
-                Err(refused) => refused,
+            let refused = match self.attempt(cost, ttl, waited).await {
+                Ok(Ok(output)) => return Ok(output),
+                Ok(Err(refused)) => refused,
+                Err(error) => {
+                    // Each of those behind would find out for itself, one after the other.
+                    if error.code() == Code::StoreUnavailable {
+                        place.call_off();
+                    }
+                    return Err(error);
+                }
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
             place.set_refused_by(refused.limit.as_ref());

@@ -88,11 +88,22 @@ impl Line {
 }
 
 impl Place {
-    /// Waits until nobody stands before this place.
-    pub async fn turn(&self, now: impl Fn() -> Micros) {
+    /// Waits until nobody stands before this place; `false` where the wait is [called off](Self::call_off) before.
+    pub async fn turn(&self, now: impl Fn() -> Micros) -> bool {
         while let Some(called) = self.unless_first(now()) {
-            let _ = called.await;
+            if called.await.is_err() {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Nobody is to wait on without a look at why this place is given up.
+    pub fn call_off(&self) {
+        let mut state = self.line.lock();
+        let callers: Vec<_> = state.waiting.values_mut().map(|waiting| waiting.caller.take()).collect();
+        drop(state);
+        drop(callers);
     }
 
     /// Hears when this place is to look again: when it is first, or was told to.

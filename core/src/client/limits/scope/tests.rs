@@ -182,18 +182,35 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
     assert!(!shortly(open.increment(1u64)).await.unwrap());
 }
 
-// All but the first of them were told that the limit allowed it at no time.
+// All but the first of them were told that the limit allowed it at no time, or of the outage one after the other, each after a response
+// timeout of its own.
 #[tokio::test]
 async fn all_who_wait_are_told_that_the_store_does_not_answer() {
-    let (scope, hangs) = hanging(runtime(), 50 * MILLISECOND);
-    let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Closed);
-    assert!(shortly(limit.increment(1u64)).await.unwrap());
-    hangs.store(true, SeqCst);
-    let options = WaitOptions { timeout: 200 * MILLISECOND, ..at_any_time() };
-    let waiting = (0..10).map(|_| limit.wait_with(1u64, options));
-    for told in shortly(futures_util::future::join_all(waiting)).await {
-        assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
+    for timeout in [SECOND, HOUR] {
+        let (scope, hangs) = hanging(runtime(), SECOND / 4);
+        let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Closed);
+        assert!(shortly(limit.increment(1u64)).await.unwrap());
+        hangs.store(true, SeqCst);
+        let options = WaitOptions { timeout, ..at_any_time() };
+        let waiting = (0..200).map(|_| limit.wait_with(1u64, options));
+        for told in shortly(futures_util::future::join_all(waiting)).await {
+            assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
+        }
     }
+}
+
+#[tokio::test]
+async fn who_waits_for_an_open_limit_waits_on_as_the_store_does_not_answer_who_stands_before() {
+    let (scope, hangs) = hanging(runtime(), SECOND / 20);
+    let rule = Rule::Refill { max: 1, period: HOUR };
+    let (open, closed) = (limit(&scope, "a", rule, Outage::Open), limit(&scope, "a", rule, Outage::Closed));
+    hangs.store(true, SeqCst);
+    let mut waiting = Box::pin(closed.wait_with(1u64, at_any_time()));
+    assert!((&mut waiting).now_or_never().is_none());
+    let (told, answer) =
+        shortly(futures_util::future::join(waiting, open.wait_with(1u64, at_any_time()))).await;
+    assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
+    assert_eq!(answer.unwrap().said, Said::Outage);
 }
 
 // upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
