@@ -405,6 +405,9 @@ impl<R: Runtime> Limit<R> {
             let called = place.called();
             place.set_refused_by(None);
             scope.check_open()?;
+            if !needs_store {
+                scope.look_for_store(|| self.charges(Amount::ZERO));
+            }
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
             let asked = scope.runtime().now();
             let waited = Waited { time: asked.saturating_sub(arrived), reply };

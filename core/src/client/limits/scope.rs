@@ -122,9 +122,26 @@ impl<R: Runtime> Scope<R> {
         if open && !self.may_ask(sent) {
             return Ok(self.judge_alone(request));
         }
+        self.consult(request, sent, open).await
+    }
+
+    /// Has the store looked for in an outage, if it is time for that, beside whoever is judged alone meanwhile: who waits and is first would
+    /// hold up all behind it until an answer comes.
+    pub fn look_for_store(self: &Arc<Self>, charges: impl FnOnce() -> Vec<Charge>) {
+        let now = self.runtime.now();
+        if self.outage.load(Relaxed) > 0 && self.may_ask(now) {
+            let (scope, request) = (self.clone(), Request { act: Act::Peek, charges: charges() });
+            self.runtime.spawn(async move {
+                let _ = scope.consult(request, now, true).await;
+            });
+        }
+    }
+
+    /// Asks a store that has to be waited for, or what it refused a moment ago.
+    async fn consult(&self, request: Request, sent: Micros, open: bool) -> Result<LimitAnswer> {
         let changes = {
             let refusals = self.lobby.refusals();
-            if matches!(act, Act::Take | Act::Peek)
+            if matches!(request.act, Act::Take | Act::Peek)
                 && let Some(answer) = refusals.recall(&request.charges, sent)
             {
                 return Ok(answer);

@@ -293,6 +293,29 @@ async fn who_waits_for_an_open_limit_in_an_outage_is_told_of_the_limit() {
     assert_eq!((first.unwrap_err().code(), second.unwrap_err().code()), (Code::TimedOut, Code::TimedOut));
 }
 
+// Once a second the first of those who wait for an open limit asked the store whether it is back, and all others stood behind it meanwhile.
+#[tokio::test]
+async fn who_waits_for_an_open_limit_in_an_outage_stands_behind_nobody_who_asks_the_store() {
+    let (scope, hangs) = hanging(runtime(), HOUR);
+    let limit = limit(&scope, "a", Rule::Refill { max: 1_000, period: HOUR }, Outage::Open);
+    let wait = || limit.wait_with(1u64, at_any_time());
+    // It is known, and the store is to be asked again.
+    scope.outage.store(1, SeqCst);
+    hangs.store(true, SeqCst);
+    for answer in shortly(futures_util::future::join_all([wait(), wait(), wait()])).await {
+        assert_eq!(answer.unwrap().said, Said::Outage);
+    }
+    // It is back, of which they hear.
+    hangs.store(false, SeqCst);
+    scope.outage.store(1, SeqCst);
+    shortly(async {
+        while wait().await.unwrap().said != Said::Store {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 // It slept until its next look, which can be a second later.
 #[tokio::test]
 async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
