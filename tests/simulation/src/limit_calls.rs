@@ -93,6 +93,8 @@ pub struct LimitCalls {
     /// When it was charged.
     reserved: HashMap<String, Instant>,
     losses: Vec<Instant>,
+    /// The last envelope of each lane, whatever the store forgot.
+    lanes: HashMap<String, u64>,
     /// When a limit was reset, or something was given back of it that was not reserved.
     resets: Vec<(Instant, String)>,
     refunds: Vec<(Instant, String)>,
@@ -111,10 +113,21 @@ struct Call {
     charged: Vec<(Instant, u128)>,
     /// Whether by an envelope that may be performed at any time.
     timeless: bool,
+    /// The loss after which it was charged by a copy of what had been performed before it, as the store did not know that any more.
+    copied: Option<Instant>,
     /// When its reservation began to be ended, and whether to give it back.
     settling: Option<(Instant, bool)>,
     /// Whether it was given back.
     back: bool,
+}
+
+/// How an envelope came.
+#[derive(Clone, Copy)]
+struct Sent {
+    /// It may be performed at any time.
+    timeless: bool,
+    /// It was performed before.
+    again: bool,
 }
 
 #[derive(Debug)]
@@ -149,11 +162,15 @@ impl LimitCalls {
 
     /// The store performed this.
     pub fn performed(&mut self, at: Instant, done: &Charging) -> Result<(), Breach> {
-        let timeless = done.not_after.is_none();
-        done.deeds.iter().try_for_each(|deed| self.deed(at, deed, timeless))
+        let again = done.lane.as_ref().is_some_and(|(lane, number)| {
+            let last = self.lanes.entry(lane.clone()).or_default();
+            std::mem::replace(last, (*number).max(*last)) >= *number
+        });
+        let envelope = Sent { timeless: done.not_after.is_none(), again };
+        done.deeds.iter().try_for_each(|deed| self.deed(at, deed, envelope))
     }
 
-    fn deed(&mut self, at: Instant, deed: &Deed, timeless: bool) -> Result<(), Breach> {
+    fn deed(&mut self, at: Instant, deed: &Deed, envelope: Sent) -> Result<(), Breach> {
         let allowed = match &deed.word {
             Word::Judged { allowed: false, binding, .. } => {
                 if let Some(Cost { limit, max, cost, .. }) = deed.costs.get(*binding) {
@@ -194,9 +211,9 @@ impl LimitCalls {
             self.reserved.insert(id.clone(), at);
         }
         match (&deed.act, allowed) {
-            (Action::Take, Some(remaining)) => self.charged(at, deed, remaining, None, timeless),
+            (Action::Take, Some(remaining)) => self.charged(at, deed, remaining, None, envelope),
             (Action::Reserve { id, .. }, Some(remaining)) => {
-                self.charged(at, deed, remaining, Some(id), timeless)
+                self.charged(at, deed, remaining, Some(id), envelope)
             }
             (Action::Settle { id, back: true }, _) if deed.word == Word::Settled => {
                 let call = self.reservations.get(id).and_then(|call| self.calls.get_mut(call));
@@ -214,7 +231,7 @@ impl LimitCalls {
         deed: &Deed,
         remaining: u128,
         id: Option<&String>,
-        timeless: bool,
+        envelope: Sent,
     ) -> Result<(), Breach> {
         let Some(number) = deed.costs.iter().find_map(tag) else { return Ok(()) };
         let Some(call) = self.calls.get_mut(&number) else {
@@ -222,8 +239,12 @@ impl LimitCalls {
         };
         // A store that forgot may charge again, and so may one whose clock jumped ahead of an envelope that did not say until
         // when it may be performed: the first of a process, which does not know the store's time.
-        let began = call.charged.first().map_or(call.began, |(first, _)| *first);
-        call.timeless |= timeless;
+        let first = call.charged.first().map(|(first, _)| *first);
+        let began = call.copied.or(first).unwrap_or(call.began);
+        call.timeless |= envelope.timeless;
+        if envelope.again && first.is_none() {
+            call.copied = self.losses.last().copied().filter(|lost| *lost >= call.began);
+        }
         let jumps = self.steps.iter().map(|(at, _)| at).filter(|_| call.timeless);
         let forgot = self.losses.iter().chain(jumps).any(|lost| *lost >= began);
         if !call.charged.is_empty() && !forgot {
@@ -265,6 +286,7 @@ impl LimitCalls {
             end: None,
             charged: Vec::new(),
             timeless: false,
+            copied: None,
             settling: None,
             back: false,
         };
@@ -281,7 +303,7 @@ impl LimitCalls {
     ) -> Result<(), Breach> {
         let Some(call) = self.calls.get_mut(&number) else { return Ok(()) };
         call.end = Some((at, told.cloned()));
-        let Call { ask, process, began, charged, timeless, .. } = &*call;
+        let Call { ask, process, began, charged, timeless, copied, .. } = &*call;
         if [Want::Refund, Want::Reset].contains(&ask.want) {
             for cost in &ask.costs {
                 self.restored.insert((*process, cost.limit.clone()), *began);
@@ -307,7 +329,7 @@ impl LimitCalls {
                 return breach("M4", "was never charged so");
             }
             Told::Judged { allowed: false, by: Sayer::Store | Sayer::Memory, .. } if !charged.is_empty() => {
-                let first = charged[0].0;
+                let first = copied.unwrap_or(charged[0].0);
                 let jumps = self.steps.iter().map(|(at, _)| at).filter(|_| *timeless);
                 // What was allowed before a loss may be told after what is allowed after it: then that is taken back.
                 let of_money =
