@@ -26,6 +26,7 @@
 //! | Q3 | what is free is offered to the first in line who wants it, once all that it wants is free |
 //! | Q4 | only who stands in line is offered anything |
 //! | Q5 | whoever is awake and can be reached claims what it is offered, or withdraws, in time: see [`Turns`] |
+//! | Q6 | whoever is awake, can be reached and is the first in line looks in time when what it wants comes free by itself, as a rest or a lease ends |
 //! | T1, T2 | every acquisition ends once, by its timeout, in a way that its caller can understand |
 //! | T3 | the truth about a nonce is never refused |
 //! | W1 | a store that is gone is not hammered |
@@ -92,8 +93,8 @@ pub struct Rules {
     pub drift: bool,
     /// For how long thieves wait for a holder at most, unless they wait for the end of its lease.
     pub patience: u64,
-    /// Within how long a holder that listens hears that its lease is claimed, and one that waits asks when it is called, if that is
-    /// certain.
+    /// Within how long a holder that listens hears that its lease is claimed, and one that waits asks when it is called or
+    /// when what it waits for comes free, if that is certain.
     pub prompt: Option<u64>,
 }
 

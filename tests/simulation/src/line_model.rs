@@ -224,7 +224,32 @@ impl LineModel {
 
     /// The store has performed everything. `held` says of which names there are leases.
     pub fn end(&self, now: u64, held: impl Fn(&str) -> bool) -> Result<(), Breach> {
-        for (holder, ticket) in &self.tickets {
+        match self.could_be_served(now, held).next() {
+            Some((holder, ticket)) => {
+                let text =
+                    format!("{:?} can be had, and {holder}, the first in line, is not called", ticket.wish);
+                Err(Breach::new("Q3", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Those who stood first in line beside what they want when it was `then`, and nobody has come since whom the store could have
+    /// told to look.
+    pub fn overlooked(&self, then: u64, held: impl Fn(&str) -> bool) -> Vec<&str> {
+        if then < self.now {
+            return Vec::new();
+        }
+        self.could_be_served(then, held).map(|(holder, _)| holder.as_str()).collect()
+    }
+
+    /// Those for whom all that they want is there, before whom nobody stands in line.
+    fn could_be_served(
+        &self,
+        now: u64,
+        held: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = (&String, &Ticket)> {
+        self.tickets.iter().filter(move |(holder, ticket)| {
             let free = match &ticket.wish {
                 Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
@@ -241,14 +266,9 @@ impl LineModel {
                 let apart = !ticket.wish.yields_to(&other.wish) || !self.fits(&other.wish);
                 other.turn > ticket.turn || apart
             };
-            let mut others = self.tickets.iter().filter(|(other, _)| *other != holder);
-            if free && others.all(|(_, other)| behind(other)) {
-                let text =
-                    format!("{:?} can be had, and {holder}, the first in line, is not called", ticket.wish);
-                return Err(Breach::new("Q3", text));
-            }
-        }
-        Ok(())
+            let mut others = self.tickets.iter().filter(|(other, _)| other != holder);
+            free && others.all(|(_, other)| behind(other))
+        })
     }
 
     /// Whether a name is kept for somebody.

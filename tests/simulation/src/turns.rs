@@ -38,6 +38,11 @@ impl Turns {
         }
     }
 
+    /// Who asks with this claim.
+    pub fn whose(&self, holder: &str) -> Option<ProcessId> {
+        self.whose.get(holder).copied()
+    }
+
     /// Those who should have asked by now, of which process each is, and since when: each is told of once.
     pub fn late(&mut self, at: Instant) -> Vec<(String, ProcessId, Instant)> {
         let mut late = Vec::new();

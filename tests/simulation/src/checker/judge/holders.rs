@@ -112,6 +112,24 @@ impl Judge<'_> {
         Ok(())
     }
 
+    /// Whoever was awake and stood first in line, beside what was free by then, has come to look, or another has.
+    pub(super) fn looked_in_time(&self, at: Instant, now: u64) -> Result<(), Breach> {
+        let Some(prompt) = self.rules.prompt else { return Ok(()) };
+        let then = now.saturating_sub(prompt);
+        let held = |name: &str| self.store.is_held(name, then) || self.store.is_resting(name, then);
+        for holder in self.line.overlooked(then, held) {
+            let awake = |&process: &ProcessId| {
+                self.waits.stood(process, at.saturating_sub(prompt), at) == 0
+                    && !self.waits.is_killed(process)
+            };
+            if let Some(process) = self.turns.whose(holder).filter(awake) {
+                let text = format!("{process} has not looked for {prompt} us whether {holder} can be served");
+                return Err(Breach::new("Q6", text));
+            }
+        }
+        Ok(())
+    }
+
     /// A lease is given back: nobody may rely on it any more.
     pub(super) fn released(&self, at: Instant, slot: &str, fence: u64) -> Result<(), Breach> {
         let mut beliefs = self.beliefs.get(slot).into_iter().flatten();
