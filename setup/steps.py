@@ -89,6 +89,10 @@ AGREEMENT = " ".join(f"--test {name}" for name in ["conformance", "server", "lim
 RUST = f"cargo test --workspace {HOSTED} {FEATURES}"
 # What the simulation plays: what one of the two steps leaves out the other runs, wherever it is.
 WORLDS = "worlds_"
+# What waits for servers that are killed, and hardly needs a processor.
+FAULTS = "faults"
+TESTED = {path.stem for path in ROOT.glob("tests/*/tests/*") if path.suffix == ".rs" or (path / "main.rs").exists()}
+OTHERS = " ".join(f"--test {name}" for name in sorted(TESTED - {FAULTS}))
 
 
 def agreement(name: str, server: str) -> Step:
@@ -103,7 +107,8 @@ TEST = [
     Step("Rust: build", f"{RUST} --no-run"),
     (
         [
-            Step("Rust: tests", f"{RUST} -- --test-threads=6 --skip {WORLDS}"),
+            Step("Rust: tests", f"{RUST} --lib --bins {OTHERS} -- --test-threads=6 --skip {WORLDS}"),
+            Step("Rust: examples", f"{RUST} --doc"),
             *([Step("servers: install", "python3 setup/machine.py servers"), *AGREEMENTS] if PACKED else []),
         ],
         [
@@ -112,6 +117,7 @@ TEST = [
             SIZE,
             Step("Rust: simulation", f"{RUST} -- {WORLDS}", yields=True),
         ],
+        [Step("Rust: faults", f"{RUST} --test {FAULTS} -- --test-threads=6")],
     ),
     (
         [
