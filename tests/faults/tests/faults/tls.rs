@@ -10,8 +10,9 @@ use leasehold_servers::{Certificate, Cluster, RedisOptions, RedisServer, Sentine
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_holder");
 const PASSWORD: &str = "secret-3e90";
-const TTL: u64 = 2_000;
-const BOUND: Duration = Duration::from_secs(15);
+/// Who waits asks again when this has passed, whether or not a message comes.
+const TTL: u64 = 4_000;
+const BOUND: Duration = Duration::from_secs(30);
 
 fn secure(host: &str) -> RedisOptions {
     RedisOptions {
@@ -33,14 +34,28 @@ async fn holder(url: &str, authority: &Path) -> Result<Holder, String> {
     tokio::task::spawn_blocking(move || Holder::run(command, &url, "a", TTL)).await.expect("no panic")
 }
 
+/// On a machine that is busy a server may have given no answer at all.
+fn is_late(said: &str) -> bool {
+    ["did not answer in time", "gave no answer"].iter().any(|late| said.contains(late))
+}
+
+async fn granted(url: &str, authority: &Path) -> Holder {
+    loop {
+        match holder(url, authority).await {
+            Ok(holder) => return holder,
+            Err(said) => assert!(is_late(&said), "{said}"),
+        }
+    }
+}
+
 /// One holds the slot and renews it; another waits, and is told by a message of these servers that it was given back.
 async fn is_served(url: &str, servers: &[RedisServer]) {
     let authority = servers[0].authority();
-    let mut held = holder(url, &authority).await.expect("granted");
+    let mut held = soon(BOUND, "the lease", granted(url, &authority)).await.0;
     assert_eq!(held.ask("renew"), "renewed");
     let waits = {
         let url = url.to_owned();
-        tokio::spawn(async move { (holder(&url, &authority).await, Instant::now()) })
+        tokio::spawn(async move { (granted(&url, &authority).await, Instant::now()) })
     };
     eventually("it waits", async || servers.iter().map(tickets).sum::<usize>() == 1).await;
     // It asks once more after it has come to the queue.
@@ -53,16 +68,22 @@ async fn is_served(url: &str, servers: &[RedisServer]) {
     let released = Instant::now();
     assert_eq!(held.ask("release"), "released");
     let (next, at) = soon(BOUND, "the waiter", waits).await.0.expect("no panic");
-    assert!(next.expect("granted").fence > held.fence);
+    assert!(next.fence > held.fence);
     let took = at - released;
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_millis(TTL * 3 / 4), "{took:?}");
 }
 
 async fn is_refused(url: &str, authority: &Path, cause: &str) {
-    let (said, _) = soon(BOUND, "the refusal", holder(url, authority)).await;
-    let Err(said) = said else { panic!("it was believed") };
-    assert!(said.starts_with("failed store_unavailable ") && said.contains(cause), "{said}");
-    assert!(!said.contains(PASSWORD), "{said}");
+    eventually("it is told why", async || {
+        let Err(said) = soon(BOUND, "the refusal", holder(url, authority)).await.0 else {
+            panic!("it was believed")
+        };
+        assert!(said.starts_with("failed store_unavailable "), "{said}");
+        assert!(!said.contains(PASSWORD), "{said}");
+        assert!(said.contains(cause) || is_late(&said), "{said}");
+        said.contains(cause)
+    })
+    .await;
 }
 
 // No test had ever spoken TLS.
