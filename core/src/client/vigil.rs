@@ -140,11 +140,17 @@ impl Vigil {
         self.lock().term.prolong(until, at);
     }
 
-    /// It is claimed by one of this priority, as the store says at its time `at`, and ends by `until`.
+    /// It is claimed by one of this priority, as the store says at its time `at`, and ends by `until`: later than was known, if
+    /// that one took the place of another claimant. An answer that was overtaken by that of a later one changes nothing.
     pub fn claim(&self, until: Micros, at: Micros, priority: i16) {
         let bells = {
             let mut watched = self.lock();
-            watched.term.until = watched.term.until.min(until);
+            let known = match watched.term.claimed {
+                Some((_, since)) if since > at => return,
+                Some((_, since)) if since < at => until,
+                _ => watched.term.until,
+            };
+            watched.term.until = known.min(until);
             watched.term.claimed = Some((priority, at));
             std::mem::take(&mut watched.claim_bells)
         };
@@ -297,6 +303,24 @@ mod tests {
         // The claimant has gone.
         vigil.prolong(7_000, 50);
         assert_eq!((vigil.term().deadline(), vigil.term().claimed()), (7_000, None));
+    }
+
+    /// It was told that its deadline had passed at that of a claimant who had left its place to one in no hurry.
+    #[test]
+    fn what_another_claims_instead_lasts_for_as_long_as_that_one_lets_it() {
+        let vigil = vigil(0, 5_000);
+        let stands = || (vigil.term().deadline(), vigil.term().claimed());
+        vigil.claim(2_000, 40, 1);
+        vigil.claim(4_900, 60, 5);
+        assert_eq!(stands(), (4_900, Some(5)));
+        // Answers that were overtaken.
+        vigil.claim(6_000, 50, 2);
+        vigil.claim(2_000, 40, 1);
+        assert_eq!(stands(), (4_900, Some(5)));
+        // Which of two is the later one cannot be seen: the holder relies on neither for longer than on the other.
+        vigil.claim(3_000, 60, 6);
+        vigil.claim(4_000, 60, 7);
+        assert_eq!(vigil.term().deadline(), 3_000);
     }
 
     // The release was performed before a renewal that was under way, whose answer was taken for a loss.

@@ -7,7 +7,9 @@ use super::*;
 use crate::client::faulty::{DELAY, Faulty, renews, stands_in_line};
 use crate::client::native::connect;
 use crate::client::warped::Warped;
-use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime};
+use crate::client::{
+    AcquireOptions, Keepalive, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime,
+};
 use crate::error::{Code, Error};
 use crate::store::MemoryStore;
 
@@ -262,4 +264,34 @@ async fn who_waits_for_word_no_more_leaves_nothing_behind() {
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(5), end).await.expect("well before it listens again");
+}
+
+// Its holder was told that it was lost at the deadline of one who had left its place to another.
+#[tokio::test]
+async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
+    let handle = connect("memory:replaced").namespace("test").open().unwrap();
+    let options =
+        PoolOptions { ttl: 60 * SECOND, keepalive: Keepalive::Third, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let until = async |is_so: fn(Micros) -> bool| {
+        let is = async {
+            while !is_so(lease.remaining_micros()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(10), is).await.expect("in time");
+    };
+    let _told = tokio::spawn(lease.claimed());
+    let thief = |priority, factor| {
+        let steals = AcquireOptions { priority: Some(priority), steal: Some(factor), ..within(60 * SECOND) };
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire_with(steals).await })
+    };
+    let hasty = thief(5, 0.5);
+    until(|left| left < 40 * SECOND).await;
+    let other = thief(10, 1.0);
+    until(|left| left > 40 * SECOND).await;
+    assert!(lease.is_claimed());
+    [hasty, other].iter().for_each(JoinHandle::abort);
 }
