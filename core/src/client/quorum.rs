@@ -326,19 +326,18 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     /// Whether the votes that are missing can be done without.
     fn is_decided(&self, votes: &[Option<Vote<Lease<S, R>>>], now: Micros) -> bool {
         let (needed, granted) = (self.needed(), granted(votes));
-        let ended = votes.iter().flatten().count();
         let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
-        let missing = votes.len() - ended;
+        let missing = votes.iter().filter(|vote| vote.is_none()).count();
         let none_is_awaited = || {
             let awaited = |(vote, server): (&Option<_>, &Server<S, R>)| {
                 vote.is_none() && server.suspect_until.load(Relaxed) <= now
             };
             !votes.iter().zip(&self.all).any(awaited)
         };
-        let is_had = granted >= needed;
-        // Of a majority of answers it is known, too, that the servers are not at fault.
-        let cannot_be_had = granted + missing < needed && answered >= needed;
-        is_had || cannot_be_had || ended >= needed && none_is_awaited()
+        let (is_had, cannot_be_had) = (granted >= needed, granted + missing < needed);
+        // Of a majority of answers it is known, too, that the servers are not at fault: who is suspected is waited for until then.
+        let is_known = answered >= needed;
+        is_had || is_known && (cannot_be_had || none_is_awaited())
     }
 
     /// Notes who answered, and suspects those who did not, if they had until this time, and it has passed.

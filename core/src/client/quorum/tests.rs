@@ -195,6 +195,27 @@ async fn who_gave_no_answer_is_not_waited_for_again_at_once() {
     assert!(locked.is_held() && held.is_held());
 }
 
+// The error of a server that was dead counted as the answer beside which it was not needed.
+#[tokio::test]
+async fn who_gave_no_answer_is_waited_for_where_it_is_needed() {
+    let servers = servers(3);
+    let opened = |server: &Faulty| {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let options = OpenOptions { lock_ttl: 60 * SECOND, ..OpenOptions::default() };
+        Leasehold::new(server.clone(), runtime, options).unwrap()
+    };
+    let voters = Quorum::new(servers.iter().map(opened).collect()).unwrap();
+    // It hung, and is well again.
+    let suspect_until = &voters.servers.all[2].suspect_until;
+    suspect_until.store(Stopwatch::now() + 60 * SECOND, SeqCst);
+    servers[0].is(DEAD);
+    servers[2].is(SLOW);
+    let options = LockOptions { ttl: 60 * SECOND, ..at_once() };
+    let held = bounded(10 * SECOND, locked(&voters, options)).await.unwrap();
+    assert!(held.is_held());
+    assert_eq!(suspect_until.load(SeqCst), 0);
+}
+
 #[tokio::test]
 async fn a_release_says_what_is_known() {
     for (forgetful, hung, expected) in [
