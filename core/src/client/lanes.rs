@@ -169,7 +169,8 @@ pub(super) fn look_later<R: Runtime, T: Send + Sync + 'static>(
     look: fn(&Arc<T>),
 ) {
     let (carrier, sleeper) = (Arc::downgrade(carrier), runtime.clone());
-    runtime.spawn(async move {
+    // It counts as under way for those in other threads too.
+    runtime.spawn_at_once(async move {
         sleeper.sleep(LOADING).await;
         if let Some(carrier) = carrier.upgrade() {
             look(&carrier);

@@ -421,7 +421,8 @@ impl WaitingRoom {
         };
         let room = Arc::downgrade(self);
         let sleeper = runtime.clone();
-        runtime.spawn(async move {
+        // It counts as set for those in other threads too.
+        runtime.spawn_at_once(async move {
             if runtime::by(&sleeper, at, ended).await.is_some() {
                 return;
             }

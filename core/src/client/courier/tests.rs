@@ -106,6 +106,22 @@ async fn what_a_host_holds_back_holds_up_no_renewal() {
     tasks::let_go();
 }
 
+// The second call noted that somebody would look again, and what was to do so was held back with it.
+#[tokio::test]
+async fn two_calls_that_a_host_holds_back_hold_up_no_renewal() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process(&store).await;
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let courier = &pool.core.courier;
+    let inspect = || courier.submit(Request::Inspect { slots: Vec::new() }, Micros::MAX);
+    let held = tasks::holding(|| [inspect(), inspect()]);
+    soon(lease.renew()).await.unwrap();
+    for held in held {
+        held.await.unwrap();
+    }
+    tasks::let_go();
+}
+
 // Of two event loops that share a handle one stood still, and what the other asked for was told that the store did not answer.
 #[tokio::test]
 async fn what_a_host_holds_back_holds_up_no_other_thread() {

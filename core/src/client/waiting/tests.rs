@@ -250,3 +250,16 @@ async fn where_nobody_waits_no_end_is_kept() {
     room.hear(&runtime, Some(&Calls { tickets: vec![7], rest: Some(SECOND), ..Calls::default() }));
     assert!(room.lock().ends.is_empty());
 }
+
+// It counted as set for all who wait, and those in other threads were called by nobody while the host's turn lasted.
+#[tokio::test]
+async fn an_alarm_that_is_set_in_a_turn_of_a_host_rings_in_it() {
+    let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
+    let mut seats = trying(&room, 1);
+    seats[0].stay(Place::Line(0), true);
+    let soon = runtime.now() + MILLISECOND;
+    crate::client::tasks::holding(|| room.set_recheck(&runtime, soon));
+    room.set_recheck(&runtime, soon + MILLISECOND);
+    assert_eq!(seats[0].called(&runtime, soon + 10 * crate::SECOND).await, Some(Call::Ready));
+    crate::client::tasks::let_go();
+}
