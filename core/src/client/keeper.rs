@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use futures_channel::oneshot;
 
 use super::pool::PoolCore;
-use super::vigil::{Need, Vigil};
+use super::vigil::{Ending, Need, Vigil};
 use super::{Runtime, runtime};
 use crate::poison::unpoisoned;
 use crate::slots::{Loss, Reply, Request};
@@ -147,8 +147,26 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Watches a lease, and renews it if it is to be kept.
     pub(super) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
         if self.keeper.watch(vigil) {
+            let run = run(Arc::downgrade(self));
+            #[cfg(not(target_family = "wasm"))]
+            let run = {
+                let core = Arc::downgrade(self);
+                runtime::or_left(run, move || core.upgrade().iter().for_each(|core| core.leave()))
+            };
             // It renews the leases of all.
-            self.runtime.spawn_at_once(run(Arc::downgrade(self)));
+            self.runtime.spawn_at_once(run);
+        }
+    }
+
+    /// Who looks after the leases has ended, with its runtime or by a panic: their holders are told so, before somebody else has
+    /// what nobody renews. The next lease starts another.
+    #[cfg(not(target_family = "wasm"))]
+    fn leave(&self) {
+        let left = std::mem::take(&mut *self.keeper.lock());
+        for vigil in left.vigils {
+            if vigil.lose(Ending::Unkept) {
+                self.counters.lost(false);
+            }
         }
     }
 
@@ -220,7 +238,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     pub(super) fn lose(&self, vigil: &Vigil, loss: Loss) {
-        if vigil.lose(loss) {
+        if vigil.lose(Ending::Lost(loss)) {
             self.counters.lost(loss == Loss::Expired);
         }
     }

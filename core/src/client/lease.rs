@@ -289,8 +289,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     fn check_live(&self) -> Result<()> {
         match self.lock().life.term().ending() {
-            Some(why @ Ending::Lost(_)) => Err(lost(self.slot(), why)),
-            _ => Ok(()),
+            None | Some(Ending::GivenBack) => Ok(()),
+            Some(why) => Err(lost(self.slot(), why)),
         }
     }
 
@@ -364,7 +364,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             }
         };
         // Whoever watched it may have known before; it is counted once.
-        if !matches!(before, Some(Ending::Lost(_))) {
+        if matches!(before, None | Some(Ending::GivenBack)) {
             self.core.counters.lost(until <= self.core.lease_clock());
         }
         lost(self.slot(), why)

@@ -46,6 +46,9 @@ pub(super) struct Term {
 pub(super) enum Ending {
     GivenBack,
     Lost(Loss),
+    /// Nobody renews it any more, or tells of its end.
+    #[cfg(not(target_family = "wasm"))]
+    Unkept,
 }
 
 /// What a holder is told of its lease.
@@ -189,9 +192,9 @@ impl Vigil {
 
     /// The lease has ended by itself, and whoever wants to is told; whether that is news. Of one that its holder has let go of,
     /// only the answer to that says how it ended: the renewal that arrives behind the release finds no lease.
-    pub fn lose(&self, loss: Loss) -> bool {
+    pub fn lose(&self, why: Ending) -> bool {
         let watched = self.lock();
-        !watched.left && self.end_of(watched, Ending::Lost(loss)).is_none()
+        !watched.left && self.end_of(watched, why).is_none()
     }
 
     /// The lease has ended, and whoever wants to is told, unless it had before: then how.
@@ -273,6 +276,8 @@ impl fmt::Display for Ending {
             Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
             Ending::Lost(Loss::Gone) => "it ended, and its slot is there no more",
             Ending::Lost(Loss::Forgotten) => "the store lost its memory",
+            #[cfg(not(target_family = "wasm"))]
+            Ending::Unkept => "nobody renews it, as the runtime ended, or a task of it panicked",
         })
     }
 }
@@ -329,7 +334,7 @@ mod tests {
         let vigil = vigil(0, 5_000);
         let mut told = vigil.ended();
         vigil.leave();
-        assert!(!vigil.lose(Loss::Ended));
+        assert!(!vigil.lose(Ending::Lost(Loss::Ended)));
         assert_eq!(told.try_recv(), Ok(None));
         vigil.end(Ending::GivenBack);
         assert_eq!(told.try_recv(), Ok(Some(Word::Ended(Ending::GivenBack))));

@@ -289,3 +289,26 @@ async fn what_a_renewal_finds_given_back_is_not_lost() {
     lease.given_back();
     assert_eq!((lost.await.is_none(), pool.statistics().lost), (true, 0));
 }
+
+// The task that watched it had ended with the runtime, and nobody told its holder anything any more.
+#[test]
+fn who_waits_for_a_loss_in_a_runtime_that_has_ended_is_told() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (first, elsewhere) = (runtime(), runtime());
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let (lease, pool) = first.block_on(async {
+        let slots = PoolOptions::slots(["a"]).unwrap();
+        let pool = store.opened(10 * SECOND).pool_with("p", slots, None).await.unwrap();
+        (pool.acquire().await.unwrap(), pool)
+    });
+    let early = lease.lost();
+    drop(first);
+    for lost in [early, lease.lost()] {
+        let told = elsewhere.block_on(async { tokio::time::timeout(Duration::from_secs(10), lost).await });
+        let error = told.expect("told").expect("lost");
+        assert_eq!(error.code(), Code::Lost);
+        assert!(error.message().contains("the runtime ended"), "{error}");
+    }
+    assert!(!lease.is_held());
+    assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 0));
+}

@@ -101,8 +101,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 async fn told(slot: String, word: Option<oneshot::Receiver<Word>>, before: Option<Error>) -> Option<Error> {
     let Some(word) = word else { return before };
     match word.await.ok()? {
-        Word::Ended(why @ Ending::Lost(_)) => Some(lost(&slot, why)),
         Word::Ended(Ending::GivenBack) => None,
+        Word::Ended(why) => Some(lost(&slot, why)),
         Word::Claimed(priority) => Some(claimed(&slot, priority)),
     }
 }
