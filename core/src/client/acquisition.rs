@@ -59,6 +59,10 @@ pub(super) struct Want {
     told: AtomicU64,
     /// Whether a slot came whose nonce the chain does not bear out.
     stalled: AtomicBool,
+    /// Whether what was granted last came too late to be of use. A wasm module, which is judged by its size, says no more than that
+    /// nothing came.
+    #[cfg(not(target_family = "wasm"))]
+    too_late: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
     /// How often a nonce could not be read, and why not the last time.
@@ -85,8 +89,18 @@ impl Want {
     // It is called in one place, and a call costs the small module bytes.
     #[cfg_attr(target_family = "wasm", inline(always))]
     fn hear_refusal(&self, why: Refusal, earliest: Option<Micros>) {
+        #[cfg(not(target_family = "wasm"))]
+        self.too_late.store(false, Relaxed);
         let quiet = u64::from(why == Refusal::Quiet) << 1;
         self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
+    }
+
+    /// Whether what was granted last came too late to be of use.
+    pub(super) fn came_too_late(&self) -> bool {
+        #[cfg(not(target_family = "wasm"))]
+        return self.too_late.load(Relaxed);
+        #[cfg(target_family = "wasm")]
+        false
     }
 
     /// What it said last, if anything: whether it was quiet, and until when.
@@ -151,6 +165,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             patient: timeout > 0,
             told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
+            #[cfg(not(target_family = "wasm"))]
+            too_late: AtomicBool::new(false),
             reading: AtomicU32::new(0),
             unread: AtomicU32::new(0),
             #[cfg(not(target_family = "wasm"))]
@@ -377,7 +393,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
                 ),
             ),
-            _ if want.stalled.load(Relaxed) || want.patient && refused.why != Refusal::Beyond => {
+            _ if want.stalled.load(Relaxed)
+                || want.came_too_late()
+                || want.patient && refused.why != Refusal::Beyond =>
+            {
                 Error::new(code, nothing_came(want, self.makes_names))
             }
             (_, Some(left)) if self.makes_names => Error::new(
@@ -406,6 +425,10 @@ fn nothing_came(want: &Want, of_lock: bool) -> String {
     match want.count {
         _ if want.stalled.load(Relaxed) => {
             "what came free has a nonce above the chain's: ask it why, or wait for `settle`".to_owned()
+        }
+        _ if want.came_too_late() => {
+            "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store is slow"
+                .to_owned()
         }
         _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {

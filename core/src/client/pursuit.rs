@@ -25,6 +25,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 const POLL: Micros = SECOND / 5;
 /// For how long nobody waits again for a store that could not be listened to.
 const DEAF: Micros = 10 * SECOND;
+/// Who was granted names too late asks for them again after a pause of so long at most.
+#[cfg(not(target_family = "wasm"))]
+const TOO_LATE: Micros = 20 * MILLISECOND;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
 
@@ -117,6 +120,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 self.give_up_on(&refused, want)?;
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && matches!(place, Place::Names(_)) {
+                    // Its next answer may be as late, and others could have had meanwhile what it then gives back.
+                    #[cfg(not(target_family = "wasm"))]
+                    if want.came_too_late() {
+                        self.runtime.sleep(self.runtime.jitter(TOO_LATE)).await;
+                    }
                     continue;
                 }
             }

@@ -157,6 +157,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // What arrives with little left would be lost before it is used.
         if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
             self.return_all(grants, want, seat);
+            #[cfg(not(target_family = "wasm"))]
+            want.too_late.store(true, Relaxed);
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         Ok(Judged::Granted(grants))

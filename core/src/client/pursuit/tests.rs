@@ -4,11 +4,11 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::client::faulty::{DELAY, Faulty, renews, stands_in_line};
+use crate::client::faulty::{DELAY, Faulty, SLOW, renews, stands_in_line};
 use crate::client::native::connect;
 use crate::client::warped::Warped;
 use crate::client::{
-    AcquireOptions, Keepalive, Lease, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime,
+    AcquireOptions, Keepalive, Lease, Leasehold, LockOptions, OpenOptions, Pool, PoolOptions, TokioRuntime,
 };
 use crate::error::{Code, Error};
 use crate::store::MemoryStore;
@@ -264,6 +264,28 @@ async fn who_waits_for_word_no_more_leaves_nothing_behind() {
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(5), end).await.expect("well before it listens again");
+}
+
+// It was told that others had held it, and to give a longer timeout, more slots or a shorter ttl.
+#[tokio::test]
+async fn who_is_granted_too_late_each_time_is_told_so() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    store.is(SLOW);
+    // Less than a quarter of it is left.
+    let ttl = DELAY * 5 / 4;
+    for (timeout, code) in [(0, Code::Exhausted), (SECOND, Code::TimedOut)] {
+        let slot = pool.acquire_with(AcquireOptions { ttl: Some(ttl), ..within(timeout) });
+        let brief = LockOptions { ttl, timeout, keepalive: Keepalive::Off, ..LockOptions::default() };
+        let lock = handle.lock_with("a", brief).unwrap();
+        let (slot, lock) = tokio::join!(slot, lock.acquire());
+        for error in [slot.unwrap_err(), lock.unwrap_err()] {
+            assert_eq!(error.code(), code, "{error}");
+            assert!(error.message().contains("too late to leave a quarter of its ttl"), "{error}");
+        }
+    }
 }
 
 // Its holder was told that it was lost at the deadline of one who had left its place to another.
