@@ -17,6 +17,11 @@ export interface OpenOptions {
    * in every process: it is how long a store that lost its memory, or was started a moment ago, grants no lock.
    */
   lockTtl?: number | undefined;
+  /**
+   * The time of waiting, in milliseconds, that outweighs one step of a lock's `priority`; 0 if not given: none does. The same in
+   * every process. A quorum of several servers has no line, and takes none.
+   */
+  lockAgeing?: number | undefined;
 }
 
 /**

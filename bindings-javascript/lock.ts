@@ -19,7 +19,7 @@ export interface LockOptions {
   timeout?: number | undefined;
   /**
    * Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever process
-   * they are: 0 if not given, in the middle of -32,767 to 32,767.
+   * they are: 0 if not given, in the middle of -32,767 to 32,767. With the handle's `lockAgeing` who waits long goes before them.
    */
   priority?: number | undefined;
   /** Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`; not if not given. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { open } from "../face/index.js";
+import { open, openQuorum } from "../face/index.js";
 import { failure } from "./support.js";
 
 // What programs in plain JavaScript may pass.
@@ -135,6 +135,10 @@ for (const ttl of [0, -1, NaN, 60_001, "1"] as number[]) {
   refuses(`an acquisition's ttl of ${ttl}`, "ttl", () => lock.acquire({ ttl }));
 }
 refuses("lockTtl: 0", "lockTtl", () => open("memory:", { lockTtl: 0 }));
+for (const lockAgeing of [-1, NaN, 366 * 86_400_000, "1"] as number[]) {
+  refuses(`lockAgeing: ${lockAgeing}`, "lockAgeing", () => open("memory:", { lockAgeing }));
+}
+refuses("lockAgeing of a quorum", "lockAgeing", () => openQuorum(["memory:a", "memory:b"], { lockAgeing: 1 }));
 refuses("lock({ timeOut })", "timeOut", () => loose(lh)["lock"]!("a", { timeOut: 1 }));
 refuses("lock({ if })", "if", () => loose(lh)["lock"]!("a", { if: true }));
 refuses("lock.acquire({ unless })", "unless", () => loose(lock)["acquire"]!({ unless: true }));

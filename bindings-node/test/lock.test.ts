@@ -36,11 +36,12 @@ function room() {
 for (const place of ["memory", "Redis"]) {
   describe(`a lock over ${place}`, () => {
     let redis: Redis | undefined;
+    let url: string;
     let lh: Leasehold;
     let other: Leasehold;
     before(async () => {
       redis = place === "Redis" ? await startRedis() : undefined;
-      const url = redis?.url ?? "memory:lock";
+      url = redis?.url ?? "memory:lock";
       [lh, other] = [await opened(url), await opened(url)];
     });
     after(() => redis?.stop());
@@ -252,6 +253,19 @@ for (const place of ["memory", "Redis"]) {
       assert.ok(other.lock("stolen").handshake > 0 && lh.lock("stolen").handshake === 0);
       const wrong = () => lh.lock("stolen", { stolenConsistencyFactor: 0.5 });
       assert.throws(wrong, failure("invalid_argument", "stolenConsistencyFactor"));
+    });
+
+    test("who waits long goes before a higher priority that came so much later", async () => {
+      const [here, there] = [await open(url, { ...options, lockAgeing: 1 }), await open(url, { ...options, lockAgeing: 1 })];
+      const held = await here.lock("aged", kept).acquire();
+      const served: string[] = [];
+      const low = here.lock("aged", kept).run(() => void served.push("low"));
+      await sleep(300);
+      const high = there.lock("aged", { ...kept, priority: 1 }).run(() => void served.push("high"));
+      await sleep(100);
+      await held.release();
+      await Promise.all([low, high]);
+      assert.deepEqual(served, ["low", "high"]);
     });
 
     test("one that is forgotten is kept no more, and ends at its deadline", async () => {

@@ -51,6 +51,7 @@ def fields():
     yield from (("locks", "names", value) for value in [*TEXTS[:2], *TEXTS[4:], None, "a b", ["a"] * 2, [1], [None], ["a"] * 1001, {"a"}, iter(["a"])])
     yield from (("lost", "timeout", value) for value in NUMBERS)
     yield from (("open", "lock_ttl", value) for value in [0, 7 * 86_400 + 1, *NUMBERS])
+    yield from (("open", "lock_ageing", value) for value in [366 * 86_400, *NUMBERS])
     yield from (("inspect", "slots", value) for value in ["a", {"a"}, 5, [1], [None], [""], ["a"] * 1001, iter(["a"])])
 
 

@@ -217,6 +217,26 @@ def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
     assert caught.value.field == "stolen_consistency_factor"
 
 
+def test_who_waits_long_goes_before_a_higher_priority_that_came_so_much_later(place, lh):
+    served = []
+    with place.open(lock_ageing=0.001, **OPTIONS) as here, place.open(lock_ageing=0.001, **OPTIONS) as there:
+        held = here.lock("aged", **KEPT).acquire()
+
+        def low():
+            here.lock("aged", **KEPT).run(lambda locked: served.append("low"))
+
+        def high():
+            time.sleep(0.3)
+            there.lock("aged", priority=1, **KEPT).run(lambda locked: served.append("high"))
+
+        def gives_back():
+            time.sleep(0.4)
+            held.release()
+
+        together(low, high, gives_back)
+    assert served == ["low", "high"]
+
+
 def test_a_holder_is_told_of_who_steals_with_asyncio(place, lh):
     async def main():
         async with place.open(aio, **OPTIONS) as low, place.open(aio, **OPTIONS) as high:

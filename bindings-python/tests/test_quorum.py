@@ -104,3 +104,6 @@ def test_what_cannot_be_is_named(stores):
         with pytest.raises(errors.InvalidArgument) as caught:
             opened(stores).lock("a", priority=1)
         assert caught.value.field == "priority"
+        with pytest.raises(errors.InvalidArgument) as caught:
+            opened(stores, lock_ageing=1)
+        assert caught.value.field == "lock_ageing"

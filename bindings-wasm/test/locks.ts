@@ -13,15 +13,15 @@ const brief = { ttl: 300, keepalive: false };
 const wrong = <T>(value: unknown) => value as T;
 
 export function locks(connect: () => Transport): Checks {
-  const opened = async (target: string | Transport): Promise<[Leasehold, Leasehold]> => {
-    const options = { namespace: unique(), responseTimeout: 1_000, lockTtl };
+  const opened = async (target: string | Transport, lockAgeing = 0): Promise<[Leasehold, Leasehold]> => {
+    const options = { namespace: unique(), responseTimeout: 1_000, lockTtl, lockAgeing };
     const handles = [await open(target, options), await open(target, options)] as [Leasehold, Leasehold];
     await handles[0].lock("first", kept).run(() => {});
     return handles;
   };
   /** The same at every place at the same time. */
-  const everywhere = (check: (...handles: [Leasehold, Leasehold]) => Promise<void>) =>
-    Promise.all([`memory:${unique()}`, connect()].map(async (target) => check(...(await opened(target)))));
+  const everywhere = (check: (...handles: [Leasehold, Leasehold]) => Promise<void>, lockAgeing?: number) =>
+    Promise.all([`memory:${unique()}`, connect()].map(async (target) => check(...(await opened(target, lockAgeing)))));
 
   return {
     "run gives what its body gives, and holds the lock meanwhile": () =>
@@ -129,6 +129,19 @@ export function locks(connect: () => Transport): Checks {
         same([other.lock("stolen").handshake > 0, lh.lock("stolen").handshake], [true, 0]);
       }),
 
+    "who waits long goes before a higher priority that came so much later": () =>
+      everywhere(async (lh, other) => {
+        const held = await lh.lock("a", kept).acquire();
+        const served: string[] = [];
+        const low = lh.lock("a", kept).run(() => void served.push("low"));
+        await sleep(300);
+        const high = other.lock("a", { ...kept, priority: 1 }).run(() => void served.push("high"));
+        await sleep(100);
+        await held.release();
+        await Promise.all([low, high]);
+        same(served, ["low", "high"]);
+      }, 1),
+
     "a lock that is kept outlives its time to live": () =>
       everywhere(async (lh, other) => {
         const locked = await lh.lock("a", kept).acquire();
@@ -173,6 +186,7 @@ export function locks(connect: () => Transport): Checks {
       await fails(() => lock.run(() => {}, { unless: wrong<boolean>(1) }), "invalid_argument", /./, "unless");
       await fails(() => lock.run(() => {}, { signal: wrong({}) }), "invalid_argument", /./, "signal");
       await fails(() => open("memory:", { lockTtl: 0 }), "invalid_argument", /^lockTtl: /, "lockTtl");
+      await fails(() => open("memory:", { lockAgeing: -1 }), "invalid_argument", /^lockAgeing: /, "lockAgeing");
     },
 
     async "what a lock costs ends with it, and with the instance"() {

@@ -53,6 +53,7 @@ export function quorums(connect: () => Transport): Checks {
       await fails(() => openQuorum(["memory:", "redis://a"]), "invalid_argument", /no sockets/, "servers[1].url");
       const quorum = await openQuorum(["memory:", "memory:other"]);
       await fails(() => quorum.lock("a", { priority: 1 } as object), "invalid_argument", /./, "priority");
+      await fails(() => openQuorum(["memory:", "memory:other"], { lockAgeing: 1 }), "invalid_argument", /no line/, "lockAgeing");
     },
 
     async "a guard refuses whose fence is late, and nobody else"() {

@@ -73,6 +73,9 @@ class OpenOptions(TypedDict, total=False):
     # The longest time to live of this handle's locks, and their default: 60 by default. The same in every process: it is how long a
     # store that lost its memory, or was started a moment ago, grants no lock.
     lock_ttl: float | None
+    # The time of waiting that outweighs one step of a lock's `priority`; 0 by default: none does. The same in every process. A
+    # quorum of several servers has no line, and takes none.
+    lock_ageing: float | None
 
 
 class QuorumLockOptions(TypedDict, total=False):
@@ -94,7 +97,8 @@ class LockOptions(QuorumLockOptions, total=False):
     """How a lock is held."""
 
     # Of those who wait, the higher go before the lower, and equal ones in the order in which they came, in whatever
-    # process they are: 0 by default, in the middle of -32,767 to 32,767. Those who wait for a quorum have none.
+    # process they are: 0 by default, in the middle of -32,767 to 32,767. With `lock_ageing` who waits long goes before them. Those
+    # who wait for a quorum have none.
     priority: int | None
     # Whether holders of lower priority are told to yield while it waits, see `Locked.claimed`: False by default.
     steal: bool | None

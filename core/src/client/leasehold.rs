@@ -14,7 +14,7 @@ use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
 #[cfg(feature = "limits")]
 use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
-use super::options::{LOCK_TTL, Unit, check_ttl, duration, lock_names, rest, ttl};
+use super::options::{LOCK_TTL, Unit, check_rest, check_ttl, duration, lock_names, rest, set_time, ttl};
 use super::pool::PoolCore;
 use super::waiting::closed;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
@@ -73,6 +73,9 @@ pub struct OpenOptions {
     /// every process that locks in the namespace: it is how long a store that lost its memory, or was started a moment
     /// ago, grants no lock.
     pub lock_ttl: Micros,
+    /// The time of waiting that outweighs one step of a lock's `priority`: 0 (the default) if none does, up to a year. The
+    /// same in every process that locks in the namespace.
+    pub lock_ageing: Micros,
     /// The defaults of this handle's pools.
     pub pool: PoolOptions,
 }
@@ -85,19 +88,24 @@ impl Default for OpenOptions {
             namespace,
             response_timeout: 2 * SECOND,
             lock_ttl: LOCK_TTL,
+            lock_ageing: 0,
             pool: PoolOptions::default(),
         }
     }
 }
 
 impl OpenOptions {
-    /// Whether its times are in their ranges: a program in Rust fills them in by itself.
+    /// Whether its times are in their ranges, as with [`PoolOptions::check`].
     ///
     /// # Errors
     /// `invalid_argument` naming the option.
     pub(super) fn check(&self) -> Result<()> {
+        if cfg!(target_family = "wasm") {
+            return Ok(());
+        }
         check_response_timeout(self.response_timeout).map_err(|error| error.within("response_timeout"))?;
-        check_ttl(self.lock_ttl).map(drop).map_err(|error| error.within("lock_ttl"))
+        check_ttl(self.lock_ttl).map_err(|error| error.within("lock_ttl"))?;
+        check_rest("lock_ageing", self.lock_ageing)
     }
 
     /// Reads options over `self`, the defaults.
@@ -110,12 +118,9 @@ impl OpenOptions {
         if let Some(namespace) = options.take("namespace", |value| Name::new(value.as_text()?))? {
             self.namespace = namespace;
         }
-        if let Some(time) = options.take("response_timeout", |value| response_timeout(value, unit))? {
-            self.response_timeout = time;
-        }
-        if let Some(time) = options.take("lock_ttl", |value| ttl(value, unit))? {
-            self.lock_ttl = time;
-        }
+        set_time(&mut self.response_timeout, &mut options, "response_timeout", unit, response_timeout)?;
+        set_time(&mut self.lock_ttl, &mut options, "lock_ttl", unit, ttl)?;
+        set_time(&mut self.lock_ageing, &mut options, "lock_ageing", unit, rest)?;
         options.end()?;
         Ok(self)
     }
@@ -245,9 +250,9 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
         if let Some(core) = &*locks {
             return if core.room.is_closed() { Err(closed()) } else { Ok(core.clone()) };
         }
-        let OpenOptions { namespace, response_timeout, lock_ttl, .. } = &self.0.options;
+        let OpenOptions { namespace, response_timeout, lock_ttl, lock_ageing, .. } = &self.0.options;
         let name = PoolName { namespace: namespace.clone(), pool: Name::of_locks() };
-        let (runtime, options) = (self.0.runtime.clone(), lock_pool(*lock_ttl));
+        let (runtime, options) = (self.0.runtime.clone(), lock_pool(*lock_ttl, *lock_ageing));
         let pool = Pool::new(&self.0.store, runtime, name, options, None, *response_timeout);
         self.enroll(&pool.core)?;
         Ok(locks.insert(pool.core).clone())

@@ -49,9 +49,9 @@ pub enum RunError<T> {
 
 /// What the pool of a handle's locks is: every name is made by whoever asks for it, and none is held for longer
 /// than `ttl` without a renewal.
-pub(super) fn lock_pool(ttl: Micros) -> PoolOptions {
+pub(super) fn lock_pool(ttl: Micros, ageing: Micros) -> PoolOptions {
     let LockOptions { keepalive, timeout, .. } = LockOptions::default();
-    PoolOptions { ttl, keepalive, timeout, max_hold: 0, ..PoolOptions::default() }
+    PoolOptions { ttl, keepalive, timeout, max_hold: 0, ageing, ..PoolOptions::default() }
 }
 
 impl<S: Store, R: Runtime> Lock<S, R> {

@@ -15,7 +15,7 @@ mod slot_lists;
 
 pub(crate) use duration::rest;
 pub use duration::{Unit, read_ttl, read_wait};
-pub(super) use duration::{check_rest, check_ttl, duration, time, ttl};
+pub(super) use duration::{check_rest, check_ttl, duration, set_time, time, ttl};
 pub(super) use lock::lock_names;
 pub use lock::{LOCK_TTL, LockOptions};
 use slot_lists::check_ids;
@@ -149,15 +149,15 @@ impl PoolOptions {
         if let Some(slots) = options.take("slots", slot_specs)? {
             self.slots = Some(slots);
         }
-        set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
-        set(&mut self.cooldown, time(&mut options, "cooldown", unit, rest)?);
+        set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
+        set_time(&mut self.cooldown, &mut options, "cooldown", unit, rest)?;
         set(&mut self.strategy, options.take("strategy", strategy)?);
-        set(&mut self.max_hold, time(&mut options, "max_hold", unit, rest)?);
+        set_time(&mut self.max_hold, &mut options, "max_hold", unit, rest)?;
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
-        set(&mut self.doubt_rest, time(&mut options, "doubt_rest", unit, rest)?);
-        set(&mut self.settle, time(&mut options, "settle", unit, rest)?);
-        set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
-        set(&mut self.ageing, time(&mut options, "ageing", unit, rest)?);
+        set_time(&mut self.doubt_rest, &mut options, "doubt_rest", unit, rest)?;
+        set_time(&mut self.settle, &mut options, "settle", unit, rest)?;
+        set_time(&mut self.timeout, &mut options, "timeout", unit, rest)?;
+        set_time(&mut self.ageing, &mut options, "ageing", unit, rest)?;
         options.besides("read_nonce");
         options.end()?;
         Ok(self)

@@ -37,6 +37,10 @@ const PAUSES: (Micros, Micros) = (10 * MILLISECOND, 160 * MILLISECOND);
 /// How long nobody waits for a server that gave no answer, where the others suffice.
 const SUSPICION: Micros = 10 * SECOND;
 
+/// Why what is about a line is refused.
+const NO_LINE: &str =
+    "has no meaning for locks of a quorum: those who wait for several servers stand in no line";
+
 /// Independent servers, a majority of which must grant each lock (Redlock, as Redis specifies it, and what it leaves
 /// open): half of their number, rounded down, and one more. So of three one may fail, of five two, of four one.
 ///
@@ -100,7 +104,7 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
     ///
     /// # Errors
     /// `invalid_argument` naming `servers` if there are too few or too many, or the one whose namespace or `lock_ttl` is
-    /// not that of the first; `cancelled` if one was closed. That two are the same server is not seen here.
+    /// not that of the first, or `lock_ageing` if several have one; `cancelled` if one was closed. That two are the same server is not seen here.
     pub fn new(handles: Vec<Leasehold<S, R>>) -> Result<Self> {
         let servers = |count| {
             Error::invalid("servers", format_args!("{count} servers; 1 to {MAX_SERVERS} are allowed"))
@@ -113,6 +117,9 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
         if let Some(at) = cores.iter().position(differs) {
             let message = "has another namespace or lock_ttl than the first";
             return Err(Error::invalid(format!("servers[{at}]"), message));
+        }
+        if cores.len() > 1 && cores.iter().any(|core| core.options.ageing > 0) {
+            return Err(Error::invalid("lock_ageing", NO_LINE));
         }
         let runtime = first.runtime.clone();
         let all = cores.into_iter().map(|core| Server { core, suspect_until: AtomicU64::new(0) }).collect();
@@ -201,10 +208,7 @@ impl<S: Store, R: Runtime> Electorate<S, R> for Voters<S, R> {
             ));
         }
         if options.priority != 0 {
-            return Err(Error::invalid(
-                "priority",
-                "has no meaning for locks of a quorum: those who wait for several servers stand in no line",
-            ));
+            return Err(Error::invalid("priority", NO_LINE));
         }
         self.all.iter().try_for_each(|server| check_on(&server.core, options))
     }

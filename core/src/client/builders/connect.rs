@@ -42,6 +42,13 @@ impl<Urls> Connect<Urls> {
         self
     }
 
+    /// The time of waiting that outweighs one step of a lock's priority. Those who wait for several servers stand in no line,
+    /// and have none.
+    pub fn lock_ageing(mut self, time: Duration) -> Self {
+        self.options.lock_ageing = micros(time);
+        self
+    }
+
     fn options(&self) -> Result<OpenOptions> {
         let mut options = self.options.clone();
         if let Some(name) = &self.namespace {

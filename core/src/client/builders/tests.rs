@@ -47,11 +47,16 @@ async fn what_is_opened_is_checked() {
         assert_eq!(field(connect("memory:").lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
         assert_eq!(field(quorum(["memory:a"]).lock_ttl(time).open()).as_deref(), Some("lock_ttl"));
     }
+    for time in [Duration::from_secs(366 * 86_400), Duration::MAX] {
+        assert_eq!(field(connect("memory:").lock_ageing(time).open()).as_deref(), Some("lock_ageing"));
+    }
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     let handle =
         |options| Leasehold::new(MemoryStore::new(TokioRuntime::store_clock()), runtime.clone(), options);
     let options = OpenOptions { lock_ttl: 0, ..OpenOptions::default() };
     assert_eq!(field(handle(options)).as_deref(), Some("lock_ttl"));
+    let options = OpenOptions { lock_ageing: Micros::MAX, ..OpenOptions::default() };
+    assert_eq!(field(handle(options)).as_deref(), Some("lock_ageing"));
     assert_eq!(field(quorum(["memory:a", "memory:a"]).open()).as_deref(), Some("servers[1]"));
     assert_eq!(field(quorum([""; 0]).open()).as_deref(), Some("servers"));
 }

@@ -1,10 +1,14 @@
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::*;
-use crate::Code;
-use crate::client::Keepalive;
+use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, connect};
-use crate::slots::Strategy;
+use crate::client::warped::Warped;
+use crate::client::{Keepalive, Leasehold, OpenOptions};
+use crate::slots::{Claim, Request, Strategy};
+use crate::{Code, SECOND};
 
 fn opened(store: &str) -> Result<NativeLeasehold> {
     connect(format!("memory:{store}")).namespace("test").open()
@@ -258,6 +262,68 @@ fn an_acquisition_says_how_to_steal_over_what_its_lock_does() {
         let over = if words.len() == 1 { LockOptions::default() } else { whole.clone() };
         assert_eq!(read(over, &words).unwrap_err().field(), Some("stolen_consistency_factor"), "{words:?}");
     }
+}
+
+// Nothing helped: who waited for a lock with a low priority did so as long as higher ones came.
+#[tokio::test]
+async fn a_waiter_of_low_priority_goes_before_a_higher_one_that_came_so_much_later() {
+    for (ageing, order) in [(0, ["soon", "late", "low"]), (SECOND, ["soon", "low", "late"])] {
+        let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+        let clock = {
+            let time = time.clone();
+            move || time.load(Relaxed)
+        };
+        let store = Faulty::new(Arc::new(clock.clone()));
+        store.hears_after(0);
+        // Each is a process of its own.
+        let lock = |priority| {
+            let clock = clock.clone();
+            let runtime = Warped::new().clock(move |_| clock());
+            let options = OpenOptions { lock_ageing: ageing, ..OpenOptions::default() };
+            let handle = Leasehold::new(store.clone(), runtime, options).unwrap();
+            let options = LockOptions { priority, timeout: 30 * SECOND, ..LockOptions::default() };
+            handle.lock_with(["a"], options).unwrap()
+        };
+        let held = lock(0).acquire().await.unwrap();
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let mut waiting = Vec::new();
+        for (name, priority, passed) in [("low", 0, 0), ("soon", 1, SECOND / 2), ("late", 1, SECOND)] {
+            time.fetch_add(passed, Relaxed);
+            let stands = |request: &Request| matches!(request, Request::Claim(Claim { wait: true, .. }));
+            let before = store.count(stands);
+            let (lock, served) = (lock(priority), served.clone());
+            waiting.push(tokio::spawn(async move {
+                let locked = lock.acquire().await.unwrap();
+                served.lock().unwrap().push(name);
+                locked.release().await.unwrap();
+            }));
+            store.performs(stands, before).await;
+        }
+        held.release().await.unwrap();
+        for waiting in waiting {
+            tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("served").unwrap();
+        }
+        assert_eq!(*served.lock().unwrap(), order, "{ageing} µs are worth one step of priority");
+    }
+}
+
+#[tokio::test]
+async fn the_handle_says_what_ages_those_who_wait_for_its_locks() {
+    let handle = tokio::runtime::Handle::current();
+    let open = |time: Value| {
+        let options = Value::map([("lock_ageing", time)]);
+        crate::client::native::open(&"memory:".into(), &options, Unit::Milliseconds, handle.clone())
+    };
+    for (time, ageing) in [(Value::Null, 0), (Value::Number(0.0), 0), (Value::Number(1.5), 1_500)] {
+        assert_eq!(open(time).unwrap().locks().unwrap().options.ageing, ageing);
+    }
+    for wrong in [Value::Number(-1.0), Value::Number(366.0 * 86_400_000.0), Value::Bool(true)] {
+        assert_eq!(open(wrong).unwrap_err().field(), Some("lock_ageing"));
+    }
+    // An acquisition has none: all who stand in one line reckon alike.
+    let ageing = Value::map([("ageing", Value::Number(1.0))]);
+    let lock = open(Value::Null).unwrap().lock_by(&"a".into(), &ageing, Unit::Milliseconds);
+    assert_eq!(lock.unwrap_err().field(), Some("ageing"));
 }
 
 // It was asked about again only when it had ended by then, for a claimant that had long gone.

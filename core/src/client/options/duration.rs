@@ -1,5 +1,6 @@
 //! Durations, in the unit of a language.
 
+use super::set;
 use crate::error::{Error, Result};
 use crate::slots::{MAX_REST, TTL_RANGE};
 use crate::value::{Options, Value};
@@ -61,6 +62,18 @@ pub(in crate::client) fn time(
     read: fn(&Value, Unit) -> Result<Micros>,
 ) -> Result<Option<Micros>> {
     options.take(key, |value| read(value, unit))
+}
+
+/// Takes one into its place, which stays as it is where nothing is said.
+pub(in crate::client) fn set_time(
+    place: &mut Micros,
+    options: &mut Options<'_>,
+    key: &'static str,
+    unit: Unit,
+    read: fn(&Value, Unit) -> Result<Micros>,
+) -> Result<()> {
+    set(place, time(options, key, unit, read)?);
+    Ok(())
 }
 
 /// A duration from 0 to a year.

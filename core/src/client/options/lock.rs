@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Keepalive, Unit, keepalive, priority, rest, set, steal, time, ttl};
+use super::{Keepalive, Unit, keepalive, priority, rest, set, set_time, steal, ttl};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::slots::MAX_PER_REQUEST;
@@ -19,7 +19,7 @@ pub const LOCK_TTL: Micros = 60 * SECOND;
 /// | `ttl` | the handle's `lock_ttl`: 60 s | time to live without a renewal, and the longest there is |
 /// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl`, less 1 % and 2 ms, must be longer than the interval and `response_timeout` together |
 /// | `timeout` | 5 s | how long an acquisition waits; 0 for one attempt |
-/// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767 |
+/// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767; the handle's `lock_ageing` lifts who waits long |
 /// | `steal` | no | whether holders of lower priority are told to yield while it waits |
 /// | `stolen_consistency_factor` | 1 | the part of `ttl` for which they are waited for; below 1 the fence must be checked |
 /// | `reentrant` | no | whether who acquires it again through the same lock joins what is held |
@@ -32,7 +32,8 @@ pub struct LockOptions {
     /// How long an acquisition waits: 5 s by default, 0 for one attempt.
     pub timeout: Micros,
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came, in whatever
-    /// process they are: 0 by default, in the middle of -32,767 to 32,767.
+    /// process they are: 0 by default, in the middle of -32,767 to 32,767. With the handle's `lock_ageing` who waits long goes
+    /// before them.
     pub priority: i16,
     /// Whether holders of lower priority are told to yield while it waits, and the stolen consistency factor, from 0 to
     /// 1: the part of the handle's `lock_ttl` for which they are waited for. With 1 (safe) the lock is had when they
@@ -79,9 +80,9 @@ impl LockOptions {
     }
 
     fn take(mut self, mut options: Options<'_>, unit: Unit) -> Result<Self> {
-        set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
+        set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
-        set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
+        set_time(&mut self.timeout, &mut options, "timeout", unit, rest)?;
         set(&mut self.priority, options.take("priority", priority)?);
         let steals = steal(&mut options, self.steal)?;
         set(&mut self.steal, steals);

@@ -485,6 +485,14 @@ async fn what_cannot_be_is_refused() {
     // One server has a line.
     let one = Quorum::new(vec![ten[0].opened(TTL)]).unwrap();
     assert!(one.lock_with(["a"], LockOptions { priority: 1, ..at_once() }).is_ok());
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let ages = |server: &Faulty| {
+        let options = OpenOptions { lock_ageing: SECOND, ..OpenOptions::default() };
+        Leasehold::new(server.clone(), runtime.clone(), options).unwrap()
+    };
+    assert!(Quorum::new(vec![ages(&ten[0])]).is_ok());
+    let several = Quorum::new(ten[..3].iter().map(ages).collect());
+    assert_eq!(several.unwrap_err().field(), Some("lock_ageing"));
 }
 
 // The last round had less time than an answer takes, and nobody was said to have the lock.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::client::options::{check_rest, check_ttl, keepalive, rest, set, time, ttl};
+use crate::client::options::{check_rest, check_ttl, keepalive, rest, set, set_time, time, ttl};
 use crate::client::{Keepalive, Unit};
 use crate::error::{Error, Result};
 use crate::tokens::{Bounds, FirstFitRandom, Spender, Strategy, named};
@@ -72,11 +72,11 @@ impl TokensOptions {
     pub fn read(mut self, value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
         set(&mut self.currency, options.take("currency", text)?);
-        set(&mut self.ttl, time(&mut options, "ttl", unit, ttl)?);
+        set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
-        set(&mut self.settle, time(&mut options, "settle", unit, ttl)?);
-        set(&mut self.max_age, time(&mut options, "max_age", unit, rest)?);
-        set(&mut self.timeout, time(&mut options, "timeout", unit, rest)?);
+        set_time(&mut self.settle, &mut options, "settle", unit, ttl)?;
+        set_time(&mut self.max_age, &mut options, "max_age", unit, rest)?;
+        set_time(&mut self.timeout, &mut options, "timeout", unit, rest)?;
         set(&mut self.strategy, options.take("strategy", |value| named(value.as_text()?))?);
         set(&mut self.bounds.inputs, options.take("max_inputs", inputs)?);
         set(&mut self.bounds.attempts, options.take("max_attempts", count)?);
