@@ -1,5 +1,6 @@
-import { type Call, glue, guarded, Owned, settled } from "../core.js";
+import { type Call, glue, guarded, Owned, recommendedTtlOf, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
+import type { Contention } from "./contention.js";
 import { asyncDispose, dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
@@ -74,10 +75,18 @@ export class Lock<Options = LockOptions> {
 
   /**
    * The longest time that holders of this handle's locks took to yield of late to those who steal, in milliseconds; 0 if
-   * nobody stole. What `recommendedTtl` asks for, where there is one.
+   * nobody stole. What `recommendedTtl` goes by.
    */
   get handshake(): number {
     return guarded(() => glue.handshake(this.#owned.number));
+  }
+
+  /**
+   * The time to live, in milliseconds, that outlasts a chain of thieves with this confidence, by the longest `handshake` and the
+   * shortest time in which the store answered of late; undefined if nobody stole. Not in the small `leasehold-wasm`.
+   */
+  recommendedTtl(contention: Contention): number | undefined {
+    return recommendedTtlOf(this.#owned.number, toCore(contention));
   }
 
   /** Locks all of its names, waiting until the timeout. */

@@ -1,5 +1,6 @@
-import { acquireNow, type Begun, type Call, glue, granted, type Granted, guarded, Owned, settled } from "../core.js";
+import { acquireNow, type Begun, type Call, glue, granted, type Granted, guarded, Owned, recommendedTtlOf, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
+import type { Contention } from "./contention.js";
 import { dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { fromCore, taken, toCore } from "./keys.js";
@@ -205,6 +206,14 @@ export class Pool {
   /** What this handle of the pool has done so far. */
   statistics(): Statistics {
     return fromCore(guarded(() => glue.statistics(this.#owned.number))) as Statistics;
+  }
+
+  /**
+   * The time to live, in milliseconds, that outlasts a chain of thieves with this confidence, by `handshake` of the statistics and
+   * the shortest time in which the store answered of late; undefined if nobody stole. Not in the small `leasehold-wasm`.
+   */
+  recommendedTtl(contention: Contention): number | undefined {
+    return recommendedTtlOf(this.#owned.number, toCore(contention));
   }
 
   async #acquire(acquire: (pool: number, options: unknown, call: Call) => Begun, options: unknown): Promise<Lease[]> {

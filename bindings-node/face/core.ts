@@ -8,5 +8,10 @@ export { type Granted, native as glue } from "./native.js";
 export { Owned } from "./owned.js";
 export { acquireNow, granted, limitNames, releaseNow, takenNow, takeNow } from "./registers.js";
 
+/** The time to live that outlasts a chain of thieves, by what was measured of a lock or a pool; undefined if nobody stole. */
+export function recommendedTtlOf(thing: number, options: unknown): number | undefined {
+  return guarded(() => native.recommendedTtlOf(thing, options)) ?? undefined;
+}
+
 /** The checks of fences: the script for Redis and the condition in SQL. */
 export const fenceTexts = guarded(() => native.fenceTexts());

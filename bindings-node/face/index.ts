@@ -3,6 +3,7 @@
 export { open } from "./leasehold.js";
 export { openQuorum } from "./quorum.js";
 export type { Amount } from "./shared/amount.js";
+export type { Contention } from "./shared/contention.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./shared/fence.js";
 export type { Leasehold } from "./shared/full.js";

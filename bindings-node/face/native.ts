@@ -7,6 +7,7 @@ export interface Native {
   fenceAdmit(highest: unknown, fence: unknown): Answer<bigint>;
   fenceTexts(): [script: string, sql: string];
   recommendedTtl(options: unknown): Answer<number>;
+  recommendedTtlOf(thing: number, options: unknown): Answer<number | null>;
   open(target: unknown, options: unknown): Promise<Answer<number>>;
   pool(leasehold: number, name: unknown, options: unknown, readNonce: Asker | undefined, call?: Call): Promise<Answer<number>>;
   lock(leasehold: number, names: unknown, options: unknown): Answer<number>;

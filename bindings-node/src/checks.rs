@@ -5,9 +5,10 @@ use leasehold::handshake;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, misused};
 use crate::hit;
 use crate::leasehold::UNIT;
+use crate::table::{Thing, get};
 use crate::value::Arg;
 
 /// The highest fence from now on, unless the holder is late.
@@ -30,4 +31,16 @@ pub fn fence_texts() -> Vec<&'static str> {
 pub fn recommended_ttl(options: Arg) -> Answer<f64> {
     hit("recommended_ttl");
     Answer(options.options().and_then(|options| handshake::recommended_ttl(&options, UNIT)))
+}
+
+/// The same by what was measured of a lock or a pool; nothing if nobody stole.
+#[napi(catch_unwind)]
+pub fn recommended_ttl_of(thing: u32, options: Arg) -> Answer<Option<f64>> {
+    hit("recommended_ttl_of");
+    let ttl = |options| match get(thing) {
+        Some(Thing::Lock(lock)) => lock.recommended_ttl_by(&options, UNIT),
+        Some(Thing::Pool(pool)) => pool.recommended_ttl_by(&options, UNIT),
+        _ => Err(misused("neither a lock nor a pool")),
+    };
+    Answer(options.options().and_then(ttl))
 }

@@ -251,6 +251,18 @@ for (const place of ["memory", "Redis"]) {
       assert.equal(high.claimed.aborted, false);
       await high.release();
       assert.ok(other.lock("stolen").handshake > 0 && lh.lock("stolen").handshake === 0);
+      // Three in a row, and two handshakes among them.
+      const among = { contenders: 20, levels: 3, confidence: 0.99 };
+      const thief = other.lock("stolen");
+      const [ttl, handshakes] = [thief.recommendedTtl(among) ?? 0, 2 * thief.handshake];
+      assert.ok(ttl >= handshakes && ttl < handshakes + options.responseTimeout, `${ttl}`);
+      assert.equal(lh.lock("stolen").recommendedTtl(among), undefined);
+      assert.throws(() => lh.lock("a").recommendedTtl({ ...among, levels: 0 }), failure("invalid_argument", "levels"));
+      const measured = { ...among, roundTrip: 1 };
+      assert.throws(() => thief.recommendedTtl(measured), failure("invalid_argument", "roundTrip"));
+      const pool = await lh.pool("p", { slots: ["a"] });
+      assert.equal(pool.recommendedTtl(among), undefined);
+      assert.throws(() => pool.recommendedTtl({ ...among, confidence: 1 }), failure("invalid_argument", "confidence"));
       const wrong = () => lh.lock("stolen", { stolenConsistencyFactor: 0.5 });
       assert.throws(wrong, failure("invalid_argument", "stolenConsistencyFactor"));
     });

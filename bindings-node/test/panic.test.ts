@@ -37,6 +37,7 @@ const calls: Record<string, () => unknown> = {
   // The face comes to it as it is loaded.
   fence_texts: () => guarded(() => trial.fenceTexts()),
   recommended_ttl: () => recommendedTtl({ contenders: 1, levels: 1, handshake: 1, roundTrip: 1, confidence: 0.5 }),
+  recommended_ttl_of: () => lock.recommendedTtl({ contenders: 1, levels: 1, confidence: 0.5 }),
   acquire: () => pool.acquire(),
   acquire_many: () => pool.acquireMany({ count: 1 }),
   take_now: () => pool.tryAcquire(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leasehold::client::Unit;
+use leasehold::value::Value;
 use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -33,10 +34,21 @@ impl Lock {
 #[pymethods]
 impl Lock {
     /// For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
-    /// stole. What `recommended_ttl` asks for.
+    /// stole. What `recommended_ttl` goes by.
     #[getter]
     fn handshake(&self) -> PyResult<f64> {
         guard(|| Ok(Unit::Seconds.count(self.core.get()?.handshake())))
+    }
+
+    /// The time to live, in seconds, that outlasts a chain of thieves with this confidence, by what was measured of late; None if
+    /// nobody stole.
+    #[pyo3(signature = (**options))]
+    fn recommended_ttl(&self, options: Option<Options>) -> PyResult<Option<f64>> {
+        guard(|| {
+            let core = self.core.get()?;
+            let reckon = |options: &Value| core.recommended_ttl_by(options, Unit::Seconds);
+            Ok(options.unwrap_or_default().read(reckon)?)
+        })
     }
 
     /// Locks all of its names; waits for them until the timeout.

@@ -103,6 +103,17 @@ impl Pool {
         guard(|| Ok(self.core.get()?.statistics().to_value(Unit::Seconds).into()))
     }
 
+    /// The time to live, in seconds, that outlasts a chain of thieves with this confidence, by what was measured of late; None if
+    /// nobody stole.
+    #[pyo3(signature = (**options))]
+    fn recommended_ttl(&self, options: Option<Options>) -> PyResult<Option<f64>> {
+        guard(|| {
+            let core = self.core.get()?;
+            let reckon = |options: &Value| core.recommended_ttl_by(options, Unit::Seconds);
+            Ok(options.unwrap_or_default().read(reckon)?)
+        })
+    }
+
     /// Adds slots. Gives the number of those that are new.
     fn add(&self, py: Python<'_>, slots: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {

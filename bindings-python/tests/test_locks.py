@@ -212,6 +212,16 @@ def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
     assert high.claimed() is None
     assert 0 < other.lock("stolen").handshake < 30
     assert lh.lock("stolen").handshake == 0
+    # Three in a row, and two handshakes among them.
+    among = {"contenders": 20, "levels": 3, "confidence": 0.99}
+    assert 0 <= other.lock("stolen").recommended_ttl(**among) - 2 * other.lock("stolen").handshake < OPTIONS["response_timeout"]
+    pool = lh.pool("p", slots=["a"])
+    for measures in (lh.lock("stolen"), pool):
+        assert measures.recommended_ttl(**among) is None
+        for wrong, field in (({"levels": 0}, "levels"), ({"round_trip": 1}, "round_trip")):
+            with pytest.raises(errors.InvalidArgument) as caught:
+                measures.recommended_ttl(**among | wrong)
+            assert caught.value.field == field
     with pytest.raises(errors.InvalidArgument) as caught:
         lh.lock("stolen", stolen_consistency_factor=0.5)
     assert caught.value.field == "stolen_consistency_factor"

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { open } from "./leasehold.js";
+export type { Contention } from "./shared/contention.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { Lease, type ReleaseOptions } from "./shared/lease.js";
 export { Leasehold, type OpenOptions, type SeedConfig } from "./shared/leasehold.js";

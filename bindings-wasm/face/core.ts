@@ -3,6 +3,7 @@
 import * as exported from "./glue/leasehold.js";
 import { heard } from "./host.js";
 import { guarded as entered, guarding } from "./instance.js";
+import { invalid } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
 
 export { aside, type Begun, type Call, Owned, settled } from "./instance.js";
@@ -19,6 +20,16 @@ export const glue = Object.fromEntries(
 /** Nothing is left to guard in a call of these. */
 export function guarded<T>(call: () => T): T {
   return call();
+}
+
+/**
+ * The time to live that outlasts a chain of thieves, by what was measured of a lock or a pool; undefined if nobody stole. The small
+ * module has no room for it.
+ */
+export function recommendedTtlOf(thing: number, options: unknown): number | undefined {
+  const reckon = (glue as Record<string, unknown>)["recommendedTtlOf"] as undefined | ((thing: number, options: unknown) => number | undefined);
+  if (!reckon) throw invalid("recommendedTtl", "is what leasehold-wasm/full has, and this module has no room for");
+  return reckon(thing, options);
 }
 
 /** What a call was granted: one lease, or several. */

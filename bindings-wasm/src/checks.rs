@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::leasehold::UNIT;
-use crate::{entered, value};
+use crate::{entered, things, value};
 
 /// The highest fence from now on, unless the holder is late.
 #[wasm_bindgen(js_name = fenceAdmit)]
@@ -21,4 +21,16 @@ pub fn fence_admit(highest: &JsValue, fence: &JsValue) -> Result<u64, JsValue> {
 pub fn recommended_ttl(options: &JsValue) -> Result<f64, JsValue> {
     entered();
     Ok(handshake::recommended_ttl(&value::options(options)?, UNIT).map_err(Failure::from)?)
+}
+
+/// The same by what was measured of a lock or a pool; nothing if nobody stole.
+#[wasm_bindgen(js_name = recommendedTtlOf)]
+pub fn recommended_ttl_of(thing: u32, options: &JsValue) -> Result<Option<f64>, JsValue> {
+    entered();
+    let options = value::options(options)?;
+    let ttl = match things::pool(thing) {
+        Ok(pool) => pool.recommended_ttl_by(&options, UNIT),
+        Err(_) => things::lock(thing)?.recommended_ttl_by(&options, UNIT),
+    };
+    Ok(ttl.map_err(Failure::from)?)
 }

@@ -94,6 +94,7 @@ export const border: Checks = {
       "a token": () => tokens.add("w", "", getter("amount")),
       tokens: () => lh.tokens("w", { source: tokens, get maxAge() { return throws(); } }),
       recommendedTtl: () => recommendedTtl(getter("levels")),
+      "recommendedTtl of a pool": () => pool.recommendedTtl(getter("levels")),
     };
     for (const [name, call] of Object.entries(calls)) {
       let thrown: unknown;
@@ -303,6 +304,7 @@ export function exported(): Record<string, () => unknown> {
     quorumLock: () => trial.quorumLock(0, none, none),
     readNonce: () => trial.readNonce(0, 0),
     recommendedTtl: () => trial.recommendedTtl(none),
+    recommendedTtlOf: () => trial.recommendedTtlOf(0, none),
     rejected: () => trial.rejected(0, none),
     release: () => trial.release(0, none, 0),
     releaseLock: () => trial.releaseLock(0, 0),

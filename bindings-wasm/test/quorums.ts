@@ -93,5 +93,21 @@ export function quorums(connect: () => Transport): Checks {
       same([recommendedTtl(handshakes), recommendedTtl({ ...handshakes, levels: 1 })], [455, 5]);
       await fails(() => recommendedTtl({ ...handshakes, confidence: 1 }), "invalid_argument", /./, "confidence");
     },
+
+    async "the recommended ttl of a lock goes by what was measured"() {
+      const lh = await open(connect(), { namespace: unique(), responseTimeout: 1_000, lockTtl: 5_000 });
+      const lock = lh.lock("a", { timeout: 12_000 });
+      const [low, pool] = [await lock.acquire(), await lh.pool("p", { slots: ["a"], ttl: 5_000 })];
+      const among = { contenders: 20, levels: 3, confidence: 0.99 };
+      same([lock.recommendedTtl(among), pool.recommendedTtl(among)], [undefined, undefined]);
+      await fails(() => lock.recommendedTtl({ ...among, levels: 0 }), "invalid_argument", /./, "levels");
+      await fails(() => pool.recommendedTtl({ ...among, roundTrip: 1 } as object as typeof among), "invalid_argument", /./, "roundTrip");
+      // Not at once: the clock of a worker stands still between its events, and no time would be measured.
+      low.claimed.addEventListener("abort", () => setTimeout(() => void low.release(), 5));
+      await lock.run(() => {}, { priority: 1, steal: true });
+      // Three in a row, and two handshakes among them.
+      const [ttl, handshakes] = [lock.recommendedTtl(among) ?? 0, 2 * lock.handshake];
+      same([handshakes > 0, ttl >= handshakes, ttl < handshakes + 1_000], [true, true, true]);
+    },
   };
 }

@@ -35,7 +35,8 @@
 //!
 //! Not for leasehold's own locks, where thieves wait for the end of leases: a claimant that has not acted yet is replaced
 //! in the line by a higher one, no chain forms, and a steal costs one handshake, however many priorities there are. How
-//! long those take is measured (`handshake` of the statistics). The chain's number is the right one for locks of other
+//! long those take is measured (`handshake` of a lock, and of a pool's statistics), and `recommended_ttl` of either goes by
+//! that. The chain's number is the right one for locks of other
 //! systems, whose thieves wait one behind the other; and for thieves that may go on before their victim has answered (a
 //! consistency factor below 1), because then each of them can be robbed while its own victim is still at work.
 
@@ -51,6 +52,50 @@ mod tests;
 pub const MAX_CONTENDERS: u64 = 1_000_000_000;
 /// How many levels of priority there may be.
 pub const MAX_LEVELS: u64 = 65_536;
+
+/// Who contends for a lock, or for the slots of a pool, of which it is measured how long it takes to rob a holder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contention {
+    /// How many contend at once: 1 to [`MAX_CONTENDERS`].
+    pub contenders: u64,
+    /// How many levels of priority they have: 1 to [`MAX_LEVELS`].
+    pub levels: u64,
+    /// The part of all chains that shall end in time: above 0 and below 1.
+    pub confidence: f64,
+}
+
+impl Contention {
+    /// Reads options, all of which are needed: `contenders`, `levels`, `confidence`.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the option.
+    pub(crate) fn read(value: &Value) -> Result<Self> {
+        let mut options = Options::of_call(value)?;
+        let read = Self::take(&mut options)?;
+        options.end()?;
+        Ok(read)
+    }
+
+    fn take(options: &mut Options<'_>) -> Result<Self> {
+        Ok(Contention {
+            contenders: needed(options, "contenders", Value::as_u64)?,
+            levels: needed(options, "levels", Value::as_u64)?,
+            confidence: needed(options, "confidence", Value::as_number)?,
+        })
+    }
+
+    /// [`Handshakes::recommended_ttl`] by what was measured; nothing as long as no handshake was, which is 0 then.
+    ///
+    /// # Errors
+    /// As it has them, also before anything was measured.
+    pub(crate) fn recommended_ttl(self, handshake: Micros, round_trip: Micros) -> Result<Option<Micros>> {
+        let Contention { contenders, levels, confidence } = self;
+        let of_one = handshake.max(1);
+        let ttl =
+            Handshakes { contenders, levels, handshake: of_one, round_trip, confidence }.recommended_ttl()?;
+        Ok((handshake > 0).then_some(ttl))
+    }
+}
 
 /// Who contends for a lock, and how long it takes to rob its holder.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,13 +122,10 @@ impl Handshakes {
     #[doc(hidden)]
     pub fn read(value: &Value, unit: Unit) -> Result<Self> {
         let mut options = Options::of_call(value)?;
-        let read = Handshakes {
-            contenders: needed(&mut options, "contenders", Value::as_u64)?,
-            levels: needed(&mut options, "levels", Value::as_u64)?,
-            handshake: needed(&mut options, "handshake", |value| rest(value, unit))?,
-            round_trip: needed(&mut options, "round_trip", |value| rest(value, unit))?,
-            confidence: needed(&mut options, "confidence", Value::as_number)?,
-        };
+        let Contention { contenders, levels, confidence } = Contention::take(&mut options)?;
+        let handshake = needed(&mut options, "handshake", |value| rest(value, unit))?;
+        let round_trip = needed(&mut options, "round_trip", |value| rest(value, unit))?;
+        let read = Handshakes { contenders, levels, handshake, round_trip, confidence };
         options.end()?;
         Ok(read)
     }

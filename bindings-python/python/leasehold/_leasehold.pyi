@@ -10,6 +10,7 @@ from .errors import Claimed, Lost
 from .options import (
     AcquireManyOptions,
     AcquireOptions,
+    Contention,
     Handshakes,
     LimitOptions,
     LockConfig,
@@ -161,6 +162,10 @@ class Pool:
     def statistics(self) -> Statistics:
         """What this handle of the pool has done so far. Times in seconds."""
 
+    def recommended_ttl(self, **options: Unpack[Contention]) -> float | None:
+        """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by `handshake` of the statistics and
+        the shortest time in which the store answered of late; None if nobody stole."""
+
     def add(self, slots: Sequence[Slot]) -> int:
         """Adds slots, and gives those that are there the new weight. Gives the number of those that are new. This handle leases them only
         if it was opened without slots of its own."""
@@ -267,7 +272,11 @@ class Lock:
     @property
     def handshake(self) -> float:
         """For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
-        stole. What `recommended_ttl` asks for."""
+        stole. What `recommended_ttl` goes by."""
+
+    def recommended_ttl(self, **options: Unpack[Contention]) -> float | None:
+        """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by the longest `handshake` and the
+        shortest time in which the store answered of late; None if nobody stole."""
 
     def acquire(self, **options: Unpack[LockOptions]) -> Locked:
         """Locks all of its names; waits for them until the timeout. Keep what it gives until it is given back: a lock that is forgotten

@@ -14,6 +14,7 @@ __all__ = [
     "AcquireOptions",
     "AsyncPoolOptions",
     "AsyncTokensOptions",
+    "Contention",
     "Handshakes",
     "LimitOptions",
     "LockConfig",
@@ -304,16 +305,21 @@ class WaitOptions(TypedDict, total=False):
     priority: int | None
 
 
-class Handshakes(TypedDict):
-    """Who contends for a lock, and how long it takes to rob its holder."""
+class Contention(TypedDict):
+    """Who contends for a lock, or for the slots of a pool."""
 
-    # How many contend for the lock at once: 1 to 1,000,000,000.
+    # How many contend at once: 1 to 1,000,000,000.
     contenders: int
     # How many levels of priority they have: 1 to 65,536.
     levels: int
+    # The part of all chains of thieves that shall end in time: above 0 and below 1.
+    confidence: float
+
+
+class Handshakes(Contention):
+    """Who contends for a lock, and how long it takes to rob its holder."""
+
     # How long one handshake takes, more than 0: a high quantile of what was measured, and not the mean.
     handshake: float
     # How long it takes to ask the store and have its answer.
     round_trip: float
-    # The part of all chains of thieves that shall end in time: above 0 and below 1.
-    confidence: float

@@ -145,6 +145,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         self.lock().lanes.trouble().map(str::to_owned)
     }
 
+    /// How long the store took to answer of late, at the least; 0 if it did not, or answers at once.
+    pub fn distance(&self) -> Micros {
+        self.lock().lanes.distance()
+    }
+
     /// Sends a request. Failures are told from `patience` on; until then it is tried again. Dropping the
     /// future gives the request up; a grant that comes all the same is given back.
     ///

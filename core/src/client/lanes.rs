@@ -136,6 +136,11 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
         self.distance = 0;
     }
 
+    /// How long an answer takes at the least, as far as that is known; 0 if not.
+    pub fn distance(&self) -> Micros {
+        self.distance
+    }
+
     /// What the store said, while it does not answer.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()

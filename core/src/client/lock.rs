@@ -12,6 +12,7 @@ use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
 use super::{AcquireOptions, LockOptions, PoolOptions, Runtime, Unit};
 use crate::error::{Error, Result};
+use crate::handshake::Contention;
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::store::Store;
@@ -131,9 +132,28 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 
     /// The longest time that holders of the handle's locks took to yield of late to those who steal; 0 if nobody stole.
-    /// What [`crate::handshake`] asks for.
+    /// What [`Self::recommended_ttl`] goes by.
     pub fn handshake(&self) -> Micros {
         self.0.pool.yields.longest()
+    }
+
+    /// The time to live, in microseconds, that outlasts a chain of thieves with the given confidence: as
+    /// [`Handshakes::recommended_ttl`](crate::handshake::Handshakes::recommended_ttl), by the longest [`Self::handshake`], and the
+    /// shortest time in which the store answered of late. Nothing if nobody stole.
+    ///
+    /// # Errors
+    /// `invalid_argument` naming the field that is out of its range, also if nobody stole.
+    pub fn recommended_ttl(&self, contention: Contention) -> Result<Option<Micros>> {
+        self.0.pool.recommended_ttl(contention)
+    }
+
+    /// The same of options, in the unit of the language.
+    ///
+    /// # Errors
+    /// As [`Self::recommended_ttl`].
+    #[doc(hidden)]
+    pub fn recommended_ttl_by(&self, options: &Value, unit: Unit) -> Result<Option<f64>> {
+        self.0.pool.recommended_ttl_by(options, unit)
     }
 
     fn check(&self, options: &LockOptions) -> Result<()> {

@@ -18,12 +18,14 @@ use super::statistics::Counters;
 use super::stock::Stock;
 use super::waiting::WaitingRoom;
 use super::yields::Yields;
-use super::{Acquire, AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, runtime};
+use super::{Acquire, AcquireOptions, Lease, PoolOptions, ReadNonce, Runtime, Statistics, Unit, runtime};
 use crate::error::{Code, Error, Result};
+use crate::handshake::Contention;
 use crate::id::{Name, PoolName, SlotId};
 use crate::nonce::{Nonce, Outcome};
 use crate::slots::{LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec};
 use crate::store::{Store, StorePool, Watch};
+use crate::value::Value;
 use crate::{MILLISECOND, Micros};
 
 /// What a lease is shortened by on its way over a network: a hundredth for clocks that drift, and this.
@@ -243,6 +245,23 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     pub fn statistics(&self) -> Statistics {
         self.core.counters.read(self.core.room.len(), self.core.yields.longest())
     }
+
+    /// The time to live, in microseconds, that outlasts a chain of those who steal slots, as [`super::Lock::recommended_ttl`] has it.
+    ///
+    /// # Errors
+    /// As it has them.
+    pub fn recommended_ttl(&self, contention: Contention) -> Result<Option<Micros>> {
+        self.core.recommended_ttl(contention)
+    }
+
+    /// The same of options, in the unit of the language.
+    ///
+    /// # Errors
+    /// As [`Self::recommended_ttl`].
+    #[doc(hidden)]
+    pub fn recommended_ttl_by(&self, options: &Value, unit: Unit) -> Result<Option<f64>> {
+        self.core.recommended_ttl_by(options, unit)
+    }
 }
 
 impl<S: Store, R: Runtime> Clone for Pool<S, R> {
@@ -275,6 +294,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(_) => Counters::add(&self.counters.refused),
         }
         outcome
+    }
+
+    /// The time to live that outlasts a chain of thieves, by what was measured here of late.
+    pub fn recommended_ttl(&self, contention: Contention) -> Result<Option<Micros>> {
+        contention.recommended_ttl(self.yields.longest(), self.courier.distance())
+    }
+
+    pub fn recommended_ttl_by(&self, options: &Value, unit: Unit) -> Result<Option<f64>> {
+        let ttl = self.recommended_ttl(Contention::read(options)?)?;
+        Ok(ttl.map(|ttl| unit.count(ttl)))
     }
 
     pub fn reads_nonces(&self) -> bool {

@@ -12,7 +12,7 @@ from .. import _leasehold
 from .._bodies import check
 from .._settle import call, granted, outlived
 from ..errors import Claimed, Lost
-from ..options import LockOptions, RunOptions
+from ..options import Contention, LockOptions, RunOptions
 from ._face import Acquiring, Face, Held
 
 if TYPE_CHECKING:
@@ -34,8 +34,13 @@ class Lock(Face[_leasehold.Lock]):
     @property
     def handshake(self) -> float:
         """For how many seconds holders of this handle's locks took to yield of late to those who steal, at the longest; 0.0 if nobody
-        stole. What `recommended_ttl` asks for."""
+        stole. What `recommended_ttl` goes by."""
         return self._core.handshake
+
+    def recommended_ttl(self, **options: Unpack[Contention]) -> float | None:
+        """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by the longest `handshake` and the
+        shortest time in which the store answered of late; None if nobody stole."""
+        return self._core.recommended_ttl(**options)
 
     def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
         """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited. Keep what it gives until it is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .. import _leasehold
 from .._settle import call, granted
 from ..errors import Claimed, Lost
-from ..options import AcquireManyOptions, AcquireOptions, Slot, TryAcquireOptions
+from ..options import AcquireManyOptions, AcquireOptions, Contention, Slot, TryAcquireOptions
 from ..views import Census, Statistics
 from ._face import Acquiring, Face, Held
 
@@ -55,6 +55,11 @@ class Pool(Face[_leasehold.Pool]):
     def statistics(self) -> Statistics:
         """What this handle of the pool has done so far."""
         return self._core.statistics()
+
+    def recommended_ttl(self, **options: Unpack[Contention]) -> float | None:
+        """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by `handshake` of the statistics and
+        the shortest time in which the store answered of late; None if nobody stole."""
+        return self._core.recommended_ttl(**options)
 
     async def add(self, slots: Sequence[Slot]) -> int:
         """Adds slots, and gives those that are there the new weight. Gives the number of those that are new. This handle leases them only

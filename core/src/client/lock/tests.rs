@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::*;
-use crate::client::faulty::Faulty;
+use crate::client::faulty::{DELAY, Faulty, SLOW};
 use crate::client::native::{NativeLeasehold, connect};
 use crate::client::warped::Warped;
 use crate::client::{Keepalive, Leasehold, OpenOptions};
@@ -324,6 +324,45 @@ async fn the_handle_says_what_ages_those_who_wait_for_its_locks() {
     let ageing = Value::map([("ageing", Value::Number(1.0))]);
     let lock = open(Value::Null).unwrap().lock_by(&"a".into(), &ageing, Unit::Milliseconds);
     assert_eq!(lock.unwrap_err().field(), Some("ageing"));
+}
+
+#[tokio::test]
+async fn the_recommended_ttl_goes_by_what_was_measured() {
+    let among = Contention { contenders: 20, levels: 3, confidence: 0.99 };
+    let here = opened("recommended").unwrap().lock_with(["a"], at_once()).unwrap();
+    assert_eq!(here.recommended_ttl(among).unwrap(), None, "nobody stole");
+    let wrong = here.recommended_ttl(Contention { levels: 0, ..among }).unwrap_err();
+    assert_eq!(wrong.field(), Some("levels"), "before anything is measured");
+    here.0.pool.yields.note(200 * MILLISECOND);
+    here.0.pool.yields.note(50 * MILLISECOND);
+    // Three in a row, and in memory no way to the store.
+    assert_eq!(here.recommended_ttl(among).unwrap(), Some(400 * MILLISECOND));
+    let options = |contenders: &str, more: &str| {
+        let said = [(contenders, 20.0), ("levels", 3.0), ("confidence", 0.99), (more, 1.0)];
+        let said = said.iter().filter(|(key, _)| !key.is_empty());
+        Value::Map(said.map(|&(key, number)| (key.to_owned(), Value::Number(number))).collect())
+    };
+    let of = |options: &Value, unit| here.recommended_ttl_by(options, unit);
+    assert_eq!(of(&options("contenders", ""), Unit::Seconds).unwrap(), Some(0.4));
+    assert_eq!(of(&options("contenders", ""), Unit::Milliseconds).unwrap(), Some(400.0));
+    assert_eq!(of(&options("", ""), Unit::Seconds).unwrap_err().field(), Some("contenders"));
+    for measured in ["handshake", "round_trip"] {
+        let error = of(&options("contenders", measured), Unit::Seconds).unwrap_err();
+        assert_eq!(error.field(), Some(measured));
+    }
+
+    // Whose answers take so long.
+    let store = Faulty::new(crate::client::TokioRuntime::store_clock());
+    store.is(SLOW);
+    let options = OpenOptions { response_timeout: 30 * SECOND, ..OpenOptions::default() };
+    let far = Leasehold::new(store, Warped::new(), options).unwrap();
+    let patient = LockOptions { timeout: 30 * SECOND, keepalive: Keepalive::Off, ..LockOptions::default() };
+    let lock = far.lock_with(["a"], patient).unwrap();
+    lock.acquire().await.unwrap().release().await.unwrap();
+    lock.0.pool.yields.note(200 * MILLISECOND);
+    let ttl = lock.recommended_ttl(among).unwrap().expect("measured");
+    assert!(ttl >= 400 * MILLISECOND + DELAY, "{ttl}");
+    assert_eq!(ttl - 400 * MILLISECOND, lock.0.pool.courier.distance());
 }
 
 // It was asked about again only when it had ended by then, for a claimant that had long gone.
