@@ -55,6 +55,8 @@ pub mod value;
 
 pub use client::{Lease, Leasehold, Pool};
 pub use error::{Code, Error};
+#[cfg(feature = "doctor")]
+pub use store::Finding;
 
 #[cfg(feature = "redis")]
 pub use client::native::{

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, Weak};
 #[cfg(feature = "limits")]
 use super::builders::LimitBuilder;
 use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
+#[cfg(feature = "doctor")]
+use super::courier::undone;
 #[cfg(feature = "limits")]
 use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
@@ -25,6 +27,8 @@ use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
 use crate::limits::{Amount, Hashes};
 use crate::poison::unpoisoned;
+#[cfg(feature = "doctor")]
+use crate::store::Finding;
 #[cfg(feature = "limits")]
 use crate::store::LimitStore;
 use crate::store::Store;
@@ -289,6 +293,23 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     #[cfg(feature = "limits")]
     pub(super) fn store(&self) -> &S {
         &self.0.store
+    }
+
+    /// Looks whether the store is fit, as an operator or a check of a deployment asks: its version, its eviction policy, what it
+    /// remembers after a restart, its role and replicas, its clock, what its user may do, and whether its messages are heard, one
+    /// [`Finding`] each, always in this order. Commands that it allows are tried where they write nothing. Of a cluster one node is
+    /// looked at, that which serves the first slot. Of a store in memory there is one finding.
+    ///
+    /// # Errors
+    /// `store_unavailable` if an answer does not come within the response timeout; `cancelled` if the handle was closed.
+    #[cfg(feature = "doctor")]
+    pub async fn doctor(&self) -> Result<Vec<Finding>> {
+        if unpoisoned(&self.0.pools).is_none() {
+            return Err(closed());
+        }
+        let Handle { store, runtime, options, .. } = &*self.0;
+        let found = store.examine(runtime, &options.namespace, options.response_timeout).await;
+        found.map_err(|error| undone(&error.cause))
     }
 
     /// Closes the pool when this handle is closed.

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+#[cfg(feature = "doctor")]
+use futures_util::future::join_all;
+
 use self::ballot::{Ballot, Vote, granted};
 use self::hold::{Hold, Joining};
 use super::builders::{LockBuilder, LockNames, LockOwner};
@@ -17,6 +20,8 @@ use super::{BoxedFuture, Lease, Leasehold, Lock, LockOptions, Runtime, Unit};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::store::Store;
+#[cfg(feature = "doctor")]
+use crate::store::finding::{Check, Finding, Verdict};
 use crate::value::Value;
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -174,6 +179,25 @@ impl<S: Store, R: Runtime> Quorum<S, R> {
     /// The defaults of its locks, as its handles have them.
     pub fn lock_defaults(&self) -> LockOptions {
         self.handles.first().map(Leasehold::lock_defaults).unwrap_or_default()
+    }
+
+    /// Looks whether each server is fit, as [`Leasehold::doctor`] does, all at once: the findings of the first server, then those of
+    /// the second, and so on, each with its [`Finding::server`]. Of one that does not answer there is one finding, an error.
+    ///
+    /// # Errors
+    /// `cancelled` if the quorum was closed.
+    #[cfg(feature = "doctor")]
+    pub async fn doctor(&self) -> Result<Vec<Finding>> {
+        if self.servers.is_closed() {
+            return Err(closed());
+        }
+        let found = join_all(self.handles.iter().map(Leasehold::doctor)).await;
+        let found = found.into_iter().enumerate().flat_map(|(server, found)| {
+            let failed = |error: Error| vec![Finding::new(Check::Store, Verdict::Error, error.message())];
+            let of_server = move |finding| Finding { server: Some(server), ..finding };
+            found.unwrap_or_else(failed).into_iter().map(of_server)
+        });
+        Ok(found.collect())
     }
 
     /// Ends acquisitions that wait with `cancelled`, after their pause. Locks that are held stay held until they are

@@ -42,7 +42,7 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
 /// The output of `work`, or `None` if it is not there by `deadline`. The work stays where it is pinned: moved in
 /// here, it would take its place in memory once more.
-pub(super) async fn by<R: Runtime, T>(
+pub(crate) async fn by<R: Runtime, T>(
     runtime: &R,
     deadline: Micros,
     work: impl Future<Output = T> + Unpin,

@@ -1,7 +1,13 @@
 //! A store that is in memory or in Redis, as its opener says when the program runs.
 
+#[cfg(feature = "doctor")]
+use super::Finding;
 use super::{Listener, MemoryStore, RedisStore, Store, StoreError, StorePool, Watch, memory, redis};
 use crate::Micros;
+#[cfg(feature = "doctor")]
+use crate::client::Runtime;
+#[cfg(feature = "doctor")]
+use crate::id::Name;
 use crate::id::PoolName;
 use crate::nonce::Outcome;
 use crate::slots::{Answer, Envelope, LeaseRef, Reply, Request};
@@ -37,6 +43,19 @@ impl<T: redis::Transport> Store for EitherStore<T> {
         match self {
             EitherStore::Memory(store) => Store::close(store),
             EitherStore::Redis(store) => Store::close(store),
+        }
+    }
+
+    #[cfg(feature = "doctor")]
+    async fn examine<R: Runtime>(
+        &self,
+        runtime: &R,
+        namespace: &Name,
+        patience: Micros,
+    ) -> Result<Vec<Finding>, StoreError> {
+        match self {
+            EitherStore::Memory(store) => store.examine(runtime, namespace, patience).await,
+            EitherStore::Redis(store) => store.examine(runtime, namespace, patience).await,
         }
     }
 }

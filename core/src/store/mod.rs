@@ -2,6 +2,8 @@
 //! ready; it holds no rule of its own.
 
 pub mod either;
+#[cfg(feature = "doctor")]
+pub mod finding;
 #[cfg(feature = "limits")]
 pub mod ledger;
 pub mod memory;
@@ -14,13 +16,21 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use either::EitherStore;
+#[cfg(feature = "doctor")]
+pub use finding::Finding;
 #[cfg(feature = "limits")]
 pub use ledger::{LimitStore, StoreLedger};
 pub use memory::MemoryStore;
 pub use redis::RedisStore;
 
+#[cfg(feature = "doctor")]
+use self::finding::{Check, Verdict};
 use crate::Micros;
+#[cfg(feature = "doctor")]
+use crate::client::Runtime;
 use crate::client::{MaybeSend, MaybeSync};
+#[cfg(feature = "doctor")]
+use crate::id::Name;
 use crate::id::PoolName;
 use crate::nonce::Outcome;
 use crate::slots::{Answer, Calls, Envelope, LeaseRef, Reply, Request};
@@ -35,6 +45,20 @@ pub trait Store: Clone + MaybeSend + MaybeSync + 'static {
 
     /// No more pools are opened, and no more slots acquired: what is kept open for that is closed.
     fn close(&self) {}
+
+    /// Looks whether it is fit to keep what this namespace has, and says what it finds, in an order that is always the same. It
+    /// waits for each answer `patience` microseconds at most.
+    #[cfg(feature = "doctor")]
+    fn examine<R: Runtime>(
+        &self,
+        runtime: &R,
+        namespace: &Name,
+        patience: Micros,
+    ) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + MaybeSend {
+        let _ = (runtime, namespace, patience);
+        let message = "a store of the program's own, which says nothing of itself";
+        async move { Ok(vec![Finding::new(Check::Store, Verdict::Unknown, message)]) }
+    }
 }
 
 /// One pool of a store.

@@ -3,6 +3,8 @@
 //! How a command reaches the server is a [`Transport`]: native TCP (feature `redis`), or functions that
 //! the host supplies.
 
+#[cfg(feature = "doctor")]
+mod diagnosis;
 #[cfg(feature = "limits")]
 mod ledger;
 #[cfg(feature = "redis")]
@@ -22,9 +24,15 @@ pub use wire::heard;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+#[cfg(feature = "doctor")]
+use super::Finding;
 use super::{Certainty, Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
+#[cfg(feature = "doctor")]
+use crate::client::Runtime;
 use crate::error::Result;
+#[cfg(feature = "doctor")]
+use crate::id::Name;
 use crate::id::PoolName;
 use crate::slots::{Answer, Envelope, Reply, Request};
 
@@ -138,6 +146,16 @@ impl<T: Transport> Store for RedisStore<T> {
 
     fn close(&self) {
         self.transport.close();
+    }
+
+    #[cfg(feature = "doctor")]
+    async fn examine<R: Runtime>(
+        &self,
+        runtime: &R,
+        namespace: &Name,
+        patience: Micros,
+    ) -> Result<Vec<Finding>, StoreError> {
+        self.look(runtime, namespace, patience).await
     }
 }
 

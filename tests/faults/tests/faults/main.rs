@@ -25,6 +25,7 @@ macro_rules! on_both {
 mod aside;
 mod cluster;
 mod crowds;
+mod doctor;
 mod doubled;
 mod eviction;
 mod failover;

@@ -1,0 +1,593 @@
+//! What a server says to who looks whether it is fit, and what is found by that. In a cluster it is one node, which serves the
+//! first slot: what is asked without a key goes there too.
+
+#[cfg(test)]
+mod tests;
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+
+use futures_channel::oneshot;
+
+#[cfg(feature = "limits")]
+use super::LIMITS_SCRIPT;
+use super::transport::{Resp, Transport, classify};
+use super::{Keys, POLICY, RedisStore, SCRIPT, fit};
+use crate::client::{Runtime, runtime};
+use crate::id::Name;
+use crate::poison::unpoisoned;
+use crate::store::finding::{Check, Finding, Verdict};
+use crate::store::{Certainty, Listener, StoreError, Watch};
+use crate::{Micros, SECOND};
+
+/// The hash tag of what is asked about. It is in slot 0, as are commands without a key by the reckoning of who follows a cluster.
+const TAG: &str = "{06S}";
+/// A digest that no script has.
+const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+/// Tries commands, and says what each fails with.
+const TRY: &str = "local said = {} \
+    for place, words in ipairs(ARGV) do \
+        local command = {} \
+        for word in string.gmatch(words, '%S+') do command[#command + 1] = word == '*' and KEYS[1] or word end \
+        local reply = redis.pcall(unpack(command)) \
+        said[place] = type(reply) == 'table' and reply.err or '' \
+    end \
+    return said";
+/// What the scripts call, as it is tried on a key that is not there: nothing is written, where need be as there is a word too many.
+const TRIES: [(&str, &str); 22] = [
+    ("GET", ""),
+    ("MGET", ""),
+    ("SET", "0 XX"),
+    ("DEL", ""),
+    ("PEXPIRE", "1"),
+    ("HGET", "0"),
+    ("HMGET", "0"),
+    ("HKEYS", ""),
+    ("HLEN", ""),
+    ("HEXISTS", "0"),
+    ("HSET", "0 0 0"),
+    ("HDEL", "0"),
+    ("ZCOUNT", "0 0"),
+    ("ZRANGE", "0 0"),
+    ("ZRANGEBYLEX", "- +"),
+    ("ZRANGEBYSCORE", "0 0"),
+    ("ZADD", "XX 0 0"),
+    ("ZREM", "0"),
+    ("ZREMRANGEBYSCORE", "0 0"),
+    (TIME, ""),
+    (INFO, ""),
+    (PUBLISH, NOBODY),
+];
+const TIME: &str = "TIME";
+const INFO: &str = "INFO";
+const PUBLISH: &str = "PUBLISH";
+/// A message that calls nobody.
+const NOBODY: &str = "0";
+/// Ask what a server remembers after a restart, and, as clusters are followed, for the nodes and the epoch.
+const SAVE: [&str; 3] = ["CONFIG", "GET", "save"];
+const CLUSTER: [[&str; 2]; 2] = [["CLUSTER", "SLOTS"], ["CLUSTER", "INFO"]];
+
+/// The oldest Redis whose commands the scripts know.
+const OLDEST: (u32, u32) = (6, 2);
+/// Clocks that are set by the network are nearer to each other than this.
+const APART: Micros = 5 * SECOND;
+/// The part of its memory above which a server is almost full, in hundredths.
+const ALMOST_FULL: u64 = 90;
+/// How many seconds a replica may be behind that does not lag.
+const BEHIND: u64 = 5;
+
+/// What a server said.
+#[derive(Clone, Debug)]
+struct Said {
+    /// To a script that it does not know.
+    script: Resp,
+    /// To the script that tries commands.
+    tries: Resp,
+    info: Resp,
+    policy: Resp,
+    save: Resp,
+    time: Resp,
+    /// This process's time before and after it said its own.
+    wall: (Micros, Micros),
+    /// To the questions to a node, if it is one.
+    cluster: Option<[Resp; 2]>,
+    push: Push,
+}
+
+/// What became of a message to oneself.
+#[derive(Clone, Debug)]
+enum Push {
+    Heard,
+    /// It did not come in time.
+    Unheard,
+    /// Nothing could be sent.
+    Unsent,
+    /// The transport knows no messages.
+    Unable,
+    /// It was not possible to subscribe.
+    Failed(String),
+}
+
+/// Who asks a server.
+struct Examination<'a, T, R> {
+    transport: &'a T,
+    runtime: &'a R,
+    /// How long an answer may take.
+    patience: Micros,
+}
+
+impl<T: Transport> RedisStore<T> {
+    /// Looks whether the server is fit for pools of this namespace.
+    pub(super) async fn look<R: Runtime>(
+        &self,
+        runtime: &R,
+        namespace: &Name,
+        patience: Micros,
+    ) -> Result<Vec<Finding>, StoreError> {
+        let keys = Keys { prefix: format!("{}:{TAG}:", namespace.encoded()) };
+        let examination = Examination { transport: &self.transport, runtime, patience };
+        examination.findings(&keys.of("doctor")).await
+    }
+}
+
+impl<T: Transport, R: Runtime> Examination<'_, T, R> {
+    async fn findings(&self, key: &str) -> Result<Vec<Finding>, StoreError> {
+        let script = self.ask(&["EVALSHA", NO_SCRIPT, "1", key]).await?;
+        if let Resp::Error(text) = &script {
+            match text.split(' ').next().unwrap_or_default() {
+                "NOSCRIPT" | "NOPERM" | "ERR" => {}
+                _ => return evicting(text).ok_or_else(|| classify(text)),
+            }
+        }
+        let (heard, hears) = oneshot::channel();
+        let subscribed = self.subscribe(key, heard).await;
+        let tries: Vec<String> = TRIES.iter().map(|(command, rest)| tried(command, rest, key)).collect();
+        let mut words = vec!["EVAL", TRY, "1", key];
+        words.extend(tries.iter().map(String::as_str));
+        let tries = self.ask(&words).await?;
+        let push = match subscribed {
+            Ok(None) => Push::Unable,
+            Err(cause) => Push::Failed(cause),
+            Ok(Some(_)) if is_refused(&tries, PUBLISH) => Push::Unsent,
+            // The watch is kept until then.
+            Ok(Some(_watch)) => match self.within(hears).await {
+                Some(Ok(())) => Push::Heard,
+                _ => Push::Unheard,
+            },
+        };
+        let info = self.ask(&[INFO]).await?;
+        let policy = self.ask(&POLICY).await?;
+        let save = self.ask(&SAVE).await?;
+        let before = self.runtime.wall();
+        let time = self.ask(&[TIME]).await?;
+        let wall = (before, self.runtime.wall());
+        let cluster = match field(&info, "cluster_enabled") {
+            Some("1") => {
+                let [slots, epoch] = CLUSTER;
+                Some([self.ask(&slots).await?, self.ask(&epoch).await?])
+            }
+            _ => None,
+        };
+        Ok(Said { script, tries, info, policy, save, time, wall, cluster, push }.findings())
+    }
+
+    async fn ask(&self, words: &[&str]) -> Result<Resp, StoreError> {
+        let command = words.iter().map(|&word| word.to_owned()).collect();
+        match self.within(self.transport.send(command)).await {
+            Some(answer) => Ok(answer?),
+            None => Err(StoreError::new(Certainty::Unknown, "no answer in time")),
+        }
+    }
+
+    /// Has a message of this channel told; what went wrong, in words.
+    async fn subscribe(&self, channel: &str, told: oneshot::Sender<()>) -> Result<Option<Watch>, String> {
+        let told = Mutex::new(Some(told));
+        let listener: Listener = Arc::new(move |calls| {
+            // Without calls it is said only that messages may have been lost.
+            if calls.is_some()
+                && let Some(told) = unpoisoned(&told).take()
+            {
+                let _ = told.send(());
+            }
+        });
+        match self.within(self.transport.subscribe(channel.to_owned(), listener)).await {
+            Some(watch) => {
+                watch.map_err(|error| StoreError::from(error).cause.trim_start_matches(": ").to_owned())
+            }
+            None => Err("no answer in time".to_owned()),
+        }
+    }
+
+    async fn within<U>(&self, work: impl Future<Output = U>) -> Option<U> {
+        runtime::by(self.runtime, self.runtime.now() + self.patience, pin!(work)).await
+    }
+}
+
+impl Said {
+    /// What is found by it, in the order of [`Check`].
+    fn findings(&self) -> Vec<Finding> {
+        let found = [
+            (Check::Version, self.version()),
+            (Check::Policy, self.policy()),
+            (Check::Persistence, self.persistence()),
+            (Check::Role, self.role()),
+            (Check::Clock, self.clock()),
+            (Check::Rights, self.rights()),
+            (Check::Push, self.push()),
+        ];
+        found.into_iter().map(|(check, (verdict, message))| Finding::new(check, verdict, message)).collect()
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        field(&self.info, name)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.field(name)?.parse().ok()
+    }
+
+    /// The value of a setting, if the server tells it.
+    fn setting(answer: &Resp) -> Option<&str> {
+        match answer {
+            Resp::List(pair) => match pair.as_slice() {
+                [_, Resp::Text(value)] => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn version(&self) -> (Verdict, String) {
+        let node =
+            if self.cluster.is_some() { ", a node of a cluster: what follows is about this one" } else { "" };
+        if let Some(version) = self.field("valkey_version") {
+            return (Verdict::Ok, format!("Valkey {version}{node}"));
+        }
+        let Some(version) = self.field("redis_version") else {
+            return (
+                Verdict::Unknown,
+                unseen("which version it is", &self.info, "see that it is Redis 6.2 or Valkey 8, or later"),
+            );
+        };
+        let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+        if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < OLDEST {
+            let message = format!(
+                "Redis {version}{node}; its scripts lack commands that leasehold calls: take 6.2 or later"
+            );
+            return (Verdict::Error, message);
+        }
+        (Verdict::Ok, format!("Redis {version}{node}"))
+    }
+
+    fn policy(&self) -> (Verdict, String) {
+        let Some(policy) = Self::setting(&self.policy).or_else(|| self.field("maxmemory_policy")) else {
+            let message = unseen(
+                "what it does when memory is full",
+                &self.policy,
+                "see that its maxmemory-policy is noeviction",
+            );
+            return (Verdict::Unknown, message);
+        };
+        let said = Resp::List(vec![Resp::Nil, Resp::Text(policy.to_owned())]);
+        if let Err(error) = fit(&said) {
+            let yet = if self.number("maxmemory") == Some(0) { "; it has no maxmemory yet" } else { "" };
+            let refused =
+                if Self::setting(&self.policy).is_some() { "; who connects anew is refused" } else { "" };
+            return (Verdict::Error, format!("{}{yet}{refused}", error.cause));
+        }
+        match (self.number("used_memory"), self.number("maxmemory")) {
+            (Some(used), Some(most)) if most > 0 && used / ALMOST_FULL >= most / 100 => {
+                let message = format!(
+                    "noeviction, and {used} of {most} bytes are in use: a server that is full refuses what is acquired and given back; \
+                     raise its maxmemory"
+                );
+                (Verdict::Warning, message)
+            }
+            _ => (Verdict::Ok, "noeviction: nothing is deleted when memory is full".to_owned()),
+        }
+    }
+
+    fn persistence(&self) -> (Verdict, String) {
+        let failed = |name| self.field(name) == Some("err");
+        if failed("rdb_last_bgsave_status") || failed("aof_last_write_status") {
+            let message = "it could not write to its disk when it last tried, and refuses what is acquired and given back until it can, \
+                           unless it is set to go on: see its log";
+            return (Verdict::Warning, message.to_owned());
+        }
+        let aof = self.field("aof_enabled");
+        let save = Self::setting(&self.save);
+        match (aof, save) {
+            (Some("1"), _) => (Verdict::Ok, format!("an append-only file is kept; {RESTART}")),
+            (_, Some(save)) if !save.is_empty() => (
+                Verdict::Ok,
+                format!(
+                    "snapshots are kept (save {save}): a restart forgets what came after the last; {RESTART}"
+                ),
+            ),
+            (Some(_), Some(_)) => {
+                let message = format!(
+                    "neither an append-only file nor snapshots are kept: a restart forgets leases that are held, which are then lost, \
+                     slots that were disabled or quarantined, the records of nonces, and what was used of limits; {RESTART}. Set \
+                     appendonly to yes if any of that matters"
+                );
+                (Verdict::Warning, message)
+            }
+            (None, _) => (
+                Verdict::Unknown,
+                unseen("what it remembers after a restart", &self.info, "see its appendonly and save"),
+            ),
+            (_, None) => {
+                let message =
+                    unseen("whether snapshots are kept", &self.save, "see its save: no append-only file is");
+                (Verdict::Unknown, message)
+            }
+        }
+    }
+
+    fn role(&self) -> (Verdict, String) {
+        match self.field("role") {
+            Some("master") => self.replicas(),
+            Some("slave") => {
+                let cannot = match self.field("slave_read_only") {
+                    Some("0") => "what it is told its primary does not know, and may undo",
+                    _ => "it cannot be written to, and nothing can be acquired",
+                };
+                (
+                    Verdict::Error,
+                    format!("a replica: {cannot}; give the address of its primary, or of its sentinels"),
+                )
+            }
+            _ => (Verdict::Unknown, unseen("whether it is a primary", &self.info, "see that it is one")),
+        }
+    }
+
+    fn replicas(&self) -> (Verdict, String) {
+        let count = self.number("connected_slaves").unwrap_or(0);
+        if count == 0 {
+            let message = "a primary without replicas; the first that is attached looks like a restart, after which nothing is granted for one ttl";
+            return (Verdict::Ok, message.to_owned());
+        }
+        let lags = |replica: &str| {
+            let part = |name| replica.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+            part("state") != Some("online")
+                || part("lag").and_then(|lag| lag.parse().ok()).is_none_or(|lag: u64| lag > BEHIND)
+        };
+        let lagging = (0..count).filter(|at| self.field(&format!("slave{at}")).is_none_or(lags)).count();
+        let replicas = format!("a primary with {count} {}", if count == 1 { "replica" } else { "replicas" });
+        let failover = "after a failover nothing is granted for one ttl";
+        match lagging {
+            0 => (Verdict::Ok, format!("{replicas}; {failover}")),
+            _ => {
+                let message = format!(
+                    "{replicas}, of which {lagging} not up to date: what such a one has not heard of is forgotten if it is promoted, \
+                     leases that are held and what was used of limits among it; {failover}. See why it lags"
+                );
+                (Verdict::Warning, message)
+            }
+        }
+    }
+
+    fn clock(&self) -> (Verdict, String) {
+        let number = |resp: &Resp| match resp {
+            Resp::Integer(number) => u64::try_from(*number).ok(),
+            Resp::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        let said = match &self.time {
+            Resp::List(parts) => match parts.as_slice() {
+                [seconds, micros] => number(seconds).zip(number(micros)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((seconds, micros)) = said else {
+            return (
+                Verdict::Unknown,
+                unseen("what time it is there", &self.time, "see that its clock is set by the network"),
+            );
+        };
+        let theirs = seconds.saturating_mul(SECOND).saturating_add(micros);
+        let (before, after) = self.wall;
+        // It was read at some moment between the two.
+        let (apart, ahead) = match (before.saturating_sub(theirs), theirs.saturating_sub(after)) {
+            (behind, 0) => (behind, "behind"),
+            (_, ahead) => (ahead, "ahead of"),
+        };
+        if apart <= APART {
+            let message = "its clock and this process's agree".to_owned();
+            return (Verdict::Ok, message);
+        }
+        let tenths = apart / (SECOND / 10);
+        let message = format!(
+            "its clock is {}.{} s {ahead} this process's. Leases end as they should, as all times are counted by the server's. But budgets \
+             begin their periods by it, fences of a quorum are in order only while its servers' clocks agree, and a step that sets it \
+             right may look like a loss, after which nothing is granted for one ttl: have both set by the network, gradually",
+            tenths / 10,
+            tenths % 10
+        );
+        (Verdict::Warning, message)
+    }
+
+    fn rights(&self) -> (Verdict, String) {
+        let grant = "; grant it what the README lists (ACL SETUSER)";
+        for refusal in [&self.script, &self.tries] {
+            if let Resp::Error(text) = refusal
+                && is_denied(text)
+            {
+                let message = format!(
+                    "its user may run no scripts on keys of this namespace, and nothing works ({text}){grant}"
+                );
+                return (Verdict::Error, message);
+            }
+        }
+        let Resp::List(tries) = &self.tries else {
+            return (
+                Verdict::Unknown,
+                unseen(
+                    "what its user may do",
+                    &self.tries,
+                    "see that it has the rights that the README lists",
+                ),
+            );
+        };
+        let missing = TRIES.iter().zip(tries).filter_map(|((command, _), said)| match said {
+            Resp::Text(text) if is_denied(text) => Some((*command, used_by(command))),
+            _ => None,
+        });
+        let (vital, called): (Vec<_>, Vec<_>) = missing.partition(|(command, _)| *command != PUBLISH);
+        let mut lost: Vec<String> = Vec::new();
+        for users in [BOTH, POOLS, LIMITS] {
+            let commands: Vec<&str> =
+                vital.iter().filter(|(_, of)| *of == users).map(|(command, _)| *command).collect();
+            if !commands.is_empty() {
+                lost.push(format!("{}, without which {users} fail", commands.join(", ")));
+            }
+        }
+        if !called.is_empty() {
+            lost.push(format!("{PUBLISH}, without which who waits in another process is not called, and looks again after some seconds"));
+        }
+        let refused = |answer: &Resp| matches!(answer, Resp::Error(text) if is_denied(text));
+        if refused(&self.policy) {
+            lost.push(
+                "CONFIG GET, without which it is not seen as it is connected to whether it evicts keys"
+                    .to_owned(),
+            );
+        }
+        if let Some([slots, epoch]) = &self.cluster {
+            if refused(slots) {
+                lost.push("CLUSTER SLOTS, without which only the nodes of the address are known, and those that others name".to_owned());
+            }
+            if refused(epoch) {
+                lost.push(
+                    "CLUSTER INFO, without which nodes that disagree after a failover are believed by their number, and not by what they know"
+                        .to_owned(),
+                );
+            }
+        }
+        let verdict = match (vital.is_empty(), lost.is_empty()) {
+            (false, _) => Verdict::Error,
+            (true, false) => Verdict::Warning,
+            (true, true) => return (Verdict::Ok, "its user may do all that leasehold asks for".to_owned()),
+        };
+        (verdict, format!("its user may not call {}{grant}", lost.join("; ")))
+    }
+
+    fn push(&self) -> (Verdict, String) {
+        let unheard =
+            "who waits for what another process has looks again several times a second, and is not called";
+        match &self.push {
+            Push::Heard => {
+                (Verdict::Ok, "its messages are heard: who waits is called when it is its turn".to_owned())
+            }
+            Push::Unsent => {
+                let message = "it was subscribed, but no message could be sent to see whether it is heard: see what is said of rights";
+                (Verdict::Unknown, message.to_owned())
+            }
+            Push::Unheard => {
+                let message = "it was subscribed, but a message did not come in time: who waits for what another process has is not called, \
+                               and looks again after some seconds; see what stands between";
+                (Verdict::Warning, message.to_owned())
+            }
+            Push::Unable => (Verdict::Warning, format!("this transport cannot subscribe: {unheard}")),
+            Push::Failed(cause) => (
+                Verdict::Warning,
+                format!(
+                    "it could not be subscribed ({cause}): {unheard}; grant its user +@pubsub and the channels of this namespace"
+                ),
+            ),
+        }
+    }
+}
+
+/// What is true of each restart.
+const RESTART: &str = "after any restart nothing is granted for one ttl, and nonces are asked of the chain";
+
+/// Who calls a command.
+const BOTH: &str = "pools, locks, tokens and limits";
+const POOLS: &str = "pools, locks and tokens";
+const LIMITS: &str = "limits";
+
+fn used_by(command: &str) -> &'static str {
+    let call = format!("'{command}'");
+    let by_pools = SCRIPT.contains(&call);
+    #[cfg(feature = "limits")]
+    let by_limits = LIMITS_SCRIPT.contains(&call);
+    #[cfg(not(feature = "limits"))]
+    let by_limits = false;
+    match (by_pools, by_limits) {
+        (true, true) => BOTH,
+        (true, false) => POOLS,
+        (false, _) => LIMITS,
+    }
+}
+
+/// A command as it is tried.
+fn tried(command: &str, rest: &str, channel: &str) -> String {
+    match command {
+        TIME | INFO => command.to_owned(),
+        PUBLISH => format!("{command} {channel} {rest}"),
+        // The key as the script is given it: a client may put something before it.
+        _ => format!("{command} * {rest}"),
+    }
+}
+
+/// Whether this command was refused, or all of them.
+fn is_refused(tries: &Resp, command: &str) -> bool {
+    let Resp::List(said) = tries else { return true };
+    let place = TRIES.iter().position(|(tried, _)| *tried == command);
+    matches!(place.and_then(|place| said.get(place)), Some(Resp::Text(text)) if !text.is_empty())
+}
+
+/// Whether an error says that the user may not do it, or that there is no such command, as where it was renamed. What a script meets
+/// with has no code word for that.
+fn is_denied(text: &str) -> bool {
+    text.starts_with("NOPERM")
+        || [
+            "user executing the script can't",
+            "ACL failure",
+            "nknown Redis command",
+            "nknown command",
+            "nknown subcommand",
+        ]
+        .iter()
+        .any(|words| text.contains(words))
+}
+
+/// What is found of a server to which nothing was sent, as it evicts keys; nothing if this text says something else.
+fn evicting(text: &str) -> Option<Vec<Finding>> {
+    let evicts = text.starts_with("its maxmemory-policy is ");
+    let checks = [
+        Check::Version,
+        Check::Policy,
+        Check::Persistence,
+        Check::Role,
+        Check::Clock,
+        Check::Rights,
+        Check::Push,
+    ];
+    evicts.then(|| {
+        let finding = |check| match check {
+            Check::Policy => Finding::new(check, Verdict::Error, format!("{text}; until then it is refused")),
+            _ => Finding::new(
+                check,
+                Verdict::Unknown,
+                "not looked at, as the server is refused for its maxmemory-policy",
+            ),
+        };
+        checks.map(finding).into()
+    })
+}
+
+/// What a server says of itself under this name.
+fn field<'a>(info: &'a Resp, name: &str) -> Option<&'a str> {
+    let Resp::Text(text) = info else { return None };
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
+}
+
+/// It could not be seen, as the server said this instead.
+fn unseen(what: &str, answer: &Resp, advice: &str) -> String {
+    match answer {
+        Resp::Error(text) => format!("it does not say {what} ({text}): {advice}"),
+        _ => format!("it does not say {what}: {advice}"),
+    }
+}
