@@ -3,6 +3,7 @@
 use leasehold::Code;
 use leasehold::client::Unit;
 use leasehold::client::native::{self, NativeLeasehold, NativeQuorum};
+use leasehold::store::Finding;
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -138,6 +139,13 @@ impl Leasehold {
         guard(|| Tokens::open(self.core.get()?, self.face, wallet.text("wallet")?, source, options))
     }
 
+    /// Looks whether the store is fit.
+    fn doctor(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let doctor =
+            |core: NativeLeasehold| async move { core.doctor().await.map(|found| Finding::list(&found)) };
+        guard(|| self.face.ask(py, &self.core, doctor))
+    }
+
     /// Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
     /// they are given back.
     fn close(&self) -> PyResult<()> {
@@ -187,6 +195,13 @@ impl Quorum {
                 options.unwrap_or_default().read(|options| core.lock_by(&names, options, Unit::Seconds))?;
             Ok(Lock::new(lock, self.face))
         })
+    }
+
+    /// Looks whether the servers are fit.
+    fn doctor(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let doctor =
+            |core: NativeQuorum| async move { core.doctor().await.map(|found| Finding::list(&found)) };
+        guard(|| self.face.ask(py, &self.core, doctor))
     }
 
     /// Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back.

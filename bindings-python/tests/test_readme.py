@@ -58,11 +58,12 @@ def test_the_example_that_locks_runs(redis_place):
         (6, r"spend:7 refuses, 2\d{17} wei are left\nallowed: True\n"),
         (7, r"\[False, True, True\] the limit login%=ann has 0 left; try again in \d+ ms\n"),
         (8, r"\{'account:13': 7\}, and a ttl of 0.41 s\n"),
+        (9, r"store: ok: this process's memory, .*\n"),
     ],
-    ids=["stealing", "quorum", "limits", "actions", "checks"],
+    ids=["stealing", "quorum", "limits", "actions", "checks", "doctor"],
 )
 def test_an_example_in_memory_runs(at, said):
-    assert len(MAIN) == 9
+    assert len(MAIN) == 10
     example = MAIN[at]
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -26,7 +26,7 @@ from .options import (
     WaitOptions,
 )
 from .sources import TokenChange, TokenSpec
-from .views import Census, LimitAnswer, LockedToken, Statistics, Token, TokenCounts
+from .views import Census, Finding, LimitAnswer, LockedToken, Statistics, Token, TokenCounts
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -119,6 +119,12 @@ class Leasehold:
         """The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes select
         from one wallet, by the same options; a token is in one wallet, under one name. Names have up to 256 bytes."""
 
+    def doctor(self) -> builtins.list[Finding]:
+        """Looks whether the store is fit: its version, its eviction policy, what it remembers after a restart, its role and replicas, its
+        clock, what its user may do, and whether its messages are heard, one finding each, always in this order. Commands that it allows
+        are tried where they write nothing. Of a cluster one node is looked at, that which serves the first slot. Of a store in memory
+        there is one finding. Raises `StoreUnavailable` if an answer does not come within the `response_timeout`."""
+
     def close(self) -> None:
         """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
         they are given back."""
@@ -134,6 +140,10 @@ class Quorum:
 
     def lock(self, names: str | Sequence[str], **options: Unpack[QuorumLockOptions]) -> Lock:
         """A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet."""
+
+    def doctor(self) -> builtins.list[Finding]:
+        """Looks whether each server is fit, as `doctor` of a handle does, all at once: the findings of the first server, then those of the
+        second, and so on, each with its `server`. Of one that does not answer there is one finding, an error."""
 
     def close(self) -> None:
         """Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back."""

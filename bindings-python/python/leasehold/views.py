@@ -1,10 +1,26 @@
-"""What pools, wallets and limits tell. Durations are in seconds."""
+"""What stores, pools, wallets and limits tell. Durations are in seconds."""
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-__all__ = ["Census", "LimitAnswer", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
+__all__ = ["Census", "Finding", "LimitAnswer", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
+
+
+class _OfServer(TypedDict, total=False):
+    # Which of a quorum's servers it is about, from 0 on, in the order in which they were given; not there for one store.
+    server: int
+
+
+class Finding(_OfServer):
+    """One thing that was found of a store."""
+
+    # What was looked at: `store` is one in memory, or a server of a quorum that does not answer.
+    check: Literal["store", "version", "policy", "persistence", "role", "clock", "rights", "push"]
+    # `unknown` where the server does not say, as some that are managed; with `warning` it works, and the message says what is lost.
+    verdict: Literal["ok", "warning", "error", "unknown"]
+    # What was found and what to do, in one or two sentences; never a password.
+    message: str
 
 
 class SlotState(TypedDict):

@@ -25,6 +25,7 @@ from ..options import (
     OpenOptions,
     QuorumLockOptions,
 )
+from ..views import Finding
 from ._face import Acquiring, Opened
 from .limit import Limit, Reservation
 from .lock import Lock, Locked
@@ -108,6 +109,10 @@ class Leasehold(Opened[_leasehold.Leasehold]):
         of the source run on this loop."""
         return Tokens(self._core.tokens(wallet, **options))  # type: ignore[arg-type]  # there may be coroutine functions
 
+    async def doctor(self) -> list[Finding]:
+        """Looks whether the store is fit, and gives what it finds. See `leasehold.Leasehold.doctor`."""
+        return await call(self._core.doctor)
+
     async def close(self) -> None:
         """Opens no more pools and limits, and ends calls that wait for them with `Cancelled`. Leases that are held stay held until
         they are given back."""
@@ -122,6 +127,10 @@ class Quorum(Opened[_leasehold.Quorum]):
     def lock(self, names: str | Sequence[str], **options: Unpack[QuorumLockOptions]) -> Lock:
         """A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet."""
         return Lock(self._core.lock(names, **options))
+
+    async def doctor(self) -> list[Finding]:
+        """Looks whether each server is fit, and gives what it finds. See `leasehold.Quorum.doctor`."""
+        return await call(self._core.doctor)
 
     async def close(self) -> None:
         """Ends acquisitions that wait with `Cancelled`. Locks that are held stay held until they are given back."""
