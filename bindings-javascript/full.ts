@@ -1,6 +1,7 @@
-import { glue, guarded } from "../core.js";
+import { glue, guarded, settled } from "../core.js";
 import { asking } from "./asking.js";
-import { taken, toCore } from "./keys.js";
+import type { Finding } from "./finding.js";
+import { fromCore, taken, toCore } from "./keys.js";
 import { Leasehold as Small, ownedBy } from "./leasehold.js";
 import { Limit, type LimitOptions, limitToCore } from "./limit.js";
 import { sourced } from "./source.js";
@@ -54,5 +55,16 @@ export class Leasehold extends Small {
     const core = toCore(rest);
     const open = () => glue.tokens(ownedBy(this).number, wallet, core, memory, asking(page), asking(spent));
     return new Tokens(guarded(open), wallet);
+  }
+
+  /**
+   * Looks whether the store is fit: its version, its eviction policy, what it remembers after a restart, its role and replicas, its
+   * clock, what its user may do, and whether its messages are heard, one finding each, always in this order. Commands that it allows
+   * are tried where they write nothing. Of a cluster one node is looked at, that which serves the first slot, and which a client of
+   * the host's picks in `leasehold-wasm`. Of a store in memory there is one finding. Fails with `store_unavailable` if an answer does
+   * not come within the `responseTimeout`.
+   */
+  async doctor(): Promise<Finding[]> {
+    return fromCore(await settled((call) => glue.doctor(ownedBy(this).number, call))) as Finding[];
   }
 }

@@ -1,6 +1,7 @@
-import { glue, guarded, Owned } from "../core.js";
+import { glue, guarded, Owned, settled } from "../core.js";
 import { asyncDispose } from "./dispose.js";
-import { toCore } from "./keys.js";
+import type { Finding } from "./finding.js";
+import { fromCore, toCore } from "./keys.js";
 import { Lock, type LockOptions } from "./lock.js";
 
 /** How a lock of a quorum is held: those who wait for several servers stand in no line, and have no priority. */
@@ -22,6 +23,14 @@ export class Quorum {
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
   lock(names: string | readonly string[], options?: QuorumLockOptions): Lock<QuorumLockOptions> {
     return Lock.of(guarded(() => glue.quorumLock(this.#owned.number, names, toCore(options))), names);
+  }
+
+  /**
+   * Looks whether each server is fit, as `doctor` of a handle does, all at once: the findings of the first server, then those of the
+   * second, and so on, each with its `server`. Of one that does not answer there is one finding, an error.
+   */
+  async doctor(): Promise<Finding[]> {
+    return fromCore(await settled((call) => glue.quorumDoctor(this.#owned.number, call))) as Finding[];
   }
 
   /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. */

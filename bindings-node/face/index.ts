@@ -6,6 +6,7 @@ export type { Amount } from "./shared/amount.js";
 export type { Contention } from "./shared/contention.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./shared/fence.js";
+export type { Finding } from "./shared/finding.js";
 export type { Leasehold } from "./shared/full.js";
 export { type Handshakes, recommendedTtl } from "./shared/handshake.js";
 export type { Lease, ReleaseOptions } from "./shared/lease.js";

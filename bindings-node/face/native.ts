@@ -22,9 +22,11 @@ export interface Native {
     page: Asker | undefined,
     spent: Asker | undefined,
   ): Answer<number>;
+  doctor(leasehold: number, call?: Call): Promise<Answer<unknown>>;
   close(leasehold: number): Answer<void>;
   openQuorum(servers: unknown, options: unknown): Promise<Answer<number>>;
   quorumLock(quorum: number, names: unknown, options: unknown): Answer<number>;
+  quorumDoctor(quorum: number, call?: Call): Promise<Answer<unknown>>;
   quorumClose(quorum: number): Answer<void>;
   /** Frees the number of a thing that nobody has any more. */
   free(thing: number): void;

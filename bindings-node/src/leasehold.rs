@@ -2,6 +2,7 @@
 
 use leasehold::client::native::NativeLeasehold;
 use leasehold::client::{LimitOptions, ReadNonce, SharedSource, TokensInMemory, TokensOptions, Unit};
+use leasehold::store::Finding;
 use leasehold::value::Value;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::hit;
 use crate::nonce_source::{Asker, HostNonces};
 use crate::table::{Fresh, NativeLimit, NativeLock, NativePool, NativeTokens, Numbered};
 use crate::token_source::{HostTokens, TokensAsker};
-use crate::value::Arg;
+use crate::value::{Arg, Out};
 
 /// JavaScript's durations.
 pub const UNIT: Unit = Unit::Milliseconds;
@@ -112,6 +113,13 @@ pub fn tokens(
         leasehold.get()?.tokens_with(&wallet, source, options).map(Fresh)
     };
     Answer(tokens())
+}
+
+/// Looks whether the store is fit.
+#[napi(catch_unwind)]
+pub async fn doctor(leasehold: Numbered<NativeLeasehold>) -> Answer<Out> {
+    hit("doctor");
+    Answer(async { Ok(Out(Finding::list(&leasehold.get()?.doctor().await?))) }.await)
 }
 
 /// Opens no more pools and limits, and ends what waits.

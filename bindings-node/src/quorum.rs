@@ -1,6 +1,7 @@
 //! Quorums: several stores, a majority of which grants each lock.
 
 use leasehold::client::native::{NativeQuorum, open_quorum as opened};
+use leasehold::store::Finding;
 use napi_derive::napi;
 use tokio::runtime::Handle;
 
@@ -8,7 +9,7 @@ use crate::answer::Answer;
 use crate::hit;
 use crate::leasehold::UNIT;
 use crate::table::{Fresh, NativeLock, Numbered};
-use crate::value::Arg;
+use crate::value::{Arg, Out};
 
 /// Opens the stores of a quorum.
 #[napi(catch_unwind)]
@@ -24,6 +25,13 @@ pub fn quorum_lock(quorum: Numbered<NativeQuorum>, names: Arg, options: Arg) -> 
     hit("quorum_lock");
     let lock = || quorum.get()?.lock_by(&names.named("names")?, &options.options()?, UNIT).map(Fresh);
     Answer(lock())
+}
+
+/// Looks whether the servers are fit.
+#[napi(catch_unwind)]
+pub async fn quorum_doctor(quorum: Numbered<NativeQuorum>) -> Answer<Out> {
+    hit("quorum_doctor");
+    Answer(async { Ok(Out(Finding::list(&quorum.get()?.doctor().await?))) }.await)
 }
 
 /// Ends acquisitions that wait.

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open, TokensInMemory } from "leasehold";
-import { ledgerOf, pay, payAll, relay, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
+import { isFit, ledgerOf, pay, payAll, relay, settleFirst, sponsor, threeReplicas, withdraw, withdrawByMajority } from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|relay|threeReplicas|ledgerOf)\(.*?^}$/gms)];
-  assert.equal(examples.length, 9);
+  const examples = [...read("../../../../README.md").matchAll(/^export (?:async )?function (?:pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|relay|threeReplicas|ledgerOf|isFit)\(.*?^}$/gms)];
+  assert.equal(examples.length, 10);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -38,6 +38,8 @@ test("the example of the README pays, nonce by nonce", async () => {
   };
   await assert.rejects(pay(["0xAb01"], broken, "memory:pay"), { code: "lost", result: "0x1" });
 });
+
+test("the example that looks at a store finds it fit", async () => assert.equal(await isFit("memory:fit"), true));
 
 test("the example that locks withdraws, one after the other", async () => {
   const lh = await open("memory:withdraw");

@@ -41,6 +41,13 @@ export async function withdrawByMajority(servers: string[], account: number, led
   return await lock.run(({ fence, lost }) => ledger.withdraw(account, { fence, signal: lost }));
 }
 
+export async function isFit(url: string): Promise<boolean> {
+  await using lh = await open(url, { namespace: "eth:1" });
+  const findings = await lh.doctor();
+  for (const { check, verdict, message } of findings) console.log(`${check}: ${verdict}: ${message}`);
+  return findings.every(({ verdict }) => verdict !== "error");
+}
+
 export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: () => Promise<string>): Promise<string> {
   const requests = lh.limit(`requests:${key}`, { max: 600, period: 60_000 });
   const spend = lh.limit(`spend:${key}`, { max: 10n ** 18n, period: 86_400_000, kind: "budget" });

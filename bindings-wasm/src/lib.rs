@@ -14,6 +14,8 @@
 
 #[cfg(feature = "full")]
 mod checks;
+#[cfg(feature = "full")]
+mod doctor;
 mod failure;
 mod host;
 mod lease;

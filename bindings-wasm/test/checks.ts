@@ -3,6 +3,7 @@ import { fetchTransport } from "../face/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { border } from "./border.js";
+import { doctor } from "./doctor.js";
 import { kept } from "./kept.js";
 import { limits } from "./limits.js";
 import { locks } from "./locks.js";
@@ -15,7 +16,7 @@ import { tokens } from "./tokens.js";
 export async function failures(origin: string): Promise<string[]> {
   const url = `${origin}/redis`;
   const connect = () => fetchTransport({ url, token: "secret" });
-  const places = [shared, kept, locks, quorums, limits, tokens].map((checks) => checks(connect));
+  const places = [shared, kept, locks, quorums, limits, tokens, doctor].map((checks) => checks(connect));
   const groups = [others(origin), border, memory, ...places];
   const found: string[] = [];
   // One after the other: a panic on purpose takes with it whatever runs.

@@ -6,6 +6,7 @@ import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { fetchTransport, ioredisTransport, type Leasehold, type LeaseholdError, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
 import { failures } from "./checks.js";
+import { doctor } from "./doctor.js";
 import { hosts } from "./hosts.js";
 import { limits } from "./limits.js";
 import { RedisServer, startCluster, told } from "./redis.js";
@@ -61,6 +62,7 @@ for (const [name, make] of Object.entries(clients)) {
     assert.deepEqual(await failuresOf(shared(() => transport)), []);
     assert.deepEqual(await failuresOf(limits(() => transport)), []);
     assert.deepEqual(await failuresOf(tokens(() => transport)), []);
+    assert.deepEqual(await failuresOf(doctor(() => transport)), []);
   });
 
   test(`${name} tells of a slot at once that another gives back`, async (t) => {

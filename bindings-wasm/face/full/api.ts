@@ -1,9 +1,10 @@
 export * from "../api.js";
-// These have what the small module has, and quorums, checks of fences, limits and tokens.
+// These have what the small module has, and quorums, checks of fences, limits, tokens and `doctor`.
 export { open } from "./leasehold.js";
 export { openQuorum } from "./quorum.js";
 export type { Amount } from "../shared/amount.js";
 export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "../shared/fence.js";
+export type { Finding } from "../shared/finding.js";
 export { Leasehold } from "../shared/full.js";
 export { type Handshakes, recommendedTtl } from "../shared/handshake.js";
 export {
