@@ -22,10 +22,13 @@ pub(super) struct Lobby {
     arrived: Arc<AtomicU64>,
 }
 
+/// What is waited for together, by the letters of the kinds and the names.
+type Limits = Arc<[(char, Name)]>;
+
 #[derive(Debug, Default)]
 struct Lines {
-    /// By the name of each of its limits, and all of them with their kinds: those of one name stand together.
-    known: BTreeMap<(Name, Arc<[(char, Name)]>), Weak<Line>>,
+    /// By the name of each of its limits, and all of them: those of one name stand together.
+    known: BTreeMap<(Name, Limits), Weak<Line>>,
     /// How many there are as the next look is due.
     crowd: usize,
 }
@@ -33,7 +36,7 @@ struct Lines {
 impl Lobby {
     /// The line of those who wait for the same limits.
     pub fn line(&self, charges: &[Charge]) -> Arc<Line> {
-        let limits: Arc<[_]> =
+        let limits: Limits =
             charges.iter().map(|charge| (charge.rule.letter(), charge.limit.clone())).collect();
         let key = |charge: &Charge| (charge.limit.clone(), limits.clone());
         let mut lines = self.lines();
