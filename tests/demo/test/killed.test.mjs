@@ -17,9 +17,9 @@ import { openWallet } from "../wallet.mjs";
 
 const RELAYERS = 4;
 /** Each sender would have all of the relayers, and so those in doubt too, which are handed out last. */
-const SETTINGS = { concurrency: 3 * RELAYERS, latencyMs: 100, ttlMs: 2_000, doubtRestMs: 300 };
+const SETTINGS = { concurrency: 3 * RELAYERS, latencyMs: 100, ttlMs: 3_000, doubtRestMs: 300 };
 /** Of each sender: more than one makes while the leases of another end. */
-const SHARE = 100;
+const SHARE = 140;
 /** The payment, counted from 0, in the middle of which a sender is killed or stopped: by then each has a relayer or waits for one. */
 const FATAL = 9;
 
@@ -36,6 +36,7 @@ describe("senders on a real chain", { concurrency: true }, () => {
       t.after(chain.stop);
       const redis = await startRedis();
       t.after(redis.stop);
+      let refusal = "";
       const gate = await startGate(chain.url, async (payment, pass) => {
         if (payment === dead.payments[FATAL].number) {
           if (arrives) await pass();
@@ -46,9 +47,9 @@ describe("senders on a real chain", { concurrency: true }, () => {
         late.child.kill("SIGSTOP");
         passed.begin();
         await Promise.race([passed.done, third.done]);
-        const answer = await pass();
+        refusal = await pass();
         late.child.kill("SIGCONT");
-        return answer;
+        return refusal;
       });
       t.after(gate.stop);
 
@@ -58,7 +59,7 @@ describe("senders on a real chain", { concurrency: true }, () => {
       const job = { ...SETTINGS, rpcUrl: gate.url, relayers: chain.accounts, payments, redisUrl: redis.url };
       const crew = startSenders(job, (sender, record) => {
         records.push({ sender, ...record });
-        if (sender === third.name) passed.add(record.relayer);
+        if (sender === third.name && !record.error) passed.add(record.relayer);
       });
       t.after(() => Promise.all(crew.map(({ child }) => stop(child))));
       const [dead] = crew.filter(({ name }) => name === killed);
@@ -68,12 +69,15 @@ describe("senders on a real chain", { concurrency: true }, () => {
       for (const { go } of crew) go();
       await Promise.all([assert.rejects(dead.done, /SIGKILL/), late.done, third.done]);
 
-      // The chain refused what was under way as its sender was stopped, and nothing else.
-      const refused = records.filter(({ outcome }) => outcome !== "used");
-      assert.ok(refused.some(({ payment }) => payment === late.payments[FATAL].number), "every relayer had gone on by then");
-      assert.ok(refused.length <= RELAYERS && refused.every(({ sender, outcome }) => sender === stopped && outcome === "rejected"), inspect(refused));
-      const troubled = records.filter(({ sender, error }) => sender !== stopped && error);
-      assert.deepEqual(troubled, []);
+      // The chain refused what was late, or, on a slow machine, came after what was late, and nothing else.
+      assert.match(refusal, /nonce too low|replacement transaction underpriced/, "every relayer had gone on by then");
+      for (const record of records.filter(({ outcome }) => outcome === "rejected")) {
+        const taker = records.find((other) => other !== record && other.relayer === record.relayer && other.nonce === record.nonce);
+        assert.ok(wasLost(record) || !taker || wasLost(taker), inspect([record, taker]));
+      }
+      // There a wait may end too, as it does while a sender is stopped.
+      const unserved = records.filter(({ outcome }) => outcome === "unserved");
+      assert.ok(unserved.every(({ error }) => /^(timed_out|TimedOut)/.test(error ?? "")), inspect(unserved));
 
       // Every account is there for who comes now, with the nonce that the chain expects.
       const wallet = openWallet(chain.url, 0);
@@ -82,12 +86,12 @@ describe("senders on a real chain", { concurrency: true }, () => {
       const turns = await Promise.all(chain.accounts.map(() => leased.acquire()));
       assert.deepEqual(turns.map(({ relayer }) => relayer).sort(), [...chain.accounts].sort());
       const more = listPayments(3 * SHARE + RELAYERS).slice(3 * SHARE);
-      for (const [at, { relayer, nonce, settle }] of turns.entries()) {
+      await Promise.all(turns.map(async ({ relayer, nonce, settle }, at) => {
         assert.equal(nonce, BigInt(await wallet.nextNonce(relayer)));
         await wallet.send(relayer, nonce, more[at]);
         await settle("used");
         records.push({ sender: "node", payment: more[at].number, outcome: "used", wait_ms: 0, relayer, nonce: String(nonce) });
-      }
+      }));
 
       await chain.settled();
       const heard = new Set(records.map(({ payment }) => payment));
@@ -99,12 +103,21 @@ describe("senders on a real chain", { concurrency: true }, () => {
         unheard,
       });
       assert.equal(found.mined.has(dead.payments[FATAL].number), arrives);
-      const missed = new Set([...unheard, ...refused.map(({ payment }) => payment)]);
+      const missed = new Set([...unheard, ...records.flatMap(({ payment, outcome }) => (outcome === "used" ? [] : [payment]))]);
       assert.deepEqual({ ...found, mined: undefined, lost: found.lost.filter((payment) => !missed.has(payment)) },
         { mined: undefined, lost: [], doubled: [], gaps: [], stuck: 0, strayAccounts: [] });
     });
   }
 });
+
+/**
+ * Whether its lease had ended before it was given back.
+ *
+ * @param {import("../load.mjs").Record} record
+ */
+function wasLost({ error }) {
+  return /^(settle: lost|Lost: )/.test(error ?? "");
+}
 
 /** Says when each relayer was used twice since it began: the first time may have been before that. */
 function eachPassedOn() {
