@@ -13,7 +13,7 @@ import { startCrew } from "../crew.mjs";
 
 /** Who waits and is not called looks again after five seconds: a lease must last for longer than that. */
 const LOCK_TTL = 8_000;
-const CALLED = 3_000;
+const CALLED = 4_000;
 const HOUR = 3_600_000;
 /** Longer than any test, so that no period ends within one but by a rare chance. */
 const YEAR = 365 * 24 * HOUR;
