@@ -342,11 +342,11 @@ mod tests {
     /// It was asked about an interval later, which was too late: its holder lost what nobody claimed any more.
     #[test]
     fn what_is_claimed_is_asked_about_while_it_lasts() {
-        let lease = vigil(1, 1_000, 4_000);
         // To its end, in the last third; and for a shorter time than that.
         for (now, until, next) in
             [(1_000, 4_000, 2_000), (2_500, 4_000, 3_000), (3_200, 4_000, 3_325), (1_000, 1_200, 1_100)]
         {
+            let lease = vigil(1, 1_000, 4_000);
             lease.claim(until, now, 1);
             assert_eq!(next_renewal(now, now, &lease), next, "at {now}");
         }
