@@ -430,6 +430,10 @@ fn nothing_came(want: &Want, of_lock: bool) -> String {
             "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store is slow"
                 .to_owned()
         }
+        // A wasm module, which is judged by its size, has one text for locks and pools.
+        _ if cfg!(target_family = "wasm") => {
+            "nothing came free before the timeout; give a longer one, or a shorter ttl".to_owned()
+        }
         _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
         count => {
             let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };

@@ -148,12 +148,13 @@ impl Vigil {
     pub fn claim(&self, until: Micros, at: Micros, priority: i16) {
         let bells = {
             let mut watched = self.lock();
-            let known = match watched.term.claimed {
-                Some((_, since)) if since > at => return,
-                Some((_, since)) if since < at => until,
-                _ => watched.term.until,
-            };
-            watched.term.until = known.min(until);
+            let since = watched.term.claimed.map_or(at, |(_, since)| since);
+            if since > at {
+                return;
+            }
+            if since < at || until < watched.term.until {
+                watched.term.until = until;
+            }
             watched.term.claimed = Some((priority, at));
             std::mem::take(&mut watched.claim_bells)
         };
