@@ -155,10 +155,13 @@ fn a_primary_that_wants_replicas_and_has_none_performs_nothing() {
     let transport = Script::new(1_700_000_000 * SECOND, 1).transport().clone();
     let pool = RedisStore::new(transport.clone()).pool(&pool_name("pool:0"));
     let redis = || transport.redis();
+    let slots = vec![SlotSpec { slot: SlotId::new("a").expect("an id"), weight: 1 }];
+    let define = Request::Define { slots, longest: SECOND, doubt_rest: 0 };
+    let envelope = Envelope { requests: vec![define], ..Envelope::default() };
     redis().set_config("min-replicas-to-write", "1");
-    let error = perform(&pool, &Envelope::default()).expect_err("an error");
+    let error = perform(&pool, &envelope).expect_err("an error");
     assert_eq!(error.certainty, Certainty::NotPerformed);
     assert!(error.cause.starts_with("NOREPLICAS"), "{error:?}");
     redis().set_config("min-replicas-to-write", "0");
-    assert!(matches!(perform(&pool, &Envelope::default()), Ok(Answer::Performed(_))));
+    assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
 }
