@@ -542,6 +542,25 @@ mod tests {
     }
 
     #[test]
+    fn who_is_first_as_a_rest_ends_is_overlooked_until_somebody_comes() {
+        let (mut line, slot, nobody) = (LineModel::default(), || "x".to_owned(), |_: &str| false);
+        let (holder, outcome) = ("0".to_owned(), "unused".to_owned());
+        let granted =
+            Fact::Granted { holder, slot: slot(), fence: 1, deadline: 90, max_hold: 0, known: true };
+        let released = Fact::Released { slot: slot(), fence: 1, rest: 50, outcome, named: false };
+        for fact in [Fact::Defined { slots: vec![slot()], longest: 1 }, granted] {
+            line.apply(1, 1, &fact).expect("done");
+        }
+        wait(&mut line, 2, bid("1", &[], 0));
+        wait(&mut line, 2, bid("2", &[], -1));
+        line.apply(3, 3, &released).expect("done");
+        assert!(line.overlooked(52, nobody).is_empty());
+        assert_eq!(line.overlooked(53, nobody), ["1"]);
+        line.begin(&Performance { now: 60, ..Performance::default() });
+        assert!(line.overlooked(59, nobody).is_empty(), "the store has called it then");
+    }
+
+    #[test]
     fn who_wants_more_than_there_is_for_sure_bars_nobody() {
         let mut line = LineModel::default();
         let slots = ["x".to_owned(), "y".to_owned()].to_vec();

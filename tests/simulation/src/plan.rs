@@ -209,6 +209,8 @@ pub struct Plan {
     pub processes: usize,
     /// Workers of each process.
     pub workers: usize,
+    /// The longest time that a worker rests before it leases again.
+    pub idle: u64,
     /// The pool's options, without slots, and with the longest time to live.
     pub pool: PoolOptions,
     /// The times to live, as one process says after the other.
@@ -334,11 +336,17 @@ impl Plan {
         }
     }
 
-    /// The same, and in some of these worlds all messages arrive: there whoever listens and waits is told in time. The other worlds
-    /// draw as they did.
+    /// The same, and in some of these worlds all messages arrive: there whoever listens and waits is told in time. In some of them
+    /// little happens besides, by which who has to look would be told all the same. The other worlds draw as they did.
     fn perhaps_quiet(mut self, rng: &Rng) -> Self {
-        if rng.clone().fork(8).in_thousand(if self.redis { 200 } else { 500 }) {
+        let mut rng = rng.clone().fork(8);
+        if rng.in_thousand(if self.redis { 200 } else { 500 }) {
             self.quieten();
+            if rng.in_thousand(500) {
+                self.accounts.truncate(2);
+                (self.processes, self.workers) = (self.processes.max(3), 1);
+                (self.idle, self.mixed) = (6 * SECOND, false);
+            }
         }
         self
     }
@@ -419,6 +427,7 @@ impl Plan {
             tokens: TokensPlan::default(),
             processes: rng.between(2, 4) as usize,
             workers: rng.between(1, 3) as usize,
+            idle: 400_000,
             ttls: vec![pool.ttl],
             pool,
             response_timeout: rng.between(500_000, 2 * SECOND),

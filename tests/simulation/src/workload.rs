@@ -152,7 +152,7 @@ pub async fn open<S: LimitStore>(
 impl<S: LimitStore> Member<S> {
     async fn work(&self, mut rng: Rng) {
         while unpoisoned(&self.site.state).busy {
-            let rest = rng.spread(2_000, 400_000);
+            let rest = rng.spread(2_000, self.site.plan.idle);
             self.site.world.sleep(rest).await;
             match self.acquire(&mut rng).await {
                 Some(Ok(leases)) => {

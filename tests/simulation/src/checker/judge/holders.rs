@@ -1,5 +1,5 @@
 //! What holders rely on, until when, and what they were told (rules S1, S4, S6, S7, R1, K1 and K3), and
-//! who was called (rule Q5).
+//! who was called or had to look (rules Q5 and Q6).
 
 use super::Judge;
 use crate::census::Census;
@@ -15,6 +15,9 @@ pub(super) struct Belief {
     pub(super) process: ProcessId,
     pub(super) until: Instant,
 }
+
+/// What comes free within so long is looked at together.
+const GATHERED: u64 = 100_000;
 
 impl Judge<'_> {
     /// What one thing that the store did says of claims on leases.
@@ -114,7 +117,7 @@ impl Judge<'_> {
 
     /// Whoever was awake and stood first in line, beside what was free by then, has come to look, or another has.
     pub(super) fn looked_in_time(&self, at: Instant, now: u64) -> Result<(), Breach> {
-        let Some(prompt) = self.rules.prompt else { return Ok(()) };
+        let Some(prompt) = self.rules.prompt.map(|prompt| prompt + GATHERED) else { return Ok(()) };
         let then = now.saturating_sub(prompt);
         let held = |name: &str| self.store.is_held(name, then) || self.store.is_resting(name, then);
         for holder in self.line.overlooked(then, held) {
