@@ -202,7 +202,7 @@ function config(): string {
   const modules = ["example.js", "sponsor.js", "serve.js"].map(esModule);
   for (const name of readdirSync(files, { recursive: true, encoding: "utf8" })) {
     const wasm = name.endsWith(".wasm");
-    if (!wasm && !/^face\/(?!(full\/)?(node|browser)).*\.js$|^test\/(checks|support|border|memory|shared|kept|limits|tokens|locks|quorums|early)\.js$/.test(name)) continue;
+    if (!wasm && !/^face\/(?!(full\/)?(node|browser)).*\.js$|^test\/(checks|support|border|memory|shared|kept|limits|tokens|locks|quorums|doctor|early)\.js$/.test(name)) continue;
     // What is embedded must lie beneath the configuration.
     cpSync(join(files, name), join(folder, name));
     modules.push(`(name = "${name}", ${wasm ? "wasm" : "esModule"} = embed "${name}")`);
