@@ -67,7 +67,10 @@ async fn no_second_holder_while_the_first_is_valid(place: Place) {
             }
             if renewals > 0 && valid_before && holder.remaining_micros() < 200 * MILLISECOND {
                 renewals -= 1;
-                holder.renew().await.expect("in time");
+                // On a busy machine that may come too late.
+                if let Err(error) = holder.renew().await {
+                    assert_eq!(error.code(), Code::Lost, "{error}");
+                }
             }
             tokio::time::sleep(Duration::from_millis(3)).await;
         };

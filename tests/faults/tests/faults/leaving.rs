@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leasehold::Code;
 use leasehold_faults::{Place, Prize, eventually, soon, tickets};
 use tokio::task::JoinHandle;
 
@@ -39,12 +40,18 @@ async fn left_behind(prizes: &[Prize], last: &Prize, called: bool, place: &Place
         // The first few of each, and the last.
         eventually("they have tickets", async || tickets(place.server()) > PROCESSES * 8).await;
     }
+    // On a busy machine it took longer until they waited than that lasted.
+    let give_back = async || {
+        if let Err(error) = won.give_back().await {
+            assert_eq!(error.code(), Code::Lost, "{error}");
+        }
+    };
     if called {
-        won.give_back().await.expect("its own");
+        give_back().await;
         callers.iter().for_each(JoinHandle::abort);
     } else {
         callers.iter().for_each(JoinHandle::abort);
-        won.give_back().await.expect("its own");
+        give_back().await;
     }
     let (outcome, took) = soon(Duration::from_secs(15), "the last", waits).await;
     outcome.expect("no panic");
