@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_channel::oneshot;
 
-#[cfg(feature = "limits")]
-use super::LIMITS_SCRIPT;
 use super::transport::{Resp, Transport, classify};
-use super::{Keys, POLICY, RedisStore, SCRIPT, fit};
+use super::{Keys, POLICY, RedisStore, fit};
 use crate::client::{Runtime, runtime};
 use crate::id::Name;
 use crate::poison::unpoisoned;
@@ -33,31 +31,35 @@ const TRY: &str = "local said = {} \
         said[place] = type(reply) == 'table' and reply.err or '' \
     end \
     return said";
-/// What the scripts call, as it is tried on a key that is not there: nothing is written, where need be as there is a word too many.
-const TRIES: [(&str, &str); 22] = [
-    ("GET", ""),
-    ("MGET", ""),
-    ("SET", "0 XX"),
-    ("DEL", ""),
-    ("PEXPIRE", "1"),
-    ("HGET", "0"),
-    ("HMGET", "0"),
-    ("HKEYS", ""),
-    ("HLEN", ""),
-    ("HEXISTS", "0"),
-    ("HSET", "0 0 0"),
-    ("HDEL", "0"),
-    ("ZCOUNT", "0 0"),
-    ("ZRANGE", "0 0"),
-    ("ZRANGEBYLEX", "- +"),
-    ("ZRANGEBYSCORE", "0 0"),
-    ("ZADD", "XX 0 0"),
-    ("ZREM", "0"),
-    ("ZREMRANGEBYSCORE", "0 0"),
-    (TIME, ""),
-    (INFO, ""),
-    (PUBLISH, NOBODY),
+/// What the scripts call, as it is tried on a key that is not there: nothing is written, where need be as there is a word too many; and
+/// what fails without it. A wasm module does not have the scripts, to look there.
+const TRIES: [(&str, &str, &str); 22] = [
+    ("GET", "", POOLS),
+    ("MGET", "", BOTH),
+    ("SET", "0 XX", BOTH),
+    ("DEL", "", BOTH),
+    ("PEXPIRE", "1", POOLS),
+    ("HGET", "0", POOLS),
+    ("HMGET", "0", POOLS),
+    ("HKEYS", "", POOLS),
+    ("HLEN", "", POOLS),
+    ("HEXISTS", "0", POOLS),
+    ("HSET", "0 0 0", POOLS),
+    ("HDEL", "0", POOLS),
+    ("ZCOUNT", "0 0", POOLS),
+    ("ZRANGE", "0 0", POOLS),
+    ("ZRANGEBYLEX", "- +", POOLS),
+    ("ZRANGEBYSCORE", "0 0", POOLS),
+    ("ZADD", "XX 0 0", POOLS),
+    ("ZREM", "0", POOLS),
+    ("ZREMRANGEBYSCORE", "0 0", POOLS),
+    (TIME, "", BOTH),
+    (INFO, "", BOTH),
+    (PUBLISH, NOBODY, POOLS),
 ];
+/// What fails without a command.
+const BOTH: &str = "pools, locks, tokens and limits";
+const POOLS: &str = "pools, locks and tokens";
 const TIME: &str = "TIME";
 const INFO: &str = "INFO";
 const PUBLISH: &str = "PUBLISH";
@@ -141,7 +143,7 @@ impl<T: Transport, R: Runtime> Examination<'_, T, R> {
         }
         let (heard, hears) = oneshot::channel();
         let subscribed = self.subscribe(key, heard).await;
-        let tries: Vec<String> = TRIES.iter().map(|(command, rest)| tried(command, rest, key)).collect();
+        let tries: Vec<String> = TRIES.iter().map(|(command, rest, _)| tried(command, rest, key)).collect();
         let mut words = vec!["EVAL", TRY, "1", key];
         words.extend(tries.iter().map(String::as_str));
         let tries = self.ask(&words).await?;
@@ -430,13 +432,13 @@ impl Said {
                 ),
             );
         };
-        let missing = TRIES.iter().zip(tries).filter_map(|((command, _), said)| match said {
-            Resp::Text(text) if is_denied(text) => Some((*command, used_by(command))),
+        let missing = TRIES.iter().zip(tries).filter_map(|((command, _, users), said)| match said {
+            Resp::Text(text) if is_denied(text) => Some((*command, *users)),
             _ => None,
         });
         let (vital, called): (Vec<_>, Vec<_>) = missing.partition(|(command, _)| *command != PUBLISH);
         let mut lost: Vec<String> = Vec::new();
-        for users in [BOTH, POOLS, LIMITS] {
+        for users in [BOTH, POOLS] {
             let commands: Vec<&str> =
                 vital.iter().filter(|(_, of)| *of == users).map(|(command, _)| *command).collect();
             if !commands.is_empty() {
@@ -502,25 +504,6 @@ impl Said {
 /// What is true of each restart.
 const RESTART: &str = "after any restart nothing is granted for one ttl, and nonces are asked of the chain";
 
-/// Who calls a command.
-const BOTH: &str = "pools, locks, tokens and limits";
-const POOLS: &str = "pools, locks and tokens";
-const LIMITS: &str = "limits";
-
-fn used_by(command: &str) -> &'static str {
-    let call = format!("'{command}'");
-    let by_pools = SCRIPT.contains(&call);
-    #[cfg(feature = "limits")]
-    let by_limits = LIMITS_SCRIPT.contains(&call);
-    #[cfg(not(feature = "limits"))]
-    let by_limits = false;
-    match (by_pools, by_limits) {
-        (true, true) => BOTH,
-        (true, false) => POOLS,
-        (false, _) => LIMITS,
-    }
-}
-
 /// A command as it is tried.
 fn tried(command: &str, rest: &str, channel: &str) -> String {
     match command {
@@ -534,7 +517,7 @@ fn tried(command: &str, rest: &str, channel: &str) -> String {
 /// Whether this command was refused, or all of them.
 fn is_refused(tries: &Resp, command: &str) -> bool {
     let Resp::List(said) = tries else { return true };
-    let place = TRIES.iter().position(|(tried, _)| *tried == command);
+    let place = TRIES.iter().position(|(tried, ..)| *tried == command);
     matches!(place.and_then(|place| said.get(place)), Some(Resp::Text(text)) if !text.is_empty())
 }
 

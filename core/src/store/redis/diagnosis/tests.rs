@@ -1,4 +1,9 @@
+#[cfg(feature = "limits")]
+use std::collections::BTreeSet;
+
 use super::*;
+#[cfg(feature = "limits")]
+use crate::store::redis::{LIMITS_SCRIPT, SCRIPT};
 use crate::value::Value;
 
 /// An ordinary server, as it says of itself.
@@ -37,7 +42,7 @@ fn info(changes: &[(&str, &str)]) -> Resp {
 
 /// The tries of a user who may not call these, as a server says it in these words.
 fn tries(missing: &[&str], words: &str) -> Resp {
-    let said = TRIES.map(|(command, _)| match command {
+    let said = TRIES.map(|(command, ..)| match command {
         _ if missing.contains(&command) => text(words),
         "HSET" => text("ERR wrong number of arguments for 'hset' command"),
         _ => text(""),
@@ -231,21 +236,17 @@ fn it_is_told_what_becomes_of_messages() {
     assert!(!is_refused(&tries(&["SET"], DENIED), PUBLISH));
 }
 
+#[cfg(feature = "limits")]
 #[test]
-fn every_command_of_the_scripts_is_tried() {
-    #[cfg(feature = "limits")]
-    let scripts = [SCRIPT, LIMITS_SCRIPT];
-    #[cfg(not(feature = "limits"))]
-    let scripts = [SCRIPT];
-    let mut called = Vec::new();
-    for script in scripts {
-        called.extend(script.split("call('").skip(1).filter_map(|call| call.split('\'').next()));
-    }
-    called.sort_unstable();
-    called.dedup();
-    let mut tried = TRIES.map(|(command, _)| command);
-    tried.sort_unstable();
-    assert_eq!(called, tried);
+fn every_command_of_the_scripts_is_tried_and_who_calls_it_is_known() {
+    let calls = |script: &'static str| -> BTreeSet<&str> {
+        script.split("call('").skip(1).filter_map(|call| call.split('\'').next()).collect()
+    };
+    let (slots, limits) = (calls(SCRIPT), calls(LIMITS_SCRIPT));
+    assert!(limits.is_subset(&slots));
+    let called = slots.iter().map(|command| (*command, if limits.contains(command) { BOTH } else { POOLS }));
+    let tried = TRIES.map(|(command, _, users)| (command, users));
+    assert_eq!(called.collect::<BTreeSet<_>>(), tried.into());
 }
 
 #[test]
