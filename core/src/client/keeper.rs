@@ -164,9 +164,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn leave(&self) {
         let left = std::mem::take(&mut *self.keeper.lock());
         for vigil in left.vigils {
-            if vigil.lose(Ending::Unkept) {
-                self.counters.lost(false);
-            }
+            self.lose(&vigil, Ending::Unkept);
         }
     }
 
@@ -210,7 +208,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Reply::Claimed { deadline, priority } => {
                 return self.claimed(vigil, self.kept_until(sent, now, deadline), now, priority);
             }
-            Reply::Lost(loss) => return self.lose(vigil, loss),
+            Reply::Lost(loss) => return self.lose(vigil, Ending::Lost(loss)),
             // A defect: the deadline stands.
             _ => {}
         }
@@ -237,9 +235,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.keeper.look_by(time);
     }
 
-    pub(super) fn lose(&self, vigil: &Vigil, loss: Loss) {
-        if vigil.lose(Ending::Lost(loss)) {
-            self.counters.lost(loss == Loss::Expired);
+    pub(super) fn lose(&self, vigil: &Vigil, why: Ending) {
+        if vigil.lose(why) {
+            self.counters.lost(why == Ending::Lost(Loss::Expired));
         }
     }
 }
@@ -265,7 +263,7 @@ async fn run<S: Store, R: Runtime>(core: Weak<PoolCore<S, R>>) {
         let Some(core) = core.upgrade() else { return };
         let round = core.keeper.round(core.lease_clock());
         for vigil in &round.expired {
-            core.lose(vigil, Loss::Expired);
+            core.lose(vigil, Ending::Lost(Loss::Expired));
         }
         core.renew_together(round.renewals);
         let Some((next, bell)) = core.keeper.rest() else { return };

@@ -21,7 +21,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let ended = self.watch().map(|vigil| {
             // It may have ended without anybody looking: then that is told at once.
             if vigil.term().deadline() <= self.core.lease_clock() {
-                self.core.lose(&vigil, Loss::Expired);
+                self.core.lose(&vigil, Ending::Lost(Loss::Expired));
             }
             vigil.ended()
         });
