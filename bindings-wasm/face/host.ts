@@ -293,10 +293,10 @@ function set(timer: Timer): void {
     if (mine === timer.sets) settle(number, timer, true, undefined);
     else if (watches.get(number) === timer) setTimeout(() => settle(number, timer, true, undefined), GRACE);
   };
-  const set = (what: () => void, left: number): unknown => {
-    const set = setTimeout(what, left) as unknown;
-    if (typeof set === "object") (set as { unref?(): void }).unref?.();
-    return set;
+  const timeout = (what: () => void, left: number): unknown => {
+    const handle = setTimeout(what, left) as unknown;
+    if (typeof handle === "object") (handle as { unref?(): void }).unref?.();
+    return handle;
   };
   let nap: unknown;
   const wait = () => {
@@ -304,13 +304,13 @@ function set(timer: Timer): void {
     if (watches.get(number) !== timer) return;
     const left = timer.due - now();
     if (left <= 0) ring();
-    else nap = set(wait, Math.min(left, NAP));
+    else nap = timeout(wait, Math.min(left, NAP));
   };
   try {
     const left = timer.due - now();
     // A browser lets timers of a hidden page that timers set ring once a minute, and this one in time. A longer one rings at once.
-    const whole = left <= LONGEST ? set(ring, left) : undefined;
-    if (left > NAP) nap = set(wait, NAP);
+    const whole = left <= LONGEST ? timeout(ring, left) : undefined;
+    if (left > NAP) nap = timeout(wait, NAP);
     timer.stop = () => {
       stop?.();
       unset(whole as number);
