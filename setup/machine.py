@@ -15,12 +15,13 @@ VENV = ROOT / ".venv"
 
 
 def programs() -> None:
-    """What Debian packages: a Redis to test against, a browser, and Python's own venv, which Debian leaves out."""
+    """What Debian packages: a Redis to test against, a browser, Python's own venv, which Debian leaves out, and what makes certificates."""
     wanted = {
         "redis-server": present("redis-server"),
         "chromium": bool(os.environ.get("CHROMIUM")) or present("chromium", "chromium-browser", "google-chrome"),
         "python3-venv": subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode == 0,
         "gcc": present("gcc", "cc"),
+        "openssl": present("openssl"),
     }
     missing = [name for name, is_there in wanted.items() if not is_there]
     if not missing:
@@ -31,7 +32,8 @@ def programs() -> None:
             "  redis-server   Redis 6.2 or newer, or Valkey, as `redis-server` in the PATH\n"
             "  chromium       any Chromium or Chrome; name it in the variable CHROMIUM if it is not in the PATH\n"
             "  python3-venv   the modules `venv` and `ensurepip` of Python\n"
-            "  gcc            a C compiler"
+            "  gcc            a C compiler\n"
+            "  openssl        makes the certificates of tests"
         )
     root = os.geteuid() == 0
     if not root and not present("sudo"):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -65,7 +64,6 @@ def test_a_wrong_password_is_not_shown(tmp_path):
 MAKES = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test -addext basicConstraints=CA:FALSE"
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
 def test_rediss_believes_what_ssl_cert_file_names_and_nobody_else(tmp_path):
     certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
     files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
