@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use futures_util::FutureExt;
-#[cfg(unix)]
-use leasehold::client::Watched;
-use leasehold::client::{Begun, Calls};
 use leasehold::error::Result as CoreResult;
+#[cfg(unix)]
+use leasehold::runtime::Watched;
+use leasehold::runtime::{Begun, Calls};
 use leasehold::{Code, Error};
 use napi::bindgen_prelude::{
     Array, Function, JsObjectValue, Object, ObjectRef, ToNapiValue, panic_to_error, sys,

@@ -1,6 +1,6 @@
 //! How long leases, locks and selections last, and what their holders are told.
 
-use leasehold::client::BoxedFuture;
+use leasehold::runtime::BoxedFuture;
 use leasehold::{Code, Error};
 use napi::{Env, Result};
 use napi_derive::napi;

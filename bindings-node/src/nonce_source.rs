@@ -1,7 +1,8 @@
 //! The host's function that reads an account's next nonce from its chain.
 
-use leasehold::client::{BoxedFuture, NonceSource};
+use leasehold::client::NonceSource;
 use leasehold::nonce::Nonce;
+use leasehold::runtime::BoxedFuture;
 use napi::bindgen_prelude::Promise;
 use napi::threadsafe_function::ThreadsafeFunction;
 use napi::{Error, Status};

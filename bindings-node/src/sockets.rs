@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
-use leasehold::client::{Watched, Watcher};
+use leasehold::runtime::{Watched, Watcher};
 use libloading::os::unix::{Library, Symbol};
 use napi::{Env, Result, check_status, sys};
 

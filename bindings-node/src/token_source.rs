@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use leasehold::client::{BoxedFuture, PageAsk, TokenSource, TokensInMemory, read_ids, write_ids};
+use leasehold::client::{PageAsk, TokenSource, TokensInMemory, read_ids, write_ids};
 use leasehold::error::Result as CoreResult;
+use leasehold::runtime::BoxedFuture;
 use leasehold::tokens::{Page, Token};
 use leasehold::value::Value;
 use napi::bindgen_prelude::Promise;

@@ -42,7 +42,7 @@ pub fn under_way() -> napi::Result<u32> {
 /// Whether anybody ever looks for an answer.
 #[napi(catch_unwind)]
 pub fn looks() -> bool {
-    leasehold::client::is_parallel()
+    leasehold::runtime::is_parallel()
 }
 
 /// There and back.

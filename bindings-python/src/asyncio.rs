@@ -4,7 +4,7 @@
 //! frame of Rust below survives.
 
 use leasehold::Code;
-use leasehold::client::Begun;
+use leasehold::runtime::Begun;
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit, intern};
 

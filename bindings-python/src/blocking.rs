@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use leasehold::client::{holding, let_go};
+use leasehold::runtime::{holding, let_go};
 use pyo3::prelude::*;
 use tokio::time::timeout;
 

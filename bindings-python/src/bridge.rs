@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use leasehold::Code;
-use leasehold::client::{Calls, Engine, Watched, Watcher};
+use leasehold::runtime::{Calls, Engine, Watched, Watcher};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use leasehold::Code;
-use leasehold::client::Engine;
+use leasehold::runtime::Engine;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyWeakrefReference};
 use tokio::sync::Semaphore;

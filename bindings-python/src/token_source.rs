@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use leasehold::client::{BoxedFuture, PageAsk, SharedSource, TokenSource, read_ids, write_ids};
+use leasehold::client::{PageAsk, SharedSource, TokenSource, read_ids, write_ids};
 use leasehold::error::Result as CoreResult;
+use leasehold::runtime::BoxedFuture;
 use leasehold::tokens::{Page, Token};
 use leasehold::value::Value;
 use leasehold::{Code, Error};

@@ -101,7 +101,7 @@ fn replay_tokens(steps: Arg) -> PyResult<Plain> {
 /// Whether anybody ever looks for an answer.
 #[pyfunction]
 fn looks() -> PyResult<bool> {
-    guard(|| Ok(leasehold::client::is_parallel()))
+    guard(|| Ok(leasehold::runtime::is_parallel()))
 }
 
 /// Live futures of this module.

@@ -1,8 +1,9 @@
 //! The host's function that reads a nonce from the chain.
 
 use js_sys::Function;
-use leasehold::client::{BoxedFuture, NonceSource};
+use leasehold::client::NonceSource;
 use leasehold::nonce::Nonce;
+use leasehold::runtime::BoxedFuture;
 use wasm_bindgen::JsValue;
 
 use crate::failure::Failure;

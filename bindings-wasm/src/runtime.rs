@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use leasehold::client::Runtime;
-use leasehold::store::memory::StoreClock;
+use leasehold::runtime::Runtime;
+use leasehold::runtime::StoreClock;
 use leasehold::{Code, MILLISECOND, Micros};
 
 use crate::failure::Failure;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use js_sys::Function;
-use leasehold::client::{BoxedFuture, PageAsk, TokenSource, read_ids, write_ids};
+use leasehold::client::{PageAsk, TokenSource, read_ids, write_ids};
 use leasehold::error::Result as CoreResult;
+use leasehold::runtime::BoxedFuture;
 use leasehold::tokens::Page;
 use leasehold::value::Value;
 use wasm_bindgen::JsValue;

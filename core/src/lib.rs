@@ -31,6 +31,8 @@
 //! 2. **Stores** ([`store`]): perform one request atomically, in this process's memory or in Redis.
 //! 3. **Client** ([`client`]): the one asynchronous part: waiting, retries, coalescing, deadlines.
 //!
+//! Time, tasks and randomness are given to them ([`runtime`]).
+//!
 //! What programs say and hear of time are [`Duration`](std::time::Duration)s; inside, and where a name ends in `micros`, times
 //! are in microseconds ([`Micros`]). What only the bindings of other languages use is not shown.
 
@@ -46,6 +48,7 @@ pub mod limits;
 pub mod nonce;
 mod poison;
 mod row;
+pub mod runtime;
 pub mod slots;
 pub mod store;
 #[cfg(feature = "tokens")]

@@ -19,11 +19,12 @@ use super::courier::unavailable;
 use super::options::{check_factor, check_rest};
 use super::pool::{OwnSlots, PoolCore, in_time, unread};
 use super::waiting::{Seat, closed};
-use super::{AcquireOptions, Keepalive, Lease, Runtime, runtime};
+use super::{AcquireOptions, Keepalive, Lease};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 #[cfg(not(target_family = "wasm"))]
 use crate::poison::unpoisoned;
+use crate::runtime::{self, Runtime};
 use crate::slots::{Grant, Refusal, Strategy, TTL_RANGE};
 use crate::store::Store;
 use crate::{MILLISECOND, Micros};

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use super::Pool;
 use super::builders::micros;
 use super::lease::unexpected;
 use super::options::{Unit, check_rest, id_list, rest, slot_specs, weighted_list};
 use super::pool::definition;
-use super::{Pool, Runtime};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;
+use crate::runtime::Runtime;
 use crate::slots::{MAX_PER_REQUEST, Reply, Request, SlotChange, SlotView, State};
 use crate::store::{Store, StorePool};
 use crate::value::Value;

@@ -26,10 +26,10 @@ use super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::lanes::look_later;
 use super::waiting::WaitingRoom;
-use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
 use crate::poison::unpoisoned;
+use crate::runtime::{self, Runtime};
 use crate::slots::{
     Answer, Envelope, Grant, Lane, LeaseRef, Performed, QuietTime, Reply, Request, TICKET_LIFE, VALIDITY,
 };

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{Leasehold, OpenOptions, TokioRuntime, runtime};
+use super::{Leasehold, OpenOptions};
 use crate::id::PoolName;
+use crate::runtime::StoreClock;
+use crate::runtime::{self, TokioRuntime};
 use crate::slots::{Answer, Choice, Claim, Envelope, Reply, Request};
-use crate::store::memory::{MemoryPool, StoreClock};
+use crate::store::memory::MemoryPool;
 use crate::store::{Certainty, Listener, MemoryStore, Store, StoreError, StorePool, Watch};
 use crate::{MILLISECOND, Micros};
 

@@ -5,9 +5,10 @@ use std::task::Poll;
 
 use futures_util::future::poll_fn;
 
-use super::{BoxedFuture, Lease, LockOptions, MaybeSend, MaybeSync, ReleaseOptions, Runtime};
+use super::{Lease, LockOptions, ReleaseOptions};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
+use crate::runtime::{BoxedFuture, MaybeSend, MaybeSync, Runtime};
 use crate::store::Store;
 use crate::{Code, Micros};
 

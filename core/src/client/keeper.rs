@@ -10,8 +10,8 @@ use futures_channel::oneshot;
 
 use super::pool::PoolCore;
 use super::vigil::{Ending, Need, Vigil};
-use super::{Runtime, runtime};
 use crate::poison::unpoisoned;
+use crate::runtime::{self, Runtime};
 use crate::slots::{Loss, Reply, Request};
 use crate::store::{Store, StorePool};
 use crate::{Micros, SECOND};

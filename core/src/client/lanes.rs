@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 #[cfg(not(target_family = "wasm"))]
-use super::Runtime;
+use crate::runtime::Runtime;
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// The most envelopes under way at once.

@@ -10,16 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::ReleaseOptions;
 use super::builders::micros;
 use super::options::check_rest;
 use super::pool::PoolCore;
 use super::statistics::Counters;
 use super::vigil::{Ending, Term, Vigil};
-use super::{ReleaseOptions, Runtime};
 use crate::Micros;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
 use crate::poison::unpoisoned;
+use crate::runtime::Runtime;
 use crate::slots::{Grant, LeaseRef, Loss, Reply, Request};
 use crate::store::Store;
 

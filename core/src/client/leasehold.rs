@@ -19,7 +19,7 @@ use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, check_rest, check_ttl, duration, lock_names, rest, set_time, ttl};
 use super::pool::PoolCore;
 use super::waiting::closed;
-use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce, Runtime};
+use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce};
 #[cfg(feature = "tokens")]
 use super::{SharedSource, TokenSource, Tokens, TokensBuilder, TokensOptions};
 use crate::error::{Error, Result};
@@ -27,6 +27,7 @@ use crate::id::{Name, PoolName};
 #[cfg(feature = "limits")]
 use crate::limits::{Amount, Hashes};
 use crate::poison::unpoisoned;
+use crate::runtime::Runtime;
 #[cfg(feature = "doctor")]
 use crate::store::Finding;
 #[cfg(feature = "limits")]

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::Lease;
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
-use super::{BoxedFuture, Lease, Runtime, runtime};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
+use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::store::Store;
 
 /// A lock that is held. Dropped, it is given back.

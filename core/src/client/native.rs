@@ -8,13 +8,14 @@ use tokio::runtime::Handle;
 
 use super::builders::Connect;
 use super::leasehold::Target;
-use super::{Lease, Leasehold, Lock, Locked, OpenOptions, Pool, Quorum, TokioRuntime, Unit};
+use super::{Lease, Leasehold, Lock, Locked, OpenOptions, Pool, Quorum, Unit};
 #[cfg(feature = "limits")]
 use super::{Limit, Reservation};
 #[cfg(feature = "tokens")]
 use super::{Selection, Tokens};
 use crate::error::{Error, Result};
 use crate::poison::unpoisoned;
+use crate::runtime::TokioRuntime;
 use crate::store::redis::{NativeTransport, RedisUrl};
 use crate::store::{EitherStore, MemoryStore, RedisStore};
 use crate::value::Value;

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::{BoxedFuture, MaybeSend, MaybeSync};
 use crate::nonce::Nonce;
+use crate::runtime::{BoxedFuture, MaybeSend, MaybeSync};
 
 /// Reads nonces from a chain.
 pub trait NonceSource: MaybeSend + MaybeSync {

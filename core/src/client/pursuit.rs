@@ -12,11 +12,12 @@ use std::sync::atomic::Ordering::Relaxed;
 #[cfg(not(target_family = "wasm"))]
 use futures_channel::oneshot;
 
+use super::Lease;
 use super::acquisition::{Refused, Want};
 use super::pool::PoolCore;
 use super::waiting::{Asking, Call, JITTER, Place, RECHECK, Seat, Turn, closed};
-use super::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::Result;
+use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::slots::Refusal;
 use crate::store::{Listener, Store, StorePool};
 use crate::{MILLISECOND, Micros, SECOND};

@@ -16,9 +16,10 @@ use super::lock::{check_on, wanted};
 use super::options::lock_names;
 use super::pool::PoolCore;
 use super::waiting::closed;
-use super::{BoxedFuture, Lease, Leasehold, Lock, LockOptions, Runtime, Unit};
+use super::{Lease, Leasehold, Lock, LockOptions, Unit};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
+use crate::runtime::{BoxedFuture, Runtime};
 use crate::store::Store;
 #[cfg(feature = "doctor")]
 use crate::store::finding::{Check, Finding, Verdict};

@@ -7,7 +7,6 @@ mod tests;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::Runtime;
 use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
 use super::pool::{OwnSlots, PoolCore};
@@ -16,6 +15,7 @@ use super::waiting::Seat;
 use crate::error::Result;
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
+use crate::runtime::Runtime;
 use crate::slots::{Choice, MANY, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};

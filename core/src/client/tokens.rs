@@ -29,11 +29,12 @@ pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, rea
 use self::attempt::Attempt;
 use super::pool::PoolCore;
 use super::waiting::closed;
-use super::{Keepalive, Pool, PoolOptions, Runtime, Select, Unit, runtime};
+use super::{Keepalive, Pool, PoolOptions, Select, Unit};
 use crate::Micros;
 use crate::error::{Error, Result};
 use crate::id::{Name, PoolName};
 use crate::poison::unpoisoned;
+use crate::runtime::{self, Runtime};
 use crate::slots::SlotView;
 use crate::store::Store;
 use crate::tokens::{Amount, Spender, slot_of};

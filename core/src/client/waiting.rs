@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
-use super::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::row::{Row, take_out};
+use crate::runtime::{self, Runtime};
 use crate::slots::{Calls, OFFER};
 use crate::{MILLISECOND, Micros, SECOND};
 

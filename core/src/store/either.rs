@@ -5,11 +5,11 @@ use super::Finding;
 use super::{Listener, MemoryStore, RedisStore, Store, StoreError, StorePool, Watch, memory, redis};
 use crate::Micros;
 #[cfg(feature = "doctor")]
-use crate::client::Runtime;
-#[cfg(feature = "doctor")]
 use crate::id::Name;
 use crate::id::PoolName;
 use crate::nonce::Outcome;
+#[cfg(feature = "doctor")]
+use crate::runtime::Runtime;
 use crate::slots::{Answer, Envelope, LeaseRef, Reply, Request};
 
 /// One of the two stores.

@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use super::memory::StoreClock;
 use super::{EitherStore, MemoryStore, RedisStore, Store, StoreError, redis};
-use crate::client::{MaybeSend, MaybeSync};
 use crate::id::PoolName;
 use crate::limits::{Act, Answer, Charge, Charged, Envelope, Ledger, Moment, Reply, Request, Verdict};
 use crate::poison::unpoisoned;
+use crate::runtime::{MaybeSend, MaybeSync, StoreClock};
 
 /// A store that keeps limits too.
 pub trait LimitStore: Store {

@@ -14,18 +14,16 @@ use super::ledger::MemoryLedger;
 use super::{Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
 #[cfg(feature = "doctor")]
-use crate::client::Runtime;
-#[cfg(feature = "doctor")]
 use crate::id::Name;
 use crate::id::PoolName;
 #[cfg(feature = "limits")]
 use crate::limits::Hashes;
 use crate::nonce::Outcome;
 use crate::poison::unpoisoned;
+#[cfg(feature = "doctor")]
+use crate::runtime::Runtime;
+use crate::runtime::StoreClock;
 use crate::slots::{Answer, Calls, Envelope, LeaseRef, Moment, Pool, Reply, Request};
-
-/// Reads the store's time: microseconds since the Unix epoch, never backwards.
-pub type StoreClock = Arc<dyn Fn() -> Micros + Send + Sync>;
 
 /// Pools in memory.
 #[derive(Clone)]

@@ -27,12 +27,12 @@ pub use redis::RedisStore;
 use self::finding::{Check, Verdict};
 use crate::Micros;
 #[cfg(feature = "doctor")]
-use crate::client::Runtime;
-use crate::client::{MaybeSend, MaybeSync};
-#[cfg(feature = "doctor")]
 use crate::id::Name;
 use crate::id::PoolName;
 use crate::nonce::Outcome;
+#[cfg(feature = "doctor")]
+use crate::runtime::Runtime;
+use crate::runtime::{MaybeSend, MaybeSync};
 use crate::slots::{Answer, Calls, Envelope, LeaseRef, Reply, Request};
 
 /// A store of pools.

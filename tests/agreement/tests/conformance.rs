@@ -32,7 +32,7 @@ async fn redis_over_a_connection_conforms() {
 
 #[tokio::test]
 async fn either_store_conforms() {
-    let memory = MemoryStore::new(leasehold::client::TokioRuntime::store_clock());
+    let memory = MemoryStore::new(leasehold::runtime::TokioRuntime::store_clock());
     suite::conforms(EitherStore::<Embedded>::Memory(memory), names()).await;
     let mut redis = EmbeddedRedis::new(SECOND);
     redis.set_time(1_700_000_000 * SECOND);

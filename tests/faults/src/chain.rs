@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leasehold::client::{BoxedFuture, NonceSource, ReadNonce};
+use leasehold::client::{NonceSource, ReadNonce};
+use leasehold::runtime::BoxedFuture;
 
 /// Answers at once, until it is told to hang or to fail.
 #[derive(Debug, Default)]

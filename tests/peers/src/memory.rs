@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use leasehold::client::native::open;
-use leasehold::client::{ReleaseOptions, TokioRuntime, Unit};
+use leasehold::client::{ReleaseOptions, Unit};
 use leasehold::id::{Name, PoolName, SlotId};
 use leasehold::nonce::{NonceRecord, Outcome};
+use leasehold::runtime::TokioRuntime;
 use leasehold::slots::{Choice, Claim, LeaseRef, MAX_PER_REQUEST, Reply, Request, SlotSpec, Strategy};
 use leasehold::store::{MemoryStore, Store, StorePool};
 use leasehold::value::Value;

@@ -24,7 +24,7 @@ const ASKS: [u64; 2] = [5, 50];
 const HOT_TURNS: usize = 40;
 
 /// Tokens of a wallet.
-pub type Tokens = leasehold::client::Tokens<NativeStore, leasehold::client::TokioRuntime>;
+pub type Tokens = leasehold::client::Tokens<NativeStore, leasehold::runtime::TokioRuntime>;
 
 /// Measures and writes all figures.
 pub fn measure(pace: Pace) -> Anyhow<()> {

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures_channel::oneshot;
-use leasehold::client::{BoxedFuture, NonceSource};
+use leasehold::client::NonceSource;
 use leasehold::nonce::Nonce;
+use leasehold::runtime::BoxedFuture;
 
 use crate::census::Census;
 use crate::history::{History, What};

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{Either, select};
 use leasehold::client::{
-    BoxedFuture, Change, Keepalive, PageAsk, SelectOptions, Selection, TokenSource, Tokens, TokensOptions,
+    Change, Keepalive, PageAsk, SelectOptions, Selection, TokenSource, Tokens, TokensOptions,
 };
+use leasehold::runtime::BoxedFuture;
 use leasehold::store::LimitStore;
 use leasehold::tokens::{Bounds, Page, STRATEGIES, Spender, Token, named};
 use leasehold::{Error, SECOND};

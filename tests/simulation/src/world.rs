@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use leasehold::client::Runtime;
+use leasehold::runtime::Runtime;
 
 use crate::rng::Rng;
 use crate::server::BEGINNING;

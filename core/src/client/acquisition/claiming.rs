@@ -8,8 +8,8 @@ use crate::Micros;
 use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
 use crate::client::waiting::Seat;
-use crate::client::{Runtime, runtime};
 use crate::error::Result;
+use crate::runtime::{self, Runtime};
 use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request};
 use crate::store::{Store, StorePool};
 

@@ -6,8 +6,9 @@ use futures_util::FutureExt;
 
 use super::Want;
 use crate::client::pool::PoolCore;
-use crate::client::{Lease, ReleaseOptions, Runtime};
+use crate::client::{Lease, ReleaseOptions};
 use crate::error::{Code, Result};
+use crate::runtime::Runtime;
 use crate::store::Store;
 use crate::{MILLISECOND, Micros, SECOND};
 

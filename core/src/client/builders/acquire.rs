@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::micros;
 use crate::client::options::{id_list, slot_ids};
-use crate::client::{AcquireOptions, BoxedFuture, Keepalive, Lease, Pool, Runtime};
+use crate::client::{AcquireOptions, Keepalive, Lease, Pool};
 use crate::error::Result;
+use crate::runtime::{BoxedFuture, Runtime};
 use crate::slots::Strategy;
 use crate::store::Store;
 use crate::value::Value;

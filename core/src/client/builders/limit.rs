@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::micros;
 use crate::Micros;
-use crate::client::{Leasehold, Limit, LimitKind, LimitOptions, Outage, Runtime};
+use crate::client::{Leasehold, Limit, LimitKind, LimitOptions, Outage};
 use crate::error::Result;
 use crate::id::Name;
 use crate::limits::Amount;
+use crate::runtime::Runtime;
 use crate::store::LimitStore;
 
 /// A limit, opened by [`Self::open`], or registered for each value of an action by [`Self::register`]. What its words mean is said at [`LimitOptions`].

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::micros;
 use crate::client::options::id_list;
-use crate::client::{Keepalive, Lock, LockOptions, Locked, MaybeSync, RunError, Runtime};
+use crate::client::{Keepalive, Lock, LockOptions, Locked, RunError};
 use crate::error::Result;
+use crate::runtime::{MaybeSync, Runtime};
 use crate::store::Store;
 use crate::value::Value;
 

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use super::micros;
 use crate::client::options::{id_list, slot_specs, weighted_list};
-use crate::client::{
-    BoxedFuture, Keepalive, Leasehold, MaybeSend, MaybeSync, NonceSource, Pool, PoolOptions, ReadNonce,
-    Runtime,
-};
+use crate::client::{Keepalive, Leasehold, NonceSource, Pool, PoolOptions, ReadNonce};
 use crate::error::Result;
 use crate::nonce::Nonce;
+use crate::runtime::{BoxedFuture, MaybeSend, MaybeSync, Runtime};
 use crate::slots::Strategy;
 use crate::store::Store;
 use crate::value::Value;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::micros;
 use crate::amount::Amount;
-use crate::client::{BoxedFuture, Keepalive, Runtime, SelectOptions, Selection, Tokens};
+use crate::client::{Keepalive, SelectOptions, Selection, Tokens};
 use crate::error::Result;
+use crate::runtime::{BoxedFuture, Runtime};
 use crate::store::Store;
 use crate::tokens::{Spender, Strategy};
 

@@ -4,11 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 use crate::client::native::{connect, quorum};
-use crate::client::{
-    AcquireOptions, Leasehold, LimitKind, OpenOptions, Outage, RunError, TokensInMemory, TokioRuntime,
-};
+use crate::client::{AcquireOptions, Leasehold, LimitKind, OpenOptions, Outage, RunError, TokensInMemory};
 use crate::error::{Code, Error};
 use crate::id::SlotId;
+use crate::runtime::TokioRuntime;
 use crate::slots::Strategy;
 use crate::store::MemoryStore;
 use crate::tokens::{FewestInputs, Token};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::micros;
-use crate::client::{Keepalive, Leasehold, Runtime, SharedSource, TokenSource, Tokens, TokensOptions};
+use crate::client::{Keepalive, Leasehold, SharedSource, TokenSource, Tokens, TokensOptions};
 use crate::error::Result;
+use crate::runtime::Runtime;
 use crate::store::Store;
 use crate::tokens::Strategy;
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::micros;
 use crate::Micros;
-use crate::client::{BoxedFuture, Limit, LimitAnswer, Reservation, Runtime, WaitOptions};
+use crate::client::{Limit, LimitAnswer, Reservation, WaitOptions};
 use crate::error::Result;
 use crate::limits::Amount;
+use crate::runtime::{BoxedFuture, Runtime};
 
 /// Waits until a cost is allowed, and charges or reserves it, when this is awaited. What its words mean is said at
 /// [`WaitOptions`].

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, WELL};
-use crate::client::warped::Warped;
-use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions, TokioRuntime, tasks};
+use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
+use crate::runtime::warped::Warped;
+use crate::runtime::{TokioRuntime, tasks};
 
 async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await

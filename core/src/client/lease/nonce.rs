@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Release;
 
 use super::{Lease, unexpected};
 use crate::Micros;
-use crate::client::Runtime;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
+use crate::runtime::Runtime;
 use crate::slots::{Reply, Request};
 use crate::store::Store;
 

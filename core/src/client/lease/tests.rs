@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::SECOND;
 use crate::client::faulty::{DEAD, Faulty, HUNG};
 use crate::client::native::{NativeLease, connect};
-use crate::client::warped::Warped;
-use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions, TokioRuntime};
+use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions};
 use crate::error::Code;
+use crate::runtime::TokioRuntime;
+use crate::runtime::warped::Warped;
 use crate::slots::Loss;
 
 #[tokio::test]

@@ -8,11 +8,12 @@ use std::fmt::Display;
 use std::sync::Mutex;
 
 use super::{Limit, LimitOptions, scope};
-use crate::client::{Leasehold, Runtime};
+use crate::client::Leasehold;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::limits::Hashes;
 use crate::poison::unpoisoned;
+use crate::runtime::Runtime;
 use crate::store::LimitStore;
 use crate::value::Value;
 

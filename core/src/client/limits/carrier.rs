@@ -16,7 +16,6 @@ use super::super::courier::{QUEUE, full, silent, unavailable, undone, unsure};
 use super::super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::super::lanes::look_later;
-use super::super::{BoxedFuture, MaybeSend, MaybeSync, Runtime, runtime};
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 use crate::error::{Code, Error, Result};
@@ -25,6 +24,7 @@ use crate::limits::{
     Verdict,
 };
 use crate::poison::unpoisoned;
+use crate::runtime::{self, BoxedFuture, MaybeSend, MaybeSync, Runtime};
 use crate::slots::Lane;
 use crate::store::{Certainty, StoreError, StoreLedger};
 use crate::{MILLISECOND, Micros, SECOND};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::client::TokioRuntime;
 use crate::id::{Name, PoolName};
 use crate::limits::{Answer, Envelope, Reply, Request};
+use crate::runtime::TokioRuntime;
 use crate::store::ledger::MemoryLedger;
 use crate::store::{LimitStore, MemoryStore, StoreError, StoreLedger};
 

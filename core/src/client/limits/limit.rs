@@ -11,16 +11,17 @@ use super::answer::{LimitAnswer, Said};
 use super::refusals::BELIEVED;
 use super::scope::Scope;
 use super::{Outage, Reservation, WaitOptions, reservation_id};
+use crate::client::Wait;
 use crate::client::builders::micros;
 use crate::client::courier::unavailable;
 use crate::client::options::check_rest;
 use crate::client::pool::in_time;
-use crate::client::{Runtime, Wait, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{
     Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict, Waited,
 };
+use crate::runtime::{self, Runtime};
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// How often is looked for what is given back in flight elsewhere: at first, and at most.

@@ -8,9 +8,9 @@ use super::reservation_id;
 use super::scope::Scope;
 use super::{LimitAnswer, Said};
 use crate::Micros;
-use crate::client::Runtime;
 use crate::error::{Code, Error, Result};
 use crate::limits::{Act, Charge, Rule, Settlement};
+use crate::runtime::Runtime;
 
 /// What was taken of limits and can be given back once, until its time has passed. Dropped, it is as committed: what it
 /// charged stays charged, because what it was for may have happened; what it has in flight lands.

@@ -13,10 +13,11 @@ use super::carrier::{AnyLedger, Carrier};
 use super::line::Line;
 use super::lobby::Lobby;
 use super::{Limit, LimitOptions};
-use crate::client::{Leasehold, MaybeSend, MaybeSync, Runtime};
+use crate::client::Leasehold;
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{Act, Charge, Charged, Reply, Request, Settlement, Verdict};
+use crate::runtime::{MaybeSend, MaybeSync, Runtime};
 use crate::store::LimitStore;
 use crate::{Micros, SECOND};
 

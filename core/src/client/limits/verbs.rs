@@ -3,10 +3,11 @@
 use super::options::WaitOptions;
 use super::{Limit, LimitAnswer, Reservation};
 use crate::Micros;
+use crate::client::Unit;
 use crate::client::options::read_ttl;
-use crate::client::{Runtime, Unit};
 use crate::error::{Code, Error, Result};
 use crate::limits::{Amount, Verdict};
+use crate::runtime::Runtime;
 use crate::value::{Options, Value};
 
 impl<R: Runtime> Limit<R> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::client::faulty::{DELAY, Faulty, SLOW};
 use crate::client::native::{NativeLeasehold, connect};
-use crate::client::warped::Warped;
 use crate::client::{Keepalive, Leasehold, OpenOptions};
+use crate::runtime::warped::Warped;
 use crate::slots::{Claim, Request, Strategy};
 use crate::{Code, SECOND};
 
@@ -352,7 +352,7 @@ async fn the_recommended_ttl_goes_by_what_was_measured() {
     }
 
     // Whose answers take so long.
-    let store = Faulty::new(crate::client::TokioRuntime::store_clock());
+    let store = Faulty::new(crate::runtime::TokioRuntime::store_clock());
     store.is(SLOW);
     let options = OpenOptions { response_timeout: 30 * SECOND, ..OpenOptions::default() };
     let far = Leasehold::new(store, Warped::new(), options).unwrap();

@@ -2,11 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::client::native::{NativeLeasehold, connect};
-use crate::client::{
-    AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions, TokioRuntime,
-};
+use crate::client::{AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions};
 use crate::error::Code;
 use crate::id::SlotId;
+use crate::runtime::TokioRuntime;
 use crate::store::MemoryStore;
 use crate::{MILLISECOND, SECOND};
 

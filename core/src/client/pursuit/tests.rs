@@ -6,11 +6,12 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::client::faulty::{DELAY, Faulty, SLOW, renews, stands_in_line};
 use crate::client::native::connect;
-use crate::client::warped::Warped;
 use crate::client::{
-    AcquireOptions, Keepalive, Lease, Leasehold, LockOptions, OpenOptions, Pool, PoolOptions, TokioRuntime,
+    AcquireOptions, Keepalive, Lease, Leasehold, LockOptions, OpenOptions, Pool, PoolOptions,
 };
 use crate::error::{Code, Error};
+use crate::runtime::TokioRuntime;
+use crate::runtime::warped::Warped;
 use crate::store::MemoryStore;
 
 fn within(timeout: Micros) -> AcquireOptions {

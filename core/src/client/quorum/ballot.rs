@@ -5,8 +5,8 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use crate::Micros;
-use crate::client::{Runtime, runtime};
 use crate::error::Result;
+use crate::runtime::{self, Runtime};
 
 /// What a server answered: leases of all names, why it refuses, or why it could not be asked.
 pub(super) type Vote<L> = Result<Vec<L>>;

@@ -8,10 +8,11 @@ use std::task::Poll;
 use futures_util::future::select_all;
 
 use crate::Micros;
+use crate::client::Lease;
 use crate::client::holding::{self, Several, is_lost};
-use crate::client::{BoxedFuture, Lease, Runtime};
 use crate::error::{Error, Result};
 use crate::poison::unpoisoned;
+use crate::runtime::{BoxedFuture, Runtime};
 use crate::store::Store;
 
 /// A lock that several servers hold.

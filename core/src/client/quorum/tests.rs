@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::client::faulty::{DEAD, DELAY, Faulty, HUNG, MUTE, SLOW, WELL};
-use crate::client::{Keepalive, Locked, OpenOptions, RunError, TokioRuntime};
+use crate::client::{Keepalive, Locked, OpenOptions, RunError};
+use crate::runtime::StoreClock;
+use crate::runtime::TokioRuntime;
 use crate::store::MemoryStore;
-use crate::store::memory::StoreClock;
 
 /// The time that has passed, on the client's clock.
 struct Stopwatch(Micros);

@@ -7,12 +7,11 @@ use tokio::task::JoinHandle;
 
 use crate::client::faulty::{Faulty, HOLDS, WELL, names_and_waits, releases, stands_in_line};
 use crate::client::native::{NativePool, connect};
-use crate::client::warped::Warped;
-use crate::client::{
-    AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions, Runtime, TokioRuntime,
-};
+use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions};
 use crate::error::Result;
 use crate::id::SlotId;
+use crate::runtime::warped::Warped;
+use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 

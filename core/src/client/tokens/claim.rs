@@ -8,10 +8,10 @@ use crate::client::acquisition::mix;
 use crate::client::courier::{Delivered, unsure};
 use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
-use crate::client::{Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Outcome;
+use crate::runtime::{self, Runtime};
 use crate::slots::{
     Choice, Claim, Grant, LeaseRef, MAX_PER_REQUEST, Refusal, Reply, Request, SlotChange, SlotView, State,
 };

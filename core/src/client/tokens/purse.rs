@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::turns::{Turn, Turns};
 use crate::Micros;
-use crate::client::{Runtime, runtime};
 use crate::error::{Error, Result};
 use crate::poison::unpoisoned;
+use crate::runtime::{self, Runtime};
 use crate::tokens::{Amount, Candidates, MAX_TOKEN_BYTES};
 
 /// Those of a wallet, by currency.

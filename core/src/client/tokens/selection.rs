@@ -9,10 +9,11 @@ use futures_util::future::{Shared, join_all};
 
 use super::{Lent, Wallet};
 use crate::Micros;
+use crate::client::Lease;
 use crate::client::holding::{first, release};
-use crate::client::{BoxedFuture, Lease, Runtime, runtime};
 use crate::error::{Code, Error, Result};
 use crate::poison::unpoisoned;
+use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::store::Store;
 use crate::tokens::{Amount, Token};
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
-use crate::client::{BoxedFuture, MaybeSend, MaybeSync};
 use crate::error::{Error, Result};
 use crate::poison::unpoisoned;
+use crate::runtime::{BoxedFuture, MaybeSend, MaybeSync};
 use crate::tokens::{Amount, Draw, Page, Token};
 use crate::value::{Options, Value};
 

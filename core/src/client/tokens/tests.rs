@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::*;
 use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
-use crate::client::warped::Warped;
-use crate::client::{BoxedFuture, Leasehold, OpenOptions, TokioRuntime};
+use crate::client::{Leasehold, OpenOptions};
 use crate::error::Code;
+use crate::runtime::warped::Warped;
+use crate::runtime::{BoxedFuture, TokioRuntime};
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 use crate::{MILLISECOND, SECOND};
 

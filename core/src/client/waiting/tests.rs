@@ -18,8 +18,8 @@ fn ask_again(seats: &mut [Seat]) -> Vec<usize> {
     seats.iter_mut().enumerate().filter_map(called).collect()
 }
 
-fn runtime() -> crate::client::TokioRuntime {
-    crate::client::TokioRuntime::new(tokio::runtime::Handle::current())
+fn runtime() -> crate::runtime::TokioRuntime {
+    crate::runtime::TokioRuntime::new(tokio::runtime::Handle::current())
 }
 
 fn slot() -> SlotId {
@@ -258,8 +258,8 @@ async fn an_alarm_that_is_set_in_a_turn_of_a_host_rings_in_it() {
     let mut seats = trying(&room, 1);
     seats[0].stay(Place::Line(0), true);
     let soon = runtime.now() + MILLISECOND;
-    crate::client::tasks::holding(|| room.set_recheck(&runtime, soon));
+    crate::runtime::tasks::holding(|| room.set_recheck(&runtime, soon));
     room.set_recheck(&runtime, soon + MILLISECOND);
     assert_eq!(seats[0].called(&runtime, soon + 10 * crate::SECOND).await, Some(Call::Ready));
-    crate::client::tasks::let_go();
+    crate::runtime::tasks::let_go();
 }

@@ -28,12 +28,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::Finding;
 use super::{Certainty, Listener, Store, StoreError, StorePool, Watch};
 use crate::Micros;
-#[cfg(feature = "doctor")]
-use crate::client::Runtime;
 use crate::error::Result;
 #[cfg(feature = "doctor")]
 use crate::id::Name;
 use crate::id::PoolName;
+#[cfg(feature = "doctor")]
+use crate::runtime::Runtime;
 use crate::slots::{Answer, Envelope, Reply, Request};
 
 /// The script: the machine of slots in a second wording; `slots/` in one piece, without its comments.

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::Micros;
-use crate::client::{MaybeSend, MaybeSync};
+use crate::runtime::{MaybeSend, MaybeSync};
 use crate::store::{Certainty, Listener, StoreError, Watch};
 
 /// Sends commands to a Redis. Must not repeat a command by itself: what is repeated, and when, is said by

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leasehold::client::{BoxedFuture, PageAsk, TokenSource, TokensOptions};
+use leasehold::client::{PageAsk, TokenSource, TokensOptions};
+use leasehold::runtime::BoxedFuture;
 use leasehold::tokens::{Amount, Page, Token};
 use leasehold::{Code, SECOND};
 use leasehold_faults::{PATIENCE, Place};

@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
 use super::{Carrier, QUEUE};
-use crate::client::warped::Warped;
-use crate::client::{TokioRuntime, tasks};
 use crate::error::Code;
 use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
+use crate::runtime::warped::Warped;
+use crate::runtime::{TokioRuntime, tasks};
 use crate::store::ledger::MemoryLedger;
 use crate::store::{Certainty, MemoryStore, StoreError, StoreLedger};
 use crate::{Micros, SECOND};

@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 use super::super::elsewhere::{Elsewhere, ledger};
 use super::*;
 use crate::MILLISECOND;
-use crate::client::TokioRuntime;
 use crate::client::courier::QUEUE;
 use crate::client::limits::{Outage, WaitOptions};
-use crate::client::warped::Warped;
 use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
+use crate::runtime::TokioRuntime;
+use crate::runtime::warped::Warped;
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;

@@ -2,6 +2,9 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::SECOND;
+use crate::store::finding::{Check, Verdict};
+use crate::store::redis::fit;
 #[cfg(feature = "limits")]
 use crate::store::redis::{LIMITS_SCRIPT, SCRIPT};
 use crate::value::Value;

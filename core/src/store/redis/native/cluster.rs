@@ -22,9 +22,9 @@ use super::at;
 use super::nodes::{Node, Nodes};
 use super::server::{Reply, SILENT, not_sent, packed};
 use super::topology::{self, NO_NODE, SLOTS};
-use crate::client::alarms::Alarms;
-use crate::client::runtime::boot_time;
 use crate::poison::unpoisoned;
+use crate::runtime::alarms::Alarms;
+use crate::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use super::choose_cryptography;
 #[cfg(unix)]
 use super::socket::Socket;
-use crate::client::alarms::Alarms;
-use crate::client::host::Host;
-use crate::client::tasks;
+use crate::runtime::alarms::Alarms;
+use crate::runtime::host::Host;
+use crate::runtime::tasks;
 use crate::{MILLISECOND, Micros};
 
 /// A connection, which is closed when the last of its clones is dropped.

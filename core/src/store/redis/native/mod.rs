@@ -34,7 +34,7 @@ use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
 use crate::Micros;
-use crate::client::alarms::Alarms;
+use crate::runtime::alarms::Alarms;
 use crate::store::{Listener, Watch};
 
 /// How long a connection is silent before the system asks whether its other end is there, and how often then. What

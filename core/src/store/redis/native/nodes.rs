@@ -12,7 +12,7 @@ use ::redis::{Client, ConnectionAddr};
 
 use super::server::{Place, Server};
 use super::{addressed, at};
-use crate::client::runtime::boot_time;
+use crate::runtime::boot_time;
 use crate::{Micros, SECOND};
 
 /// How long a node that was left is not gone back to at its own word alone while nobody has said since when another has its slot: one

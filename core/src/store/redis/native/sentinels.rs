@@ -16,8 +16,8 @@ use tokio::task::AbortHandle;
 
 use super::server::{Place, Server, not_sent, packed};
 use super::{addressed, at};
-use crate::client::runtime::boot_time;
 use crate::poison::unpoisoned;
+use crate::runtime::boot_time;
 use crate::store::redis::transport::{Resp, TransportError};
 use crate::{Micros, SECOND};
 

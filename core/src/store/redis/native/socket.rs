@@ -17,8 +17,8 @@ use futures_util::task::AtomicWaker;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-use crate::client::host::{Guest, Host, Watched};
-use crate::client::tasks;
+use crate::runtime::host::{Guest, Host, Watched};
+use crate::runtime::tasks;
 
 /// What a connection reads and writes.
 pub(super) struct Socket {

@@ -17,8 +17,8 @@ use tokio::task::AbortHandle;
 
 use super::server::{LIMIT, SILENT, describe};
 use super::{Servers, at, choose_cryptography};
-use crate::client::BoxedFuture;
 use crate::poison::unpoisoned;
+use crate::runtime::BoxedFuture;
 use crate::store::redis::transport::TransportError;
 use crate::store::redis::wire::heard;
 use crate::store::{Listener, Watch};

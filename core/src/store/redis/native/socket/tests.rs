@@ -6,8 +6,8 @@ use futures_channel::oneshot;
 use tokio::runtime::Handle;
 
 use super::*;
-use crate::client::{Begun, Calls, Watcher};
 use crate::poison::unpoisoned;
+use crate::runtime::{Begun, Calls, Watcher};
 use crate::store::redis::native::fake::Fake;
 use crate::store::redis::native::sentinels::Sentinels;
 use crate::store::redis::native::server::{Place, Server, packed};

@@ -18,8 +18,8 @@ use tokio::runtime::Handle;
 
 use super::BoxedFuture;
 use super::alertness::{Alertness, is_brief};
+use super::boot_time;
 use super::host::{Host, Watched, Watcher};
-use super::runtime::boot_time;
 use super::tasks::{holding, let_go};
 use crate::Micros;
 use crate::poison::unpoisoned;

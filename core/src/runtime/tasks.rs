@@ -176,8 +176,8 @@ mod tests {
     use futures_channel::oneshot;
 
     use super::*;
-    use crate::client::runtime::others_first;
-    use crate::client::{Begun, Calls};
+    use crate::runtime::others_first;
+    use crate::runtime::{Begun, Calls};
 
     async fn in_time<T>(work: impl Future<Output = T>) -> T {
         tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use tokio::runtime::Handle;
 
-use super::runtime::boot_time;
+use super::boot_time;
 use crate::poison::unpoisoned;
 use crate::{Micros, SECOND};
 
@@ -73,7 +73,7 @@ impl Alarms {
     /// What `work` gives, if that is before `time` has passed.
     #[cfg(feature = "redis")]
     pub async fn within<T>(&self, time: Micros, work: impl Future<Output = T>) -> Option<T> {
-        super::runtime::before(self.after(time), std::pin::pin!(work)).await
+        super::before(self.after(time), std::pin::pin!(work)).await
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
 use super::alertness::{Alertness, is_brief};
-use super::runtime::{before, boot_time, others_first};
+use super::{before, boot_time, others_first};
 use crate::Micros;
 use crate::poison::unpoisoned;
 
@@ -181,7 +181,7 @@ mod tests {
     use futures_channel::oneshot;
 
     use super::*;
-    use crate::client::alertness::is_parallel;
+    use crate::runtime::alertness::is_parallel;
 
     /// The thread slept, and was woken, which took longer than a near store to answer.
     #[test]

@@ -9,7 +9,7 @@ type Change = Arc<dyn Fn(Micros) -> Micros + Send + Sync>;
 
 /// Tokio's, but for what is told.
 #[derive(Clone)]
-pub(super) struct Warped {
+pub(crate) struct Warped {
     runtime: TokioRuntime,
     clock: Change,
     timers: Change,
@@ -17,18 +17,18 @@ pub(super) struct Warped {
 
 impl Warped {
     /// That of the test, as it is.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
         Warped { runtime, clock: Arc::new(|time| time), timers: Arc::new(|time| time) }
     }
 
     /// The clock shows this at a time.
-    pub(super) fn clock(self, clock: impl Fn(Micros) -> Micros + Send + Sync + 'static) -> Self {
+    pub(crate) fn clock(self, clock: impl Fn(Micros) -> Micros + Send + Sync + 'static) -> Self {
         Warped { clock: Arc::new(clock), ..self }
     }
 
     /// Who is to sleep for some time sleeps for so long.
-    pub(super) fn timers(self, timers: impl Fn(Micros) -> Micros + Send + Sync + 'static) -> Self {
+    pub(crate) fn timers(self, timers: impl Fn(Micros) -> Micros + Send + Sync + 'static) -> Self {
         Warped { timers: Arc::new(timers), ..self }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use super::runtime::boot_time;
+use super::boot_time;
 use crate::Micros;
 
 /// So long one looks: what a near store and a thread that is slow to wake up take together.

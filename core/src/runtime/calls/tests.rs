@@ -1,6 +1,6 @@
 use super::*;
-use crate::client::alertness::is_parallel;
-use crate::client::tasks;
+use crate::runtime::alertness::is_parallel;
+use crate::runtime::tasks;
 
 // It would cost the host a turn in which there is nothing to do.
 #[tokio::test]

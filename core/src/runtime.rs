@@ -1,11 +1,50 @@
-//! What the client needs of its surroundings.
+//! What the client and the stores need of their surroundings: time, tasks and randomness; and how they have them from Tokio, from
+//! threads that block and from the event loops of other languages.
+
+#[cfg(feature = "tokio")]
+pub(crate) mod alarms;
+#[cfg(feature = "tokio")]
+mod alertness;
+#[cfg(feature = "tokio")]
+mod calls;
+#[cfg(feature = "tokio")]
+mod engine;
+#[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only what has sockets asks whose turn it is"))]
+pub(crate) mod host;
+#[cfg(feature = "tokio")]
+mod native;
+mod send;
+#[cfg(feature = "tokio")]
+pub(crate) mod tasks;
+#[cfg(test)]
+#[cfg(feature = "tokio")]
+pub(crate) mod warped;
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use super::MaybeSend;
+#[cfg(feature = "tokio")]
+pub use alertness::is_parallel;
+#[cfg(feature = "tokio")]
+pub use calls::{Begun, Calls, Heard};
+#[cfg(feature = "tokio")]
+pub use engine::Engine;
+#[cfg(feature = "tokio")]
+pub use host::{Watched, Watcher};
+#[cfg(feature = "tokio")]
+pub use native::TokioRuntime;
+#[cfg(feature = "tokio")]
+pub(crate) use native::boot_time;
+pub use send::{BoxedFuture, MaybeSend, MaybeSync};
+#[cfg(feature = "tokio")]
+pub use tasks::{holding, let_go};
+
 use crate::Micros;
+
+/// Reads the store's time: microseconds since the Unix epoch, never backwards.
+pub type StoreClock = std::sync::Arc<dyn Fn() -> Micros + Send + Sync>;
 
 /// Time, tasks and randomness.
 pub trait Runtime: Clone + Send + Sync + 'static {
@@ -52,7 +91,7 @@ pub(crate) async fn by<R: Runtime, T>(
 }
 
 /// The output of `work`, or `None` if `end` comes first.
-pub(super) fn before<T>(
+pub(crate) fn before<T>(
     mut end: impl Future<Output = ()> + Unpin,
     mut work: impl Future<Output = T> + Unpin,
 ) -> impl Future<Output = Option<T>> {
@@ -63,7 +102,7 @@ pub(super) fn before<T>(
 }
 
 /// Lets others who are ready go first.
-pub(super) async fn others_first() {
+pub(crate) async fn others_first() {
     let mut waited = false;
     poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {
@@ -77,7 +116,7 @@ pub(super) async fn others_first() {
 
 /// Does `work`, and `left` where it is dropped before its end, as its runtime ends, or where it panics.
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn or_left(work: impl Future<Output = ()>, left: impl FnOnce()) -> impl Future<Output = ()> {
+pub(crate) fn or_left(work: impl Future<Output = ()>, left: impl FnOnce()) -> impl Future<Output = ()> {
     struct Left<F: FnOnce()>(Option<F>);
     impl<F: FnOnce()> Drop for Left<F> {
         fn drop(&mut self) {
@@ -96,89 +135,13 @@ pub(super) fn or_left(work: impl Future<Output = ()>, left: impl FnOnce()) -> im
 }
 
 /// What `work` gives, or nothing if it gives that or has not ended after `time`; for ever without one.
-pub(super) async fn within<R: Runtime, T>(
+pub(crate) async fn within<R: Runtime, T>(
     runtime: R,
     time: Option<Micros>,
     work: impl Future<Output = Option<T>>,
 ) -> Option<T> {
     let Some(time) = time else { return work.await };
     by(&runtime, runtime.now().saturating_add(time), pin!(work)).await.flatten()
-}
-
-#[cfg(feature = "tokio")]
-pub use native::TokioRuntime;
-#[cfg(feature = "tokio")]
-pub(crate) use native::boot_time;
-
-#[cfg(feature = "tokio")]
-mod native {
-    use super::super::alarms::Alarms;
-    use super::super::tasks;
-    use super::{Future, MaybeSend, Micros, Runtime};
-
-    /// Tokio's tasks and timers, the system's boot-time clock and randomness.
-    #[derive(Clone, Debug)]
-    pub struct TokioRuntime {
-        handle: tokio::runtime::Handle,
-        alarms: Alarms,
-    }
-
-    impl TokioRuntime {
-        /// Uses the runtime of this handle.
-        pub fn new(handle: tokio::runtime::Handle) -> Self {
-            TokioRuntime { alarms: Alarms::new(handle.clone()), handle }
-        }
-
-        /// The time of a store in this process's memory: microseconds since the Unix epoch, read once and
-        /// carried on by the monotonic clock.
-        pub fn store_clock() -> crate::store::memory::StoreClock {
-            std::sync::Arc::new(wall_time)
-        }
-    }
-
-    impl Runtime for TokioRuntime {
-        fn now(&self) -> Micros {
-            boot_time()
-        }
-
-        fn wall(&self) -> Micros {
-            wall_time()
-        }
-
-        fn sleep(&self, time: Micros) -> impl Future<Output = ()> + MaybeSend {
-            self.alarms.after(time)
-        }
-
-        fn spawn(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
-            tasks::spawn(&self.handle, task);
-        }
-
-        fn spawn_at_once(&self, task: impl Future<Output = ()> + MaybeSend + 'static) {
-            self.handle.spawn(task);
-        }
-
-        #[expect(clippy::disallowed_methods, reason = "this is where all others have it from")]
-        fn random(&self) -> u64 {
-            // The system's randomness fails only before the system is up; the clock then has to do.
-            getrandom::u64().unwrap_or_else(|_| boot_time().wrapping_mul(0x9E37_79B9_7F4A_7C15))
-        }
-    }
-
-    /// Microseconds since the Unix epoch, read once and carried on by the boot-time clock.
-    fn wall_time() -> Micros {
-        static ORIGIN: std::sync::OnceLock<Micros> = std::sync::OnceLock::new();
-        let origin = ORIGIN.get_or_init(|| {
-            let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-            (since.as_micros() as Micros).saturating_sub(boot_time())
-        });
-        origin + boot_time()
-    }
-
-    /// The boot-time clock: monotonic, and running while the machine sleeps.
-    pub(crate) fn boot_time() -> Micros {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        time.tv_sec as Micros * crate::SECOND + time.tv_nsec as Micros / 1_000
-    }
 }
 
 #[cfg(test)]
