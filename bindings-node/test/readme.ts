@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { FenceGuard, type Leasehold, limitRequests, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
 
-export async function pay(accounts: string[], chain: Chain, url: string): Promise<string> {
-  const lh = await open(url, { namespace: "eth:1" });
-  const readNonce = (account: string) => chain.nextNonce(account);
-  const relayers = await lh.pool("relayers", { slots: accounts, keepalive: true, readNonce });
+/** Once, as the program starts. */
+export async function openRelayers(url: string, accounts: string[], chain: Chain): Promise<Pool> {
+  const lh = await open(url, { namespace: "eth:1" }); // "redis://…" shares them among processes, "memory:" does not
+  return lh.pool("relayers", { slots: accounts, keepalive: true, readNonce: (account) => chain.nextNonce(account) });
+}
+
+export async function pay(relayers: Pool, chain: Chain): Promise<string> {
   return relayers.run(async (lease) => {
     const hash = await chain.send({ from: lease.slot, nonce: lease.nonce!, signal: lease.lost });
     lease.used();
@@ -22,6 +25,12 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
     if (!result) throw new Error("the node did not take the payment"); // or did, and nobody knows: `unknown` stands
     lease.used(++nonce);
   }
+}
+
+export async function unstick(relayers: Pool, account: string, next: bigint): Promise<void> {
+  await using lease = await relayers.acquire({ slots: [account] });
+  await lease.resync(next, { rewind: true }); // what was to be sent above it is sent anew, or given up
+  lease.unused();
 }
 
 export async function withdraw(lh: Leasehold, account: number, ledger: Ledger): Promise<string> {
@@ -48,17 +57,14 @@ export async function isFit(url: string): Promise<boolean> {
   return findings.every(({ verdict }) => verdict !== "error");
 }
 
-export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: () => Promise<string>): Promise<string> {
+export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: () => Promise<string | undefined>): Promise<string | undefined> {
   const requests = lh.limit(`requests:${key}`, { max: 600, period: 60_000 });
   const spend = lh.limit(`spend:${key}`, { max: 10n ** 18n, period: 86_400_000, kind: "budget" });
   // All or none, in one request; committed at the end of the block.
   await using reserved = await lh.group([requests.atCost(1), spend]).reserve(cost, { ttl: 60_000 });
-  try {
-    return await send();
-  } catch (error) {
-    await reserved.refund(); // nothing was spent
-    throw error;
-  }
+  const hash = await send(); // throws where nobody knows what became of it: then it stays charged
+  if (hash === undefined) await reserved.refund(); // the node refused it: nothing was spent
+  return hash;
 }
 
 export function relay(lh: Leasehold, pay: (request: IncomingMessage) => Promise<string>): Server {

@@ -35,8 +35,8 @@ export default { async fetch(request) {
   if (url.pathname === "/serve") return serve(url.searchParams.get("redis"));
   if (url.pathname === "/sponsor") {
     const send = async () => {
-      if (url.searchParams.has("broken")) throw new Error("refused");
-      return "0xhash";
+      if (url.searchParams.has("broken")) throw new Error("no answer");
+      return url.searchParams.has("refused") ? undefined : "0xhash";
     };
     const environment = { url: url.searchParams.get("redis"), token: "secret", send };
     return sponsor.fetch(request, environment).catch((error) => new Response(error.message, { status: 500 }));
@@ -135,8 +135,9 @@ test("the README's worker sponsors within its limits", async () => {
     const response = await fetch(url, { signal: AbortSignal.timeout(20_000) });
     return [response.status, await response.text(), response.headers.get("retry-after")] as const;
   };
-  // What was not sent is not spent.
-  assert.deepEqual(await ask("a", "&broken"), [500, "refused", null]);
+  // What the node refused is not spent.
+  assert.deepEqual(await ask("a", "&refused"), [502, "refused", null]);
+  assert.deepEqual(await ask("c", "&broken"), [500, "no answer", null]);
   assert.deepEqual([await ask("a"), await ask("a"), await ask("b")], Array(3).fill([200, "0xhash", null]));
   // Midnight may come in between, and no second one.
   let answer = await ask("a");

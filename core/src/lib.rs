@@ -36,6 +36,9 @@
 //! What programs say and hear of time are [`Duration`](std::time::Duration)s; inside, and where a name ends in `micros`, times
 //! are in microseconds ([`Micros`]). What only the bindings of other languages use is not shown.
 
+// Shows which feature an item needs, where docs.rs builds it.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(any(feature = "tokens", feature = "limits"))]
 pub mod amount;
 pub mod client;
