@@ -54,12 +54,13 @@ TRIALS = "leasehold-node/trial,leasehold-python/trial,leasehold-wasm/trial"
 # Of the first three the tests are in other languages; the others have none.
 HOSTED = " ".join(f"--exclude leasehold-{name}" for name in ["node", "python", "wasm", "wasm-bundle", "peers"])
 
-SETUP = [
+MACHINE = [
     Step("set-up: programs", "python3 setup/machine.py programs"),
     Step("set-up: Rust", "python3 setup/machine.py rust"),
-    Step("set-up: npm packages", "python3 setup/machine.py npm"),
-    Step("set-up: Python packages", "python3 setup/machine.py python"),
 ]
+NPM = Step("set-up: npm packages", "python3 setup/machine.py npm")
+PIP = Step("set-up: Python packages", "python3 setup/machine.py python")
+SETUP = [*MACHINE, NPM, PIP]
 CHECK = [
     Step("format", "cargo fmt --all --check"),
     Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings"),
@@ -104,7 +105,9 @@ AGREEMENTS = [agreement(name, server) for name, server in SERVERS.items()]
 
 # What waits most of the time, for leases to end and servers to come back, runs beside what needs a processor, or beside the like.
 TEST = [
-    Step("Rust: build", f"{RUST} --no-run"),
+    *MACHINE,
+    # npm waits for the network, and nothing of Rust for npm.
+    ([NPM], [PIP, *CHECK, Step("Rust: build", f"{RUST} --no-run")]),
     (
         [
             Step("Rust: tests", f"{RUST} --lib --bins {OTHERS} -- --test-threads=6 --skip {WORLDS}"),
@@ -139,9 +142,9 @@ TEST = [
 PLANS = {
     "setup": SETUP,
     "demo": [*SETUP, *BUILD, Step("demo", "node tests/demo/main.mjs", shown=True)],
-    "test": [*SETUP, *CHECK, *map(quickly_built, TEST)],
-    "check": [SETUP[1], *CHECK],
-    "fix": [SETUP[1], *FIX],
+    "test": list(map(quickly_built, TEST)),
+    "check": [MACHINE[1], *CHECK],
+    "fix": [MACHINE[1], *FIX],
     "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
     "size": [*SETUP, WASM, Step("size", SIZE.command, shown=True)],
     "clean": [Step("clean", "python3 setup/machine.py clean")],
