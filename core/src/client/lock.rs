@@ -35,12 +35,12 @@ struct LockCore<S: Store, R: Runtime> {
     last: Mutex<Weak<Holding<S, R>>>,
 }
 
-/// Why [`Lock::run`] gives no plain value.
+/// Why [`Lock::run`], or [`Acquire::run`](super::Acquire::run) of a pool, gives no plain value.
 #[derive(Debug)]
 pub enum RunError<T> {
-    /// The lock was not had, and the body did not run.
+    /// The lock or the slot was not had, and the body did not run.
     NotAcquired(Error),
-    /// The body ran to its end, and the lock did not last so long: others may have run beside it.
+    /// The body ran to its end, and what it ran under did not last so long: others may have run beside it.
     Lost {
         /// The error `lost`.
         error: Error,
@@ -204,7 +204,7 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
 }
 
 impl<T> RunError<T> {
-    /// What went wrong with the lock.
+    /// What went wrong with the lock or the lease.
     pub fn error(&self) -> &Error {
         match self {
             RunError::NotAcquired(error) | RunError::Lost { error, .. } => error,

@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Upper bounds of the wait times that are counted together: 2^n microseconds.
 const BUCKETS: usize = 40;
 
-/// What this handle of a pool has done so far. Times are in milliseconds.
+/// What this handle of a pool has done so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Leases that are held now.
@@ -28,25 +28,22 @@ pub struct Statistics {
     pub lost: u64,
     /// Leases that came with their nonce in doubt.
     pub in_doubt: u64,
-    /// Half of the acquisitions waited at most so long (rounded up to a power of two of microseconds).
-    pub wait_p50: f64,
-    /// 99 of 100 acquisitions waited at most so long.
-    pub wait_p99: f64,
-    /// The longest wait.
-    pub wait_max: f64,
-    /// The longest time of late from telling holders to yield until those who steal had what they wanted; 0 if nobody
+    /// Half of the acquisitions waited at most so many microseconds (rounded up to a power of two).
+    pub wait_p50_micros: Micros,
+    /// 99 of 100 acquisitions waited at most so many microseconds.
+    pub wait_p99_micros: Micros,
+    /// The longest wait, in microseconds.
+    pub wait_max_micros: Micros,
+    /// The longest time, in microseconds, of late from telling holders to yield until those who steal had what they wanted; 0 if nobody
     /// stole.
-    pub handshake: f64,
+    pub handshake_micros: Micros,
 }
 
 impl Statistics {
     /// The counts as a value, keys in snake case; times in the unit of the language.
     #[doc(hidden)]
     pub fn to_value(&self, unit: Unit) -> Value {
-        let time = |milliseconds: f64| match unit {
-            Unit::Milliseconds => Value::Number(milliseconds),
-            Unit::Seconds => Value::Number(milliseconds / 1_000.0),
-        };
+        let time = |time| Value::Number(unit.count(time));
         Value::map([
             ("leased", self.leased.into()),
             ("waiting", self.waiting.into()),
@@ -56,10 +53,10 @@ impl Statistics {
             ("expired", self.expired.into()),
             ("lost", self.lost.into()),
             ("in_doubt", self.in_doubt.into()),
-            ("wait_p50", time(self.wait_p50)),
-            ("wait_p99", time(self.wait_p99)),
-            ("wait_max", time(self.wait_max)),
-            ("handshake", time(self.handshake)),
+            ("wait_p50", time(self.wait_p50_micros)),
+            ("wait_p99", time(self.wait_p99_micros)),
+            ("wait_max", time(self.wait_max_micros)),
+            ("handshake", time(self.handshake_micros)),
         ])
     }
 }
@@ -129,7 +126,7 @@ impl Counters {
                 seen >= wanted
             });
             let bound = (1u64 << bucket.unwrap_or(0)) - 1;
-            bound.min(longest) as f64 / 1_000.0
+            bound.min(longest)
         };
         Statistics {
             leased: get(&self.granted).saturating_sub(get(&self.ended)),
@@ -140,10 +137,10 @@ impl Counters {
             expired: get(&self.expired),
             lost: get(&self.lost),
             in_doubt: get(&self.in_doubt),
-            wait_p50: at(0.5),
-            wait_p99: at(0.99),
-            wait_max: longest as f64 / 1_000.0,
-            handshake: handshake as f64 / 1_000.0,
+            wait_p50_micros: at(0.5),
+            wait_p99_micros: at(0.99),
+            wait_max_micros: longest,
+            handshake_micros: handshake,
         }
     }
 }
@@ -158,8 +155,8 @@ mod tests {
         (0..98).for_each(|_| counters.waited(3));
         (0..2).for_each(|_| counters.waited(1_000_000));
         let statistics = counters.read(0, 0);
-        assert_eq!(statistics.wait_p50, 0.003);
-        assert_eq!(statistics.wait_p99, 1_000.0);
-        assert_eq!(statistics.wait_max, 1_000.0);
+        assert_eq!(statistics.wait_p50_micros, 3);
+        assert_eq!(statistics.wait_p99_micros, 1_000_000);
+        assert_eq!(statistics.wait_max_micros, 1_000_000);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::micros;
 use crate::client::options::{id_list, slot_ids};
-use crate::client::{AcquireOptions, Keepalive, Lease, Pool};
+use crate::client::{AcquireOptions, Keepalive, Lease, Pool, RunError, loss_only};
 use crate::error::Result;
 use crate::runtime::{BoxedFuture, Runtime};
 use crate::slots::Strategy;
@@ -77,6 +77,22 @@ impl<'a, S: Store, R: Runtime, const MANY: bool> Acquire<'a, S, R, MANY> {
             self.options.slots = Some(slot_ids(&slots).map_err(|error| error.within("slots"))?);
         }
         Ok(self.options)
+    }
+}
+
+impl<S: Store, R: Runtime> Acquire<'_, S, R> {
+    /// Acquires, runs `body` under the lease, which is given back at its end, and gives what it gives. The body says what became
+    /// of the nonce: nothing said leaves it in doubt.
+    ///
+    /// # Errors
+    /// [`RunError`]: the lease was not had, or did not last.
+    pub async fn run<T>(self, body: impl AsyncFnOnce(&Lease<S, R>) -> T) -> Result<T, RunError<T>> {
+        let lease = self.await.map_err(RunError::NotAcquired)?;
+        let output = body(&lease).await;
+        match loss_only(lease.conclude().await) {
+            Ok(()) => Ok(output),
+            Err(error) => Err(RunError::Lost { error, output }),
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::native::{connect, quorum};
+use crate::client::native::{NativeLease, connect, quorum};
 use crate::client::{AcquireOptions, Leasehold, LimitKind, OpenOptions, Outage, RunError, TokensInMemory};
 use crate::error::{Code, Error};
 use crate::id::SlotId;
@@ -58,6 +58,22 @@ async fn what_is_opened_is_checked() {
     assert_eq!(field(handle(options)).as_deref(), Some("lock_ageing"));
     assert_eq!(field(quorum(["memory:a", "memory:a"]).open()).as_deref(), Some("servers[1]"));
     assert_eq!(field(quorum([""; 0]).open()).as_deref(), Some("servers"));
+}
+
+#[tokio::test]
+async fn a_body_runs_under_a_lease_and_is_told_if_that_did_not_last() {
+    let handle = opened("run");
+    let pool = handle.pool("p").slots(["a"]).read_nonce(async |_: String| Ok::<_, Error>(7)).await.unwrap();
+    let pay = async |lease: &NativeLease| lease.used(None).map(|()| lease.nonce());
+    for nonce in [7, 8] {
+        assert_eq!(pool.acquire().run(pay).await.unwrap().unwrap(), Some(nonce));
+    }
+    let outlived = pool.acquire().run(async |lease| pool.break_lease(lease.slot()).await).await;
+    let Err(RunError::Lost { error, output }) = outlived else { panic!("{outlived:?}") };
+    assert_eq!((error.code(), output), (Code::Lost, Ok(())));
+    let _held = pool.acquire().await.unwrap();
+    let refused = pool.acquire().timeout(Duration::ZERO).run(async |_| ()).await;
+    assert!(matches!(refused, Err(RunError::NotAcquired(error)) if error.code() == Code::Exhausted));
 }
 
 #[tokio::test]
