@@ -224,9 +224,10 @@ impl Pool {
         // A clock that was set back may stand still: the new epoch differs from the old one all the same.
         let epoch = since.max(epoch + 1);
         self.server = Server { incarnation: moment.incarnation.to_owned(), epoch, lost_at: epoch };
-        self.top = self.top.max(envelope.seen);
-        // Of those who have seen later fences, of what was lost, nobody has heard of it.
-        self.told.1 = self.top.max(epoch);
+        // Who has seen later fences than others, of what was lost, tells of the same loss.
+        self.top = self.top.max(envelope.seen).max(epoch);
+        // Nobody who has seen those has heard of it.
+        self.told.1 = self.top;
         self.line.clear();
     }
 

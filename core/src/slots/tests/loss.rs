@@ -316,3 +316,37 @@ fn a_fence_that_the_pool_granted_itself_is_no_loss() {
     scene.seen = scene.claim_of("a").fence;
     assert_eq!(scene.grants(any(1)).len(), 1);
 }
+
+/// Each process that had seen more of what was lost than the one before told of it anew: the quiet time began again, and the line was
+/// cleared.
+#[test]
+fn a_loss_that_is_known_is_not_noticed_again_by_who_has_seen_more_of_it() {
+    let losers: [Loser; 2] = [LOSERS[0], LOSERS[2]];
+    for (name, lose) in losers {
+        let mut scene = Scene::of(&["a", "b", "c"]);
+        let shown = scene.claim_of("a").fence;
+        let kept = scene.pool.clone();
+        scene.pass(SECOND);
+        let forgotten = [scene.claim_of("b").fence, scene.claim_of("c").fence];
+        scene.pool = kept;
+        scene.pass(SECOND);
+        lose(&mut scene);
+        scene.seen = shown;
+        let end = scene.wall + TTL;
+        assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "{name}");
+        scene.jumped = false;
+        for fence in forgotten {
+            scene.pass(SECOND);
+            scene.seen = fence;
+            assert_eq!(scene.ask(any(1)), refused(QUIET, Some(end)), "{name}");
+        }
+        scene.wall = end;
+        assert!(scene.claim_of("b").fence > forgotten[1], "{name}");
+        // What was granted since, and is not known, was lost since.
+        let kept = scene.pool.clone();
+        scene.pass(SECOND);
+        scene.seen = scene.claim_of("c").fence;
+        scene.pool = kept;
+        assert_eq!(scene.ask(any(1)), refused(QUIET, Some(scene.wall + TTL)), "{name}");
+    }
+}

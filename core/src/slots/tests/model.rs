@@ -146,8 +146,9 @@ impl Model {
         self.whole_since = at.max(self.whole_since + 1);
         self.lost_at = Some(self.whole_since);
         self.incarnation = moment.incarnation.to_owned();
-        self.top = self.top.max(seen);
-        self.raised_at = self.top.max(self.whole_since);
+        // Nothing that was granted before then is news.
+        self.top = self.top.max(seen).max(self.whole_since);
+        self.raised_at = self.top;
         self.queue.clear();
     }
 

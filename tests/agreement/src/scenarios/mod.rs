@@ -46,6 +46,7 @@ pub fn all() -> Vec<Scenario> {
         server::clock(),
         server::standing_clock(),
         server::young_server(),
+        server::known_loss(),
         server::lost_pool(),
         server::pool_begun_anew(),
         server::pool_begun_anew_long_ago(),

@@ -117,6 +117,26 @@ pub fn standing_clock() -> Scenario {
     told
 }
 
+pub fn known_loss() -> Scenario {
+    let mut told = Scenario::of(
+        "known-loss",
+        "A server takes over that has not heard of the last grants. Who has seen more of them than whoever told of that tells of the \
+         same loss.",
+        &["a", "b"],
+    );
+    let fence = told.lease("a");
+    told.incarnation = "second";
+    told.pass(2).send(json!({ "seen": fence, "requests": [these(&["b"])] }));
+    for forgotten in [START + SECOND, START + SECOND + 1] {
+        let quiet = told.pass(10).send(json!({ "seen": forgotten.to_string(), "requests": [these(&["b"])] }));
+        assert_eq!(quiet["replies"][0]["earliest"], json!((START + 32 * SECOND).to_string()), "{quiet}");
+    }
+    told.pass(10).lease("b");
+    // What was granted since, and is not known, was lost since.
+    told.send(json!({ "seen": (told.wall + 1).to_string(), "requests": [these(&["a"])] }));
+    told
+}
+
 pub fn young_server() -> Scenario {
     let mut told = Scenario::new(
         "young-server",

@@ -71,7 +71,10 @@ pub const OF_POOLS: [Planted; 34] = [
     },
     Planted {
         name: "fence is a counter of the server's memory",
-        fault: Script(&[("if top < now then top = now end", ""), ("math.max(pool[8], seen)", "pool[8]")]),
+        fault: Script(&[
+            ("if top < now then top = now end", ""),
+            ("math.max(pool[8], seen, epoch)", "pool[8]"),
+        ]),
     },
     Planted {
         name: "late envelope performed",

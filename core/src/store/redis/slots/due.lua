@@ -21,9 +21,10 @@ if meta then
   if since then
     -- A clock that was set back may stand still: the new epoch differs from the old one all the same.
     epoch = math.max(since, epoch + 1)
-    pool[EPOCH], pool[LOST_AT], pool[TOP] = epoch, epoch, math.max(pool[TOP], seen)
-    -- Of those who have seen later fences, of what was lost, nobody has heard of it.
-    pool[PROLONGED] = math.max(pool[TOP], epoch)
+    -- Who has seen later fences than others, of what was lost, tells of the same loss.
+    pool[EPOCH], pool[LOST_AT], pool[TOP] = epoch, epoch, math.max(pool[TOP], seen, epoch)
+    -- Nobody who has seen those has heard of it.
+    pool[PROLONGED] = pool[TOP]
     if pool[WAITING] > 0 then line('clear')() end
   end
   if pool[WAITING] > 0 then line('sweep')() end
