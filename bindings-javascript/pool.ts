@@ -223,9 +223,9 @@ export class Pool {
     const leases = granted(answer).map((facts) => new Lease(facts));
     return unlessAborted(signal, leases, () => {
       for (const lease of leases) {
-        // Nobody has signed with its nonce.
+        // Nobody has signed with its nonce, and it need not rest.
         lease.unused();
-        lease[dispose]();
+        lease.release({ cooldown: 0 }).catch(() => {});
       }
     });
   }

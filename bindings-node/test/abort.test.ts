@@ -66,8 +66,8 @@ test("whenever it is aborted, no lease is left behind and no nonce is in doubt",
   assert.ok(granted < 200);
 });
 
-test("aborted in the turn in which it was granted, it is given back with its nonce", async () => {
-  const pool = await lh.pool("same-turn", { slots: ["a"] });
+test("aborted in the turn in which it was granted, it is given back with its nonce, and does not rest", async () => {
+  const pool = await lh.pool("same-turn", { slots: ["a"], cooldown: 600_000 });
   const first = pool.tryAcquire() as Lease;
   await first.resync(7);
   first.used();
@@ -80,7 +80,7 @@ test("aborted in the turn in which it was granted, it is given back with its non
     if (pool.statistics().granted === 2) controller.abort(reason);
     return answers;
   };
-  first.giveBack();
+  first.giveBack({ cooldown: 0 });
   await assert.rejects(waiting, isReason);
   native.turn = turn;
   await allReady(pool);

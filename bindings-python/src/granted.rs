@@ -82,7 +82,7 @@ impl Granted {
     pub fn give_back(&self) {
         let Ok(things) = self.things.get() else { return };
         match mem::replace(&mut *lock(things), Things::Taken) {
-            Things::Leases(leases) => leases.iter().for_each(|lease| drop(lease.unused())),
+            Things::Leases(leases) => leases.iter().for_each(CoreLease::unseen),
             Things::Reservation(reservation) => reservation.retract(),
             Things::Locked(_) | Things::Selection(_) | Things::Taken => {}
         }

@@ -160,12 +160,14 @@ def test_cancelling_while_grants_arrive(place):
 
 
 def test_a_grant_whose_task_was_cancelled_before_it_ran(redis_place):
+    """It rested for the pool's cooldown, though nobody had used it."""
+
     async def main():
-        pool = await redis_place.open(aio).pool("p", slots=["a"], ttl=TTL)
+        pool = await redis_place.open(aio).pool("p", slots=["a"], ttl=TTL, cooldown=600)
         lease = await pool.acquire(timeout=3)
         await lease.resync(5)
         lease.unused()
-        await lease.release()
+        await lease.release(cooldown=0)
         task = asyncio.create_task(take(pool))
         await asyncio.sleep(0)
         time.sleep(0.1)  # the grant comes while the loop is busy
@@ -173,7 +175,7 @@ def test_a_grant_whose_task_was_cancelled_before_it_ran(redis_place):
         with pytest.raises(asyncio.CancelledError):
             lease = await task  # it came before the loop was busy: on a slow machine
             lease.unused()
-            await lease.release()
+            await lease.release(cooldown=0)
             raise asyncio.CancelledError
         task = lease = None
         gc.collect()

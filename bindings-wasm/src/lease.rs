@@ -53,7 +53,7 @@ impl From<Granted> for JsValue {
 impl Drop for Granted {
     fn drop(&mut self) {
         if let Some(lease) = &self.0 {
-            let _ = lease.unused();
+            lease.unseen();
         }
     }
 }

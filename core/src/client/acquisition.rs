@@ -112,7 +112,7 @@ impl Want {
     }
 }
 
-/// Leases that their caller has not seen yet: dropped, they are given back with their nonces unused.
+/// Leases that their caller has not seen yet: dropped, they are given back as such.
 struct Unseen<S: Store, R: Runtime>(Vec<Lease<S, R>>);
 
 impl<S: Store, R: Runtime> Unseen<S, R> {
@@ -123,7 +123,7 @@ impl<S: Store, R: Runtime> Unseen<S, R> {
 
 impl<S: Store, R: Runtime> Drop for Unseen<S, R> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|lease| drop(lease.unused()));
+        self.0.iter().for_each(Lease::unseen);
     }
 }
 

@@ -250,10 +250,21 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.lock().lapses = true;
     }
 
+    /// Gives it back if it was not, as one that its caller has not seen: its nonce was not used, and it need not rest.
+    #[doc(hidden)]
+    pub fn unseen(&self) {
+        self.rest_unused(0);
+    }
+
+    /// As [`Self::unseen`], to rest for so long.
+    pub(super) fn rest_unused(&self, rest: Micros) {
+        let _ = self.unused();
+        self.abandon(ReleaseOptions { cooldown: Some(rest) });
+    }
+
     /// Gives it back if it was not, and does not ask what came of that.
-    #[cfg(feature = "tokens")]
-    pub(super) fn abandon(&self) {
-        if let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
+    pub(super) fn abandon(&self, options: ReleaseOptions) {
+        if let Some((outcome, cooldown)) = self.close(options) {
             self.core.release_and_forget(&self.at, outcome, cooldown);
         }
         self.given_back();
@@ -424,10 +435,11 @@ impl<S: Store, R: Runtime> Drop for Lease<S, R> {
     fn drop(&mut self) {
         // Most were given back before, and nobody else can lock now.
         let open = self.held.get_mut().unwrap_or_else(PoisonError::into_inner).open;
-        if open && let Some((outcome, cooldown)) = self.close(ReleaseOptions::default()) {
-            self.core.release_and_forget(&self.at, outcome, cooldown);
+        if open {
+            self.abandon(ReleaseOptions::default());
+        } else {
+            self.given_back();
         }
-        self.given_back();
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use futures_util::FutureExt;
-
 use super::Want;
 use crate::client::pool::PoolCore;
-use crate::client::{Lease, ReleaseOptions};
+use crate::client::Lease;
 use crate::error::{Code, Result};
 use crate::runtime::Runtime;
 use crate::store::Store;
@@ -85,7 +83,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(error) if error.code() == Code::Stalled => {
                 want.stalled.store(true, Relaxed);
                 let rest = STALL_REST.min(self.options.settle);
-                rest_unused(lease, rest);
+                // Nobody waits for the store to hear of that: the slot is not this caller's any more.
+                lease.rest_unused(rest);
                 Ok(Some(self.runtime.now() + rest))
             }
             Err(error) if error.code() == Code::Lost => Ok(Some(self.runtime.now())),
@@ -96,11 +95,5 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
 /// Gives those back of which the nonce is not known.
 pub(super) fn rest_unread<S: Store, R: Runtime>(leases: &[Lease<S, R>]) {
-    leases.iter().filter(|lease| lease.nonce().is_none()).for_each(|lease| rest_unused(lease, UNREAD_REST));
-}
-
-/// Gives it back, to rest. Nobody waits for the store to hear of that: the slot is not this caller's any more.
-fn rest_unused<S: Store, R: Runtime>(lease: &Lease<S, R>, rest: Micros) {
-    let _ = lease.unused();
-    let _ = lease.release_with(ReleaseOptions { cooldown: Some(rest) }).now_or_never();
+    leases.iter().filter(|lease| lease.nonce().is_none()).for_each(|lease| lease.rest_unused(UNREAD_REST));
 }

@@ -2,6 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures_util::FutureExt;
+
 use super::*;
 use crate::client::native::{NativeLease, connect, quorum};
 use crate::client::{AcquireOptions, Leasehold, LimitKind, OpenOptions, Outage, RunError, TokensInMemory};
@@ -168,6 +170,32 @@ async fn who_is_given_an_account_that_cannot_be_read_is_given_another_next() {
         lease.release().await.unwrap();
         assert_eq!(pool.acquire_many(2).await.unwrap().len(), 2);
     }
+}
+
+// What had been granted with it, or as its caller went away, rested as if it had been used.
+#[tokio::test]
+async fn what_nobody_has_seen_does_not_rest() {
+    let hangs = Arc::new(AtomicU64::new(0));
+    let hung = hangs.clone();
+    let read = move |slot: String| {
+        let waits = slot == "slow" && hung.fetch_add(1, Relaxed) == 0;
+        async move {
+            if waits {
+                std::future::pending::<()>().await;
+            }
+            if slot == "dead" { Err("no such account") } else { Ok(7) }
+        }
+    };
+    let handle = opened("unseen");
+    let pool = handle.pool("p").slots(["dead", "a", "b"]).cooldown(HOUR).strategy(Strategy::LeastRecent);
+    let pool = pool.read_nonce(read.clone()).await.unwrap();
+    let mut leases = pool.acquire_many(2).timeout(10 * SECOND).await.unwrap();
+    leases.sort_by_key(|lease| lease.slot().to_owned());
+    assert_eq!(leases.iter().map(|lease| lease.slot()).collect::<Vec<_>>(), ["a", "b"]);
+    let pool = handle.pool("q").slots(["slow"]).cooldown(HOUR).read_nonce(read).await.unwrap();
+    assert!(pool.acquire().into_future().now_or_never().is_none());
+    assert_eq!(hangs.load(Relaxed), 1);
+    assert_eq!(pool.acquire().timeout(Duration::ZERO).await.unwrap().slot(), "slow");
 }
 
 // It was told to have more slots.

@@ -9,8 +9,8 @@ use futures_util::future::{Shared, join_all};
 
 use super::{Lent, Wallet};
 use crate::Micros;
-use crate::client::Lease;
 use crate::client::holding::{first, release};
+use crate::client::{Lease, ReleaseOptions};
 use crate::error::{Code, Error, Result};
 use crate::poison::unpoisoned;
 use crate::runtime::{self, BoxedFuture, Runtime};
@@ -215,7 +215,7 @@ struct Given<'a, S: Store, R: Runtime> {
 
 impl<S: Store, R: Runtime> Drop for Given<'_, S, R> {
     fn drop(&mut self) {
-        self.held.iter().for_each(|(_, lease)| lease.abandon());
+        self.held.iter().for_each(|(_, lease)| lease.abandon(ReleaseOptions::default()));
         let places: Vec<u32> = self.held.iter().map(|(place, _)| *place).collect();
         self.selection.put_back(&places);
     }
