@@ -14,6 +14,8 @@ use std::task::Poll;
 
 use futures_util::FutureExt;
 
+#[cfg(not(target_family = "wasm"))]
+use self::nonces::Unread;
 use self::nonces::rest_unread;
 use super::courier::unavailable;
 use super::options::{check_factor, check_rest};
@@ -29,7 +31,8 @@ use crate::slots::{Grant, Refusal, Strategy, TTL_RANGE};
 use crate::store::Store;
 use crate::{MILLISECOND, Micros};
 
-/// Of how many slots at most one acquisition tries to read the nonce in vain: the node may refuse one account, or all.
+/// How often at most one acquisition comes to slots of which the nonce cannot be read, others each time: the node may refuse one
+/// account, or all.
 const TRIES: u32 = 3;
 
 /// A claim that was not granted.
@@ -66,10 +69,11 @@ pub(super) struct Want {
     too_late: AtomicBool,
     /// How many nonces the chain is being asked for.
     reading: AtomicU32,
-    /// How often a nonce could not be read, and why not the last time.
+    /// What could not be read. A wasm module, which is judged by its size, counts how often that was.
+    #[cfg(target_family = "wasm")]
     unread: AtomicU32,
     #[cfg(not(target_family = "wasm"))]
-    unread_last: Mutex<Option<Error>>,
+    unread: Mutex<Unread>,
     /// Whether it names slots of its own process, as one of another came.
     pub names_own: AtomicBool,
     /// Which of them were there as it got its ticket: see [`super::stock::Stock`].
@@ -169,9 +173,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             #[cfg(not(target_family = "wasm"))]
             too_late: AtomicBool::new(false),
             reading: AtomicU32::new(0),
-            unread: AtomicU32::new(0),
-            #[cfg(not(target_family = "wasm"))]
-            unread_last: Mutex::default(),
+            unread: Default::default(),
             names_own: AtomicBool::new(false),
             #[cfg(not(target_family = "wasm"))]
             stock: AtomicU32::new(0),
@@ -296,8 +298,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(error) if error.code() == Code::NonceUnavailable && self.reads_elsewhere(want) => {
                 // A wasm module is judged by its size.
                 #[cfg(not(target_family = "wasm"))]
-                (*unpoisoned(&want.unread_last) = Some(error));
-                rest_unread(&leases.0);
+                (unpoisoned(&want.unread).last = Some(error));
+                rest_unread(&leases.0, want);
                 self.runtime.now()
             }
             Err(error) => return Err(error),
@@ -309,8 +311,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether to ask for another slot, as the nonce of one could not be read: if there are others.
     fn reads_elsewhere(&self, want: &Want) -> bool {
         let named = want.slots.as_ref().map(Vec::len).or(self.own.as_ref().map(OwnSlots::len));
-        let others = named.is_none_or(|named| named > want.count as usize);
-        others && want.patient && want.unread.fetch_add(1, Relaxed) + 1 < TRIES
+        let enough = |lacking: usize| named.is_none_or(|named| named >= want.count as usize + lacking);
+        #[cfg(target_family = "wasm")]
+        let tries = || want.unread.fetch_add(1, Relaxed) + 1;
+        #[cfg(not(target_family = "wasm"))]
+        let tries = || unpoisoned(&want.unread).tries(&enough);
+        enough(1) && want.patient && tries() < TRIES
     }
 
     /// Claims at once, if the store can.
@@ -376,7 +382,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // Nothing else came, or not in time.
         #[cfg(not(target_family = "wasm"))]
         if refused.why != Refusal::Quiet
-            && let Some(error) = unpoisoned(&want.unread_last).take()
+            && let Some(error) = unpoisoned(&want.unread).last.take()
         {
             return error;
         }

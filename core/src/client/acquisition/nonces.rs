@@ -3,9 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Want;
-use crate::client::pool::PoolCore;
 use crate::client::Lease;
+use crate::client::pool::PoolCore;
+#[cfg(not(target_family = "wasm"))]
+use crate::error::Error;
 use crate::error::{Code, Result};
+#[cfg(not(target_family = "wasm"))]
+use crate::poison::unpoisoned;
 use crate::runtime::Runtime;
 use crate::store::Store;
 use crate::{MILLISECOND, Micros, SECOND};
@@ -13,8 +17,11 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// How long a slot rests at most whose chain names too low a nonce.
 const STALL_REST: Micros = 5 * SECOND;
 
-/// How long a slot rests of which the nonce could not be read: who goes on to look is given another by then, if there is one.
+/// How long a slot rests of which the nonce could not be read: who goes on to look is given another by then, if there is one. If it
+/// comes to the same caller again, it rests twice as long each time, and so long at most.
 const UNREAD_REST: Micros = 20 * MILLISECOND;
+#[cfg(not(target_family = "wasm"))]
+const LONGEST_UNREAD_REST: Micros = SECOND;
 
 /// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
 const EARLIER: Micros = 5 * MILLISECOND;
@@ -22,6 +29,50 @@ const EARLIER: Micros = 5 * MILLISECOND;
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
 #[cfg(not(target_family = "wasm"))]
 const READS: usize = 16;
+
+/// The slots of which one acquisition could not read the nonce.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Default)]
+pub(super) struct Unread {
+    /// Each with how long it rests.
+    slots: Vec<(String, Micros)>,
+    /// How many of them counted for a try.
+    counted: usize,
+    tries: u32,
+    /// Why not, the last time.
+    pub last: Option<Error>,
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Unread {
+    fn add(&mut self, slot: &str) {
+        match self.slots.iter_mut().find(|(unread, _)| unread == slot) {
+            Some((_, rest)) => *rest = (2 * *rest).min(LONGEST_UNREAD_REST),
+            None => self.slots.push((slot.to_owned(), UNREAD_REST)),
+        }
+    }
+
+    /// How often it was tried of others, or again where there are not `enough` without these.
+    pub fn tries(&mut self, enough: &dyn Fn(usize) -> bool) -> u32 {
+        self.tries += u32::from(self.slots.len() > self.counted || !enough(self.slots.len()));
+        self.counted = self.slots.len();
+        self.tries
+    }
+}
+
+impl Want {
+    /// How long a slot rests of which it tried to read the nonce.
+    #[cfg(not(target_family = "wasm"))]
+    fn unread_rest(&self, slot: &str) -> Option<Micros> {
+        let unread = unpoisoned(&self.unread);
+        unread.slots.iter().find(|(unread, _)| unread == slot).map(|(_, rest)| *rest)
+    }
+
+    #[cfg(target_family = "wasm")]
+    fn unread_rest(&self, _slot: &str) -> Option<Micros> {
+        Some(UNREAD_REST)
+    }
+}
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
@@ -77,6 +128,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want.reading.fetch_add(1, Relaxed);
         let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
         want.reading.fetch_sub(1, Relaxed);
+        #[cfg(not(target_family = "wasm"))]
+        if chain.is_err() {
+            unpoisoned(&want.unread).add(lease.slot());
+        }
         let chain = chain?;
         match lease.resync(chain, false).await {
             Ok(_) => Ok(None),
@@ -93,7 +148,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-/// Gives those back of which the nonce is not known.
-pub(super) fn rest_unread<S: Store, R: Runtime>(leases: &[Lease<S, R>]) {
-    leases.iter().filter(|lease| lease.nonce().is_none()).for_each(|lease| lease.rest_unused(UNREAD_REST));
+/// Gives those back of which the nonce could not be read.
+pub(super) fn rest_unread<S: Store, R: Runtime>(leases: &[Lease<S, R>], want: &Want) {
+    for lease in leases.iter().filter(|lease| lease.nonce().is_none()) {
+        if let Some(rest) = want.unread_rest(lease.slot()) {
+            lease.rest_unused(rest);
+        }
+    }
 }

@@ -198,6 +198,39 @@ async fn what_nobody_has_seen_does_not_rest() {
     assert_eq!(pool.acquire().timeout(Duration::ZERO).await.unwrap().slot(), "slow");
 }
 
+// Who had been granted the one that cannot be read three times waited no longer for the other, which was leased for a moment.
+#[tokio::test]
+async fn an_account_that_cannot_be_read_ends_no_waiting_for_another() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let asks = asked.clone();
+    let read = move |slot: String| {
+        let is_dead = slot == "dead";
+        asks.fetch_add(u64::from(is_dead), Relaxed);
+        async move { if is_dead { Err("no such account") } else { Ok(7) } }
+    };
+    let pool = opened("dead-or-leased").pool("p").slots(["dead", "a"]).read_nonce(read).await.unwrap();
+    let held = pool.acquire().slots(["a"]).await.unwrap();
+    // It comes again more and more seldom, and the cause is told in the end.
+    let error = pool.acquire().timeout(Duration::from_millis(250)).await.unwrap_err();
+    assert_eq!(error.code(), Code::NonceUnavailable);
+    assert!(error.message().contains("no such account"), "{error}");
+    assert!(asked.load(Relaxed) <= 4, "{asked:?}");
+    let waits = pool.acquire().timeout(HOUR).into_future();
+    let so_often = asked.load(Relaxed) + 5;
+    let gives_back = async {
+        while asked.load(Relaxed) < so_often {
+            tokio::task::yield_now().await;
+        }
+        held.unused().unwrap();
+        held.release().await.unwrap();
+        std::future::pending().await
+    };
+    tokio::select! {
+        lease = waits => assert_eq!(lease.unwrap().slot(), "a"),
+        () = gives_back => unreachable!(),
+    }
+}
+
 // It was told to have more slots.
 #[tokio::test]
 async fn who_waits_for_a_chain_that_hangs_is_told_of_it() {
