@@ -74,6 +74,12 @@ impl Pool {
         let Some(slot) = self.slots.get(place as usize) else { return Reply::NoSlot };
         let (state, mode) = (slot.state, slot.mode);
         let leased = state == State::Leased;
+        // But for its lease it is gone.
+        if mode == Mode::Removing
+            && matches!(change, SlotChange::Enable | SlotChange::Disable | SlotChange::Drain)
+        {
+            return Reply::NoSlot;
+        }
         let opens = matches!(change, SlotChange::Enable | SlotChange::Break);
         // It can be had, or somebody is about to have it.
         if opens && mode == Mode::Enabled && matches!(state, State::Ready | State::Offered) {
@@ -93,7 +99,13 @@ impl Pool {
             }
             SlotChange::Disable => slot.mode = Mode::Disabled,
             SlotChange::Drain => slot.mode = Mode::Draining,
-            SlotChange::Remove => slot.mode = Mode::Removing,
+            SlotChange::Remove => {
+                // What is not renewed is not renewed for that.
+                if mode == Mode::Disabled {
+                    slot.hold_until = slot.agreed();
+                }
+                slot.mode = Mode::Removing;
+            }
             SlotChange::Quarantine(rest) => {
                 slot.barred_until = slot.barred_until.max(now + rest);
                 slot.epoch = 0;

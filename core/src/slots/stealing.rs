@@ -28,6 +28,13 @@ impl Claimant {
     }
 }
 
+impl Slot {
+    /// When its lease ends if nobody claims it.
+    pub fn agreed(&self) -> Micros {
+        self.claimant.as_ref().map_or(self.until, |claimant| claimant.until)
+    }
+}
+
 impl Pool {
     /// Makes a ticket that steals the claimant of what it waits for, if that takes nothing but holders of lower
     /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever

@@ -565,6 +565,10 @@ impl Model {
         let Some(account) = self.account(id) else { return Reply::NoSlot };
         let (state, mode) = (account.state, account.mode);
         let leased = state == State::Leased;
+        let of_what_stays = matches!(change, SlotChange::Enable | SlotChange::Disable | SlotChange::Drain);
+        if mode == Mode::Removing && of_what_stays {
+            return Reply::NoSlot;
+        }
         // What may be handed out needs no enabling, and what nobody holds cannot be broken.
         let idle = match change {
             SlotChange::Enable => matches!(state, State::Ready | State::Offered),
@@ -580,7 +584,12 @@ impl Model {
             SlotChange::Enable => (account.mode, account.quarantine_ends) = (Mode::Enabled, 0),
             SlotChange::Disable => account.mode = Mode::Disabled,
             SlotChange::Drain => account.mode = Mode::Draining,
-            SlotChange::Remove => account.mode = Mode::Removing,
+            SlotChange::Remove => {
+                if mode == Mode::Disabled {
+                    account.hold_ends = Some(account.claim.map_or(account.until, |(_, until)| until));
+                }
+                account.mode = Mode::Removing;
+            }
             SlotChange::Quarantine(time) => {
                 account.quarantine_ends = account.quarantine_ends.max(now + time);
                 account.trusted = None;

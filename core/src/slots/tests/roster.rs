@@ -109,6 +109,36 @@ fn a_removed_slot_goes_when_its_lease_runs_out_and_stays_if_it_is_defined_again(
     assert_eq!(scene.claim().slot, id("b"));
 }
 
+/// Whoever enabled all slots, after another had removed one that was leased, kept that one, and its remover had been told that it goes.
+#[test]
+fn a_slot_that_is_removed_under_its_lease_is_there_for_no_other_change() {
+    for request in [SlotChange::Enable, SlotChange::Disable, SlotChange::Drain] {
+        let mut scene = Scene::of(&["a"]);
+        let grant = scene.claim();
+        scene.ask(change("a", SlotChange::Remove));
+        assert_eq!(scene.ask(change("a", request)), Reply::NoSlot);
+        assert_eq!(scene.view("a").mode, Mode::Removing);
+        assert_eq!(scene.ask(change("a", SlotChange::Remove)), Reply::Changed);
+        assert_eq!(scene.ask(release(&grant, Outcome::Unused)), Reply::Released);
+        assert_eq!(scene.counts(), [0; 4], "{request:?}");
+    }
+}
+
+/// Removed as well, it was renewed again.
+#[test]
+fn a_lease_of_a_disabled_slot_is_not_renewed_for_its_being_removed() {
+    let mut scene = Scene::of(&["a"]);
+    let grant = scene.claim();
+    scene.ask(change("a", SlotChange::Disable));
+    scene.pass(SECOND);
+    for _ in 0..2 {
+        scene.ask(change("a", SlotChange::Remove));
+        assert_eq!(scene.ask(renew(&grant)), Reply::Renewed { deadline: grant.deadline });
+    }
+    scene.pass(TTL - SECOND);
+    assert_eq!(scene.counts(), [0; 4]);
+}
+
 #[test]
 fn enable_ends_a_quarantine_and_not_a_cooldown() {
     let mut scene = Scene::of(&["a"]);

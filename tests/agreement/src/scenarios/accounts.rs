@@ -143,9 +143,14 @@ pub fn roster() -> Scenario {
     told.ask(define(&["a"]));
     told.ask(release("a", &fence, "unused"));
     told.look(&["a"]);
-    told.lease("b");
+    let fence = told.lease("b");
+    told.ask(change("b", "disable"));
     told.ask(change("b", "remove"));
-    told.pass(30).ask(json!({ "request": "list" }));
+    for word in ["enable", "drain", "disable"] {
+        told.ask(change("b", word));
+    }
+    told.pass(1).ask(renew("b", &fence));
+    told.pass(29).ask(json!({ "request": "list" }));
     told
 }
 

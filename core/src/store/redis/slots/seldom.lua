@@ -44,7 +44,8 @@
     cursor = at + 4
     local s, change = load(args[at + 2]), args[at + 3]
     local opens = change == 'enable' or change == 'break'
-    if not s then
+    -- One that is removed is gone but for its lease.
+    if not s or s[MODE] == 'r' and (change == 'enable' or change == 'disable' or change == 'drain') then
       answer = 'noslot'
     elseif opens and s[MODE] == 'e' and (s[STATE] == 'r' or s[STATE] == 'h') then
       -- It can be had, or somebody is about to have it.
@@ -64,6 +65,8 @@
       elseif change == 'drain' then
         s[MODE] = 'd'
       elseif change == 'remove' then
+        -- What is not renewed is not renewed for that.
+        if s[MODE] == 'x' then s[HOLD] = s[CLAIMANT] == '' and s[ENDS] or s[AGREED] end
         s[MODE] = 'r'
       elseif change == 'quarantine' then
         s[BARRED] = math.max(s[BARRED], now + args[at + 4])
