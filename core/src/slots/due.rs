@@ -69,6 +69,11 @@ impl DueSet {
         self.heap.len()
     }
 
+    /// How many are not due yet.
+    pub(super) fn count_after(&self, now: Micros) -> usize {
+        self.heap.iter().filter(|&&(at, _)| at > now).count()
+    }
+
     /// The slot with the least id of those of this time, the earliest, from this index on.
     fn least(&self, index: usize, at: Micros, slots: &[Slot]) -> Option<u32> {
         let &(_, slot) = self.heap.get(index).filter(|&&(time, _)| time == at)?;

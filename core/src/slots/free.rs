@@ -46,7 +46,7 @@ impl Pool {
         let mut free = Vec::with_capacity(slots.len().min(most as usize));
         let mut others = Vec::new();
         let mut seen = FxHashSet::with_capacity_and_hasher(slots.len(), FxBuildHasher);
-        let mut room = MAX_SLOTS.saturating_sub(self.total());
+        let mut new = 0;
         for name in slots {
             if free.len() >= most as usize {
                 break;
@@ -54,10 +54,10 @@ impl Pool {
             if !seen.insert(name) {
                 continue;
             }
-            let place = self.find(name);
+            let place = self.find_put_back(now, name);
             let slot = place.and_then(|place| self.slots.get(place as usize));
             let can = match slot.map(|slot| (slot.state, slot.mode)) {
-                None => room > 0 && !self.line.precedes(Some(name), now, claim),
+                None => self.total() + new < MAX_SLOTS && !self.line.precedes(Some(name), now, claim),
                 Some((State::Ready, _)) => !self.line.precedes(Some(name), now, claim),
                 Some((State::Leased, Mode::Enabled | Mode::Passing)) => {
                     let own = slot.is_some_and(|slot| slot.holder == claim.holder && slot.since <= asked);
@@ -66,13 +66,26 @@ impl Pool {
                 Some(_) => false,
             };
             if can {
-                room -= usize::from(place.is_none());
+                new += usize::from(place.is_none());
                 free.push((name, place));
             } else {
                 others.push(name);
             }
         }
         (free, others)
+    }
+
+    /// Where a name is, which is put back if it is overdue: there may be more of them than a sweep puts back. What ends just now may
+    /// have been cut short for who steals it.
+    fn find_put_back(&mut self, now: Micros, name: &SlotId) -> Option<u32> {
+        let place = self.find(name)?;
+        let is_due = |slot: &Slot| !matches!(slot.state, State::Ready | State::Out) && slot.until < now;
+        if self.slots.get(place as usize).is_some_and(is_due) {
+            self.due.remove(place, &mut self.positions);
+            self.put_back(now, place);
+            return self.find(name);
+        }
+        Some(place)
     }
 
     /// Grants what is free to a claim of that.

@@ -196,7 +196,7 @@ impl Pool {
                 self.define(now, moment, seen, slots, QuietTime { longest, doubt_rest })
             }
             Request::Change { slot, change } => self.change(now, slot, *change),
-            Request::Inspect { slots } => self.inspect(slots),
+            Request::Inspect { slots } => self.inspect(now, slots),
             Request::List => self.list(),
         }
     }
@@ -236,23 +236,28 @@ impl Pool {
         self.line.sweep(now);
         for _ in 0..SWEEP {
             let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
-            if self.reverts(now, place) {
-                continue;
+            self.put_back(now, place);
+        }
+    }
+
+    /// Puts back a slot that is overdue: it is in no set when this is called.
+    pub(super) fn put_back(&mut self, now: Micros, place: u32) {
+        if self.reverts(now, place) {
+            return;
+        }
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        match slot.state {
+            State::Leased => {
+                let ended = slot.until;
+                slot.set_nonce(slot.nonce.unsettled(), ended);
+                self.settle(now, place, ended);
             }
-            let Some(slot) = self.slots.get_mut(place as usize) else { return };
-            match slot.state {
-                State::Leased => {
-                    let ended = slot.until;
-                    slot.set_nonce(slot.nonce.unsettled(), ended);
-                    self.settle(now, place, ended);
+            state => {
+                let holder = slot.holder;
+                if state == State::Offered {
+                    self.line.end_offer(holder, place);
                 }
-                state => {
-                    let holder = slot.holder;
-                    if state == State::Offered {
-                        self.line.end_offer(holder, place);
-                    }
-                    self.hand_in(place);
-                }
+                self.hand_in(place);
             }
         }
     }

@@ -83,7 +83,7 @@ pub enum Reply {
         ready: u32,
         /// Those of them whose nonce is in doubt.
         in_doubt: u32,
-        /// Those that are leased or cooling.
+        /// Those that are leased or cooling, and not overdue.
         due: u32,
         /// Until when the pool grants nothing, if memory of the store was lost.
         quiet_until: Micros,

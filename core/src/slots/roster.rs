@@ -125,7 +125,7 @@ impl Pool {
         Reply::Changed
     }
 
-    pub(super) fn inspect(&self, ids: &[SlotId]) -> Reply {
+    pub(super) fn inspect(&self, now: Micros, ids: &[SlotId]) -> Reply {
         let view = |id: &SlotId| {
             let slot = self.slots.get(self.find(id)? as usize)?;
             Some(SlotView {
@@ -145,7 +145,7 @@ impl Pool {
             total: self.total() as u32,
             ready: self.count_ready(),
             in_doubt: self.ready.get(DOUBT).map_or(0, |queue| queue.len()),
-            due: self.due.len() as u32,
+            due: self.due.count_after(now) as u32,
             quiet_until: self.quiet_until(),
             loss: self.server.lost_at as u32,
         }

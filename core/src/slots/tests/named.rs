@@ -6,7 +6,7 @@ use super::scene::{
 use crate::id::SlotId;
 use crate::nonce::Outcome;
 use crate::slots::{
-    Choice, Claim, Grant, Loss, MAX_SLOTS, Mode, Refusal, Reply, Request, SlotChange, SlotSpec,
+    Choice, Claim, Grant, Loss, MAX_SLOTS, Mode, Refusal, Reply, Request, SWEEP, SlotChange, SlotSpec,
 };
 use crate::{Micros, SECOND};
 
@@ -145,6 +145,27 @@ fn a_holder_takes_the_place_of_its_own_lease_and_of_no_others() {
     scene.ask(change("defined", SlotChange::Disable));
     let ends = Some(START + 10 * SECOND + TTL);
     assert_eq!(scene.ask(free(&["defined"], 1, 1, 1)), refused(Refusal::Exhausted, ends));
+}
+
+/// What was overdue and too much for one envelope to put back counted as leased: a wallet was told that what a dead process
+/// had locked long ago was locked still.
+#[test]
+fn names_that_are_overdue_are_had_however_many_there_are() {
+    let many: Vec<String> = (0..3 * SWEEP).map(|at| format!("{at:04}")).collect();
+    let every: Vec<&str> = many.iter().map(String::as_str).collect();
+    let count = every.len() as u32;
+    let mut scene = Scene::of(&["0383"]);
+    assert_eq!(scene.grants(free(&every, 1, count, count)).len(), every.len());
+    scene.pass(TTL + 1);
+    assert_eq!(scene.counts(), [count - SWEEP as u32, 0, 0, 0], "none is locked");
+    let second = scene.grants(free(&every, 2, count, count));
+    assert_eq!(names(&second), every);
+    for grant in &second {
+        scene.ask(Request::Release { lease: lease(grant), outcome: Outcome::Unused, cooldown: SECOND });
+    }
+    assert_eq!(scene.counts(), [count, 0, 0, count]);
+    scene.pass(SECOND + 1);
+    assert_eq!(scene.grants(free(&every, 3, count, count)).len(), every.len(), "nor after a rest");
 }
 
 #[test]

@@ -93,21 +93,22 @@
         end
       end
     elseif way == 'free' then
-      local packed, found, seen, distinct, room = call('HMGET', SLOTS, unpack(args, at + 12, cursor)), {}, {}, 0, nil
+      local packed, found, seen, distinct, new = call('HMGET', SLOTS, unpack(args, at + 12, cursor)), {}, {}, 0, 0
       for i = at + 12, cursor do
         local id = args[i]
         if #found == ask[MOST] then break end
         if not seen[id] then
           seen[id], distinct = true, distinct + 1
           local s = load(id, packed[i - at - 11])
+          -- What ends just now may have been cut short for who steals it.
+          if s and put_back and s[STATE] ~= 'r' and s[STATE] ~= 'o' and s[ENDS] < now then
+            put_back(s)
+            s = load(id)
+          end
           local can = not s or s[STATE] == 'r'
           if can then
-            if not s then
-              room = room or MAX_SLOTS - total()
-              can = room > 0
-            end
-            can = can and not (pool[WAITING] > 0 and line('precedes')(id, holder))
-            if can and not s then room = room - 1 end
+            can = (s or total() + new < MAX_SLOTS) and not (pool[WAITING] > 0 and line('precedes')(id, holder))
+            if can and not s then new = new + 1 end
           elseif s[STATE] == 'l' and s[HOLDER] == holder and (s[MODE] == 'e' or s[MODE] == 'p') then
             -- What it was granted since it asked was granted to a later claim of its.
             can = s[SINCE] <= tonumber(args[at + 10]) and (s[CLAIMANT] == '' or not stealing('heed')(s))

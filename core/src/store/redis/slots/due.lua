@@ -9,6 +9,7 @@ if string.find(replication, 'min_slaves_good_slaves:0\r', 1, true) then
 end
 local at = string.find(replication, 'master_replid:', 1, true)
 local current = at and string.sub(replication, at + 14, at + 53) or '-'
+local put_back -- what is overdue: there may be more of it than a turn puts back
 if meta then
   local epoch, since = pool[EPOCH], nil
   if pool[INCARNATION] ~= current or args[5] == '1' then
@@ -29,12 +30,8 @@ if meta then
   end
   if pool[WAITING] > 0 then line('sweep')() end
   if now >= pool[DUE] then
-    local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
-    for i = 1, #overdue do
-      local s = load(overdue[i])
-      if not s then
-        call('ZREM', PLACES, overdue[i])
-      elseif s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
+    function put_back(s)
+      if s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
       elseif s[STATE] == 'l' then
         if s[KIND] ~= 'u' then s[KIND] = 'd' end
         settle(s, s[ENDS])
@@ -42,6 +39,11 @@ if meta then
         if s[STATE] == 'h' and pool[WAITING] > 0 then line('end_offer')(s[HOLDER], s[ID]) end
         settle(s)
       end
+    end
+    local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
+    for i = 1, #overdue do
+      local s = load(overdue[i])
+      if s then put_back(s) else call('ZREM', PLACES, overdue[i]) end
     end
     -- While some come due the next may be near. Who dies before it has written when its slots do is found out a little
     -- later.

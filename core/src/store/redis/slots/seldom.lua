@@ -95,7 +95,7 @@
     end
     draw('count')()
     local quiet = pool[LOST_AT] == 0 and 0 or pool[LOST_AT] + pool[LONGEST] + pool[DOUBT_REST]
-    local due = call('ZCOUNT', PLACES, FROM_DUE, BELOW_LAPSED)
+    local due = call('ZCOUNT', PLACES, format('(%d', WHEN_DUE + now), BELOW_LAPSED)
     answer = format('inspected %d %d %d %d %d %d %d', total(), pool[CERTAIN] + pool[DOUBTFUL], pool[DOUBTFUL], due, quiet,
       pool[LOST_AT] % 4294967296, #views) .. table.concat(views)
 
