@@ -5,7 +5,7 @@ use leasehold::id::Name;
 use leasehold::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Waited};
 use leasehold::slots::Lane;
 use leasehold::store::redis::{RedisStore, Transport};
-use leasehold::store::{LimitStore, StoreLedger};
+use leasehold::store::{Certainty, LimitStore, StoreLedger};
 use leasehold::{MILLISECOND, Micros, SECOND};
 use leasehold_agreement::{Charging, Dated, Embedded, Random, Real, pool_name, seeds};
 use leasehold_embedded::{EmbeddedRedis, Resp};
@@ -493,6 +493,29 @@ fn an_answer_is_kept_where_the_clock_before_was_ahead() {
     transport.redis().command(&[b"PEXPIRE", key.as_bytes(), b"5000"]);
     let kept = take(behind + SECOND, 2);
     assert!(kept >= 70 * SECOND, "{kept}");
+}
+
+/// Before 6.2.7 Redis asks plain commands only whether a primary may go on without its replicas: money was spent there that the next
+/// primary let be spent once more.
+#[test]
+fn a_primary_that_wants_replicas_and_has_none_spends_no_money() {
+    let transport = Embedded::new(EmbeddedRedis::new(1_700_000_000 * SECOND));
+    let ledger = RedisStore::new(transport.clone()).ledger(&pool_name("limits"));
+    let lifetime = Rule::Lifetime { max: 10u64.into() };
+    let budget = Rule::Budget { max: 10u64.into(), period: SECOND, offset: 0 };
+    for (rule, act) in [lifetime, budget].into_iter().flat_map(|rule| [(rule, Act::Take), (rule, Act::Peek)])
+    {
+        let limit = Name::new("a").expect("a name");
+        let charges = vec![Charge { limit, rule, cost: 1u64.into(), open: false }];
+        let envelope = Envelope { requests: vec![Request { act, charges }], ..Envelope::default() };
+        let charge = || ledger.charge(&envelope).now_or_never().expect("the transport answers at once");
+        transport.redis().set_config("min-replicas-to-write", "1");
+        let error = charge().expect_err("an error");
+        assert_eq!(error.certainty, Certainty::NotPerformed);
+        assert!(error.cause.starts_with("NOREPLICAS"), "{error:?}");
+        transport.redis().set_config("min-replicas-to-write", "0");
+        assert!(matches!(charge(), Ok(Answer::Performed(_))));
+    }
 }
 
 /// One round trip, whatever the number of limits.

@@ -96,6 +96,10 @@ if of_money > 0 then
   seen, cursor = {}, cursor + 2 * of_money
   for k = 5, cursor - 1, 2 do seen[args[k]] = args[k + 1] end
   local replication = call('INFO', 'replication')
+  -- Before 6.2.7 Redis does not ask that of a script, see the pool's; those who ask for a rate are not worth the look.
+  if string.find(replication, 'min_slaves_good_slaves:0\r', 1, true) then
+    return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
+  end
   local from = string.find(replication, 'master_replid:', 1, true)
   server = from and string.sub(replication, from + 14, from + 29) or ''
   if #server < 16 or string.find(server, '[^0-9a-f]') then
