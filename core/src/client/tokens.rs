@@ -140,10 +140,14 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         }
         let pool = crate::tokens::wallet_pool(wallet).map_err(|error| error.within("wallet"))?;
         let name = PoolName { namespace, pool };
-        // So long does a store grant nothing that may have forgotten a lock.
-        let ttl = options.ttl.max(options.settle);
-        let pool_options =
-            PoolOptions { ttl, max_hold: 0, keepalive: Keepalive::Off, ..PoolOptions::default() };
+        // So long does a store grant nothing that may have forgotten a lock: until it has ended, and what was spent under it rested.
+        let pool_options = PoolOptions {
+            ttl: options.ttl,
+            doubt_rest: options.settle,
+            max_hold: 0,
+            keepalive: Keepalive::Off,
+            ..PoolOptions::default()
+        };
         let core = Pool::new(store, runtime, name, pool_options, None, response_timeout).core;
         core.interval(Some(options.keepalive), options.ttl)?;
         let wallet = Wallet {

@@ -199,3 +199,19 @@ async fn a_page_that_does_not_come_keeps_nobody_from_asking_for_ever() {
     assert!(first.unwrap().is_held() && second.unwrap().is_held());
     assert_eq!(pages.load(Ordering::SeqCst), 2);
 }
+
+// It granted again when the longer of the two had passed: what was spent under a lock that it had forgotten rested nowhere.
+#[tokio::test]
+async fn a_store_that_forgot_is_quiet_until_what_was_spent_under_the_last_lock_has_rested() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let options = TokensOptions { ttl: 60 * SECOND, settle: 600 * SECOND, ..TokensOptions::default() };
+    let source = Arc::new(wallet_of(&[("a", 5), ("b", 5)]));
+    let wallet = store.opened(60 * SECOND).tokens_with("w", source, options).unwrap();
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
+    store.forgets();
+    let refused = wallet.select_with(5u64, euros()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::LockedUntil);
+    let left = refused.retry_after_micros().expect("known");
+    assert!(left > 630 * SECOND && left <= 660 * SECOND, "{left}");
+    assert_eq!(code(held.spent().await), Code::Lost);
+}
