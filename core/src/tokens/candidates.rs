@@ -367,12 +367,10 @@ impl Candidates {
         self.settle(place, until);
     }
 
-    /// A token that was asked for is not there (any more), as the source says, whatever it lists.
+    /// A token that was asked for is spent, as the source says, whatever it lists. It may not have it yet, where a replica
+    /// answers, and then tells of no change: so it rests as one that was spent here.
     pub fn gone(&mut self, now: Micros, place: u32) {
-        self.bar(now, place);
-        if self.state(place) == Some(State::Leaving) {
-            self.depart(now, place);
-        }
+        self.spent(place, now + self.max_age);
     }
 
     /// Those that others had, but for these, may be asked for at once; whether there are any.

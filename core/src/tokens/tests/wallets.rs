@@ -568,6 +568,31 @@ fn what_was_not_spent_after_all_is_found_again_where_changes_are_told_of() {
     assert_eq!(scene.select(&mut process, second).ids(&process), ["a"]);
 }
 
+// What answered may not have had it yet: it was forgotten for good, though the source lists it.
+#[test]
+fn what_was_said_too_early_to_be_spent_is_found_again_where_changes_are_told_of() {
+    let mut scene = Scene::of(&[("a", 5)]);
+    let mut process = Process::new(1);
+    process.pool.set_live(START - MAX_AGE, true);
+    let bounds = Bounds { verify: true, ..Bounds::default() };
+    let attempt = |scene: &Scene, process: &mut Process| {
+        process.attempt_by(5u64.into(), named("first_fit_random").unwrap(), bounds, 0, scene.now)
+    };
+    let mut first = attempt(&scene, &mut process);
+    // The page and the claim; then it is asked.
+    for _ in 0..2 {
+        first.step(&mut scene, &mut process);
+    }
+    let listed = std::mem::take(&mut scene.source);
+    first.step(&mut scene, &mut process);
+    scene.source = listed;
+    let none = Some(Verdict::Insufficient { held: Amount::ZERO });
+    assert_eq!((scene.select(&mut process, first).verdict, scene.locked()), (none, 0));
+    scene.now += MAX_AGE;
+    let second = attempt(&scene, &mut process);
+    assert_eq!(scene.select(&mut process, second).ids(&process), ["a"]);
+}
+
 // Whatever was asked for later asked for the page that the source could not give.
 #[test]
 fn a_walk_whose_next_page_is_lost_begins_anew() {
