@@ -350,7 +350,8 @@ impl Selector {
         }
         let most = self.bounds.inputs.saturating_sub(self.held.len());
         let chosen = self.choose_by(&*strategy, pool, now, most);
-        if chosen.is_some() || strategy.is_strict() || !pool.has_walked_since(walks) {
+        let known = pool.has_walked_since(walks) || pool.is_recent(now);
+        if chosen.is_some() || strategy.is_strict() || !known {
             return chosen;
         }
         self.choose_by(&FewestInputs, pool, now, most)

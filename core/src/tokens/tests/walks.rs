@@ -190,6 +190,28 @@ fn what_a_slow_walk_listed_last_is_chosen_among_by_every_strategy() {
     }
 }
 
+// Each read the whole wallet anew, and who had less time than that takes was never served.
+#[test]
+fn whose_own_choice_is_too_many_needs_no_walk_of_its_own() {
+    let few = Bounds { inputs: 10, ..Bounds::default() };
+    let mut scene = of_one(200);
+    scene.source.insert("big".to_owned(), 100u64.into());
+    scene.page_time = 2 * SECOND;
+    let mut process = Process::new(1);
+    for timeout in [TTL, SECOND, 0] {
+        let strategy = Arc::new(FirstFitRandom);
+        let attempt = process.attempt_by(90u64.into(), strategy, few, timeout, scene.now);
+        let mut attempt = scene.select(&mut process, attempt);
+        attempt.abandon(&mut scene, &mut process);
+        assert!(
+            matches!(attempt.verdict, Some(Verdict::Selected { .. })),
+            "{timeout}: {:?}",
+            attempt.verdict
+        );
+    }
+    assert_eq!(scene.counts.pages, 1);
+}
+
 // What was barred was forgotten by the clock of whoever looked meanwhile, and came again by the page, for good.
 #[test]
 fn a_page_that_is_late_by_when_it_was_asked_for_is_late_when_it_comes() {
