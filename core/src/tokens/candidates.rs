@@ -234,10 +234,10 @@ impl Candidates {
         self.is_empty() && self.live.is_none() && !self.walk.has_gone_on()
     }
 
-    /// Whether anybody but a selection that has so many is known to have some. Looks at every token: for verdicts only.
-    pub fn any_had(&self, besides: usize) -> bool {
-        let had = |entry: &&Entry| matches!(entry.state, State::Taken | State::Leaving | State::Resting);
-        self.entries.iter().filter(had).count() > besides
+    /// Whether anybody is known to have some. Looks at every token: for verdicts only.
+    pub fn any_had(&self) -> bool {
+        let had = |entry: &Entry| matches!(entry.state, State::Taken | State::Leaving | State::Resting);
+        self.entries.iter().any(had)
     }
 
     /// Whether some of the unspent tokens, at most `most`, are worth as much, whoever has them. Looks at one after the other

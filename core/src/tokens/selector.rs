@@ -438,15 +438,9 @@ impl Selector {
         if !others && self.held.is_empty() || !self.fits(pool) {
             return self.done(Verdict::NoFit);
         }
-        if !self.is_patient() {
-            // With what it has nothing else fits; without it something may.
-            if !others {
-                return Step::GiveBack(self.held.clone());
-            }
-            // What others had a moment ago has not been asked for by this one, which will not come again.
-            if !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
-                return self.poll(pool, now);
-            }
+        // What others had a moment ago has not been asked for by this one, which will not come again.
+        if !self.is_patient() && !std::mem::replace(&mut self.waits, true) && pool.rouse(now, &self.lost) {
+            return self.poll(pool, now);
         }
         self.wait(pool, now)
     }
@@ -493,8 +487,12 @@ impl Selector {
     }
 
     fn locked(&mut self, pool: &Candidates, now: Micros) -> Step {
+        // With what it has nothing else fits; without it something may. Nor is its end anything to wait for.
+        if !self.held.is_empty() {
+            return Step::GiveBack(self.held.clone());
+        }
         // A walk through all pages may take longer than a token is offered: then nobody has what is missing.
-        if !self.met && !pool.any_had(self.held.len()) {
+        if !self.met && !pool.any_had() {
             return self.done(Verdict::TimedOut);
         }
         let known = [self.earliest.or(self.before), pool.first_end(now)];

@@ -323,6 +323,43 @@ fn who_has_what_does_not_fit_the_rest_chooses_anew() {
     }
 }
 
+// It held on to what only others' tokens would have completed, and was told that others have too much.
+#[test]
+fn who_does_not_wait_and_has_what_fits_nothing_chooses_anew_beside_others_too() {
+    let two = Bounds { inputs: 2, ..Bounds::default() };
+    for (small, others, strategy, bounds) in
+        [(3, 7, "exact", Bounds::default()), (2, 8, "first_fit_random", two)]
+    {
+        for seed in 0..20 {
+            let mut scene = Scene::of(&[("a", others), ("b", small), ("c", 6), ("d", 4)]);
+            scene.lock(&["a"], TTL);
+            let mut process = Process::new(seed);
+            let attempt = process.attempt_by(10u64.into(), named(strategy).unwrap(), bounds, 0, START);
+            let attempt = scene.select(&mut process, attempt);
+            assert_eq!((attempt.verdict, scene.locked()), (selected(10, 0), 3), "{strategy}, {seed}");
+        }
+    }
+}
+
+// It was told to wait for the end of what it had itself, which it gave back with that word.
+#[test]
+fn nobody_is_told_to_wait_for_the_end_of_its_own_tokens() {
+    for (timeout, rounds) in [(0, 1), (SECOND, 2)] {
+        let mut scene = Scene::of(&[("a", 5), ("b", 5)]);
+        scene.lock(&["b"], 10 * TTL);
+        let mut process = Process::new(1);
+        let mut attempt = process.attempt(10, timeout, START);
+        while scene.counts.claims < rounds {
+            scene.now = scene.now.max(attempt.until);
+            attempt.step(&mut scene, &mut process);
+        }
+        assert_eq!(attempt.selector.held().len(), 1);
+        scene.now = START + timeout;
+        let until = Some(START + 10 * TTL);
+        assert_eq!(scene.select(&mut process, attempt).verdict, Some(Verdict::Locked { until }), "{timeout}");
+    }
+}
+
 #[test]
 fn f12_amounts_near_the_top_are_added_exactly_or_not_at_all() {
     let mut scene = Scene::of(&[("one", 1), ("five", 5)]);
