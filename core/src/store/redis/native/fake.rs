@@ -191,6 +191,8 @@ impl Fake {
                         usize::from(moved.is_none() && text.starts_with("EVALSHA"));
                     moved.map_or(":0\r\n".to_owned(), |port| format!("-MOVED 7 127.0.0.1:{port}\r\n"))
                 }
+                // Nobody may listen to this channel.
+                ("SUBSCRIBE denied", _) => "-NOPERM No permissions to access a channel\r\n".to_owned(),
                 (text, _) if ["SUBSCRIBE ", "UNSUBSCRIBE "].iter().any(|word| text.starts_with(word)) => {
                     let [subscribes, confirms] = &self.shared.subscribes;
                     for channel in words.iter().skip(1) {

@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use futures_util::future::{poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
+use tokio::time::error::Elapsed;
 
 use super::server::{LIMIT, SILENT, describe};
 use super::{Servers, at, choose_cryptography};
@@ -114,14 +115,14 @@ impl Shared {
     }
 
     /// Sends this over the link, in the order in which who asks has it, and waits for the answer without keeping others from it.
-    /// Without one the link is lost.
+    /// Without one the link is lost; that the server refuses it is one.
     async fn ask(
         self: &Arc<Self>,
         link: MutexGuard<'_, Option<Link>>,
         over: &AtomicBool,
         question: impl Future<Output = RedisResult<()>>,
     ) -> Result<(), TransportError> {
-        let mut answer = pin!(within(question));
+        let mut answer = pin!(tokio::time::timeout(LIMIT, question));
         // The first step sends it.
         let begun = poll_immediate(answer.as_mut()).await;
         drop(link);
@@ -129,9 +130,12 @@ impl Shared {
             Some(answer) => answer,
             None => answer.await,
         };
-        answer.inspect_err(|_| {
-            over.store(true, Release);
-            self.mend();
+        let refused = matches!(&answer, Ok(Err(error)) if error.code().is_some());
+        in_time(answer).inspect_err(|_| {
+            if !refused {
+                over.store(true, Release);
+                self.mend();
+            }
         })
     }
 
@@ -287,7 +291,11 @@ impl Drop for Subscription {
 }
 
 async fn within<T>(work: impl Future<Output = RedisResult<T>>) -> Result<T, TransportError> {
-    match tokio::time::timeout(LIMIT, work).await {
+    in_time(tokio::time::timeout(LIMIT, work).await)
+}
+
+fn in_time<T>(answer: Result<RedisResult<T>, Elapsed>) -> Result<T, TransportError> {
+    match answer {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(TransportError::NotSent(describe(&error))),
         Err(_) => Err(TransportError::NotSent(SILENT.to_owned())),
@@ -338,5 +346,21 @@ mod tests {
         fake.confirms_after(3);
         drop(first);
         assert!(try_join(subscribe("b"), subscribe("c")).await.is_ok());
+    }
+
+    // It was taken for a lost connection: all others heard nothing until there was another.
+    #[tokio::test]
+    async fn a_channel_that_is_refused_costs_the_others_nothing() {
+        let (fake, transport) = transport().await;
+        let subscribe = async |channel: &str| transport.subscribe(channel.to_owned(), Arc::new(|_| ())).await;
+        let _first = subscribe("a").await.unwrap();
+        let before = fake.connections();
+        let refused = subscribe("denied").await.map(drop);
+        assert!(
+            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
+            "{refused:?}"
+        );
+        let _second = subscribe("b").await.unwrap();
+        assert_eq!(fake.connections(), before);
     }
 }
