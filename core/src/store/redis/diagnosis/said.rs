@@ -144,7 +144,8 @@ impl Said {
 
     fn persistence(&self) -> (Verdict, String) {
         let failed = |name| self.field(name) == Some("err");
-        if failed("rdb_last_bgsave_status") || failed("aof_last_write_status") {
+        let saves = Self::setting(&self.save) != Some("");
+        if saves && failed("rdb_last_bgsave_status") || failed("aof_last_write_status") {
             let message = "it could not write to its disk when it last tried, and refuses what is acquired and given back until it can, \
                            unless it is set to go on: see its log";
             return (Verdict::Warning, message.to_owned());

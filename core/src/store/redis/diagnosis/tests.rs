@@ -158,6 +158,21 @@ fn who_remembers_nothing_is_warned_of_what_a_restart_costs() {
     holds(&silent, Check::Persistence, Verdict::Unknown, "see its appendonly and save");
 }
 
+// It was said that it refuses writes, which it does only where snapshots are asked for.
+#[test]
+fn a_snapshot_that_failed_is_nothing_where_none_are_kept() {
+    let failed = Said { info: info(&[("rdb_last_bgsave_status", "err")]), ..well() };
+    for (save, verdict, words) in [
+        (setting("save", ""), Verdict::Ok, "an append-only file is kept"),
+        (setting("save", "60 1"), Verdict::Warning, "see its log"),
+        (error(DENIED), Verdict::Warning, "see its log"),
+    ] {
+        holds(&Said { save, ..failed.clone() }, Check::Persistence, verdict, words);
+    }
+    let full = Said { info: info(&[("aof_last_write_status", "err")]), save: setting("save", ""), ..well() };
+    holds(&full, Check::Persistence, Verdict::Warning, "see its log");
+}
+
 #[test]
 fn clocks_are_compared_but_for_the_time_that_the_answer_took() {
     let at = |seconds: u64, micros: &str| Resp::List(vec![text(&seconds.to_string()), text(micros)]);
