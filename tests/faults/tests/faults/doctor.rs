@@ -85,6 +85,20 @@ async fn an_eviction_policy_is_found_before_and_after_it_is_connected_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_every_write_is_not_fit() {
+    let server = start(RedisOptions { appendonly: true, ..RedisOptions::default() });
+    let handle = handle(&server.url());
+    for (setting, value, check) in
+        [("min-replicas-to-write", "1", Check::Role), ("maxmemory", "1", Check::Policy)]
+    {
+        assert_eq!(wrong(&found(&handle).await), []);
+        set(&server, setting, value);
+        assert_eq!(wrong(&found(&handle).await), [(check, Verdict::Error)]);
+        set(&server, setting, "0");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_is_told_from_its_primary() {
     let [primary, replica] =
         [(); 2].map(|()| start(RedisOptions { appendonly: true, ..RedisOptions::default() }));

@@ -81,6 +81,13 @@ impl Said {
         self.field(name)?.parse().ok()
     }
 
+    /// Whether a command was refused with this code word. Redis 6.2 puts words before it.
+    fn refuses(&self, code: &str) -> bool {
+        let Resp::List(tries) = &self.tries else { return false };
+        let refused = |text: &str| text.split(' ').any(|word| word.trim_start_matches('-') == code);
+        tries.iter().any(|said| matches!(said, Resp::Text(text) if refused(text)))
+    }
+
     /// The value of a setting, if the server tells it.
     fn setting(answer: &Resp) -> Option<&str> {
         match answer {
@@ -130,6 +137,11 @@ impl Said {
                 if Self::setting(&self.policy).is_some() { "; who connects anew is refused" } else { "" };
             return (Verdict::Error, format!("{}{yet}{refused}", error.cause));
         }
+        if self.refuses("OOM") {
+            let message =
+                "noeviction, and it is full: it refuses what is acquired and given back; raise its maxmemory";
+            return (Verdict::Error, message.to_owned());
+        }
         match (self.number("used_memory"), self.number("maxmemory")) {
             (Some(used), Some(most)) if most > 0 && used / ALMOST_FULL >= most / 100 => {
                 let message = format!(
@@ -143,6 +155,11 @@ impl Said {
     }
 
     fn persistence(&self) -> (Verdict, String) {
+        if self.refuses("MISCONF") {
+            let message =
+                "it could not write to its disk, and refuses what is acquired and given back: see its log";
+            return (Verdict::Error, message.to_owned());
+        }
         let failed = |name| self.field(name) == Some("err");
         let saves = Self::setting(&self.save) != Some("");
         if saves && failed("rdb_last_bgsave_status") || failed("aof_last_write_status") {
@@ -198,6 +215,11 @@ impl Said {
     }
 
     fn replicas(&self) -> (Verdict, String) {
+        if self.refuses("NOREPLICAS") {
+            let message = "a primary that has fewer replicas in time than its min-replicas-to-write: nothing can be acquired or given \
+                           back; see where they are";
+            return (Verdict::Error, message.to_owned());
+        }
         let count = self.number("connected_slaves").unwrap_or(0);
         if count == 0 {
             let message = "a primary without replicas; the first that is attached looks like a restart, after which nothing is granted for one ttl";

@@ -173,6 +173,24 @@ fn a_snapshot_that_failed_is_nothing_where_none_are_kept() {
     holds(&full, Check::Persistence, Verdict::Warning, "see its log");
 }
 
+// It was found fit.
+#[test]
+fn a_server_that_refuses_every_write_is_not_fit() {
+    let writes = ["SET", "DEL", "PEXPIRE", "HSET", "HDEL", "ZADD", "ZREM", "ZREMRANGEBYSCORE"];
+    // As Redis 6.2 says it too.
+    for (words, check, told) in [
+        ("NOREPLICAS Not enough good replicas to write.", Check::Role, "min-replicas-to-write"),
+        ("MISCONF Redis is configured to save RDB snapshots", Check::Persistence, "see its log"),
+        ("@user_script: 1: -MISCONF Errors writing to the AOF file", Check::Persistence, "see its log"),
+        ("OOM command not allowed when used memory > 'maxmemory'.", Check::Policy, "raise its maxmemory"),
+        ("@user_script: 1: -OOM command not allowed", Check::Policy, "raise its maxmemory"),
+    ] {
+        let said = Said { tries: tries(&writes, words), ..well() };
+        holds(&said, check, Verdict::Error, told);
+        holds(&said, Check::Rights, Verdict::Ok, "may do all");
+    }
+}
+
 #[test]
 fn clocks_are_compared_but_for_the_time_that_the_answer_took() {
     let at = |seconds: u64, micros: &str| Resp::List(vec![text(&seconds.to_string()), text(micros)]);
