@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 
 use self::said::{Push, Said, evicting, field};
 use super::transport::{Resp, Transport, classify};
-use super::{Keys, POLICY, RedisStore};
+use super::{POLICY, RedisStore};
 use crate::Micros;
 use crate::id::Name;
 use crate::poison::unpoisoned;
@@ -21,6 +21,8 @@ use crate::store::{Certainty, Finding, Listener, StoreError, Watch};
 
 /// The hash tag of what is asked about. It is in slot 0, as are commands without a key by the reckoning of who follows a cluster.
 const TAG: &str = "{06S}";
+/// Tags of slots in the middle and at the end: where a node that has the first has not all, those are another's.
+const ELSEWHERE: [&str; 2] = ["{8YG}", "{6ZJ}"];
 /// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 /// Tries commands, and says what each fails with.
@@ -76,6 +78,8 @@ struct Examination<'a, T, R> {
     runtime: &'a R,
     /// How long an answer may take.
     patience: Micros,
+    /// As it stands in keys.
+    namespace: String,
 }
 
 impl<T: Transport> RedisStore<T> {
@@ -86,14 +90,15 @@ impl<T: Transport> RedisStore<T> {
         namespace: &Name,
         patience: Micros,
     ) -> Result<Vec<Finding>, StoreError> {
-        let keys = Keys { prefix: format!("{}:{TAG}:", namespace.encoded()) };
-        let examination = Examination { transport: &self.transport, runtime, patience };
-        examination.findings(&keys.of("doctor")).await
+        let namespace = namespace.encoded();
+        let examination = Examination { transport: &self.transport, runtime, patience, namespace };
+        examination.findings().await
     }
 }
 
 impl<T: Transport, R: Runtime> Examination<'_, T, R> {
-    async fn findings(&self, key: &str) -> Result<Vec<Finding>, StoreError> {
+    async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
+        let key = &self.key(TAG);
         let script = self.ask(&["EVALSHA", NO_SCRIPT, "1", key]).await?;
         if let Resp::Error(text) = &script {
             match text.split(' ').next().unwrap_or_default() {
@@ -126,11 +131,20 @@ impl<T: Transport, R: Runtime> Examination<'_, T, R> {
         let cluster = match field(&info, "cluster_enabled") {
             Some("1") => {
                 let [slots, epoch] = CLUSTER;
-                Some([self.ask(&slots).await?, self.ask(&epoch).await?])
+                let [middle, last] = ELSEWHERE.map(|tag| self.key(tag));
+                // Another node may be gone, which is nothing of this one.
+                let far =
+                    async |key: &str| self.ask(&["EVALSHA", NO_SCRIPT, "1", key]).await.unwrap_or(Resp::Nil);
+                Some([self.ask(&slots).await?, self.ask(&epoch).await?, far(&middle).await, far(&last).await])
             }
             _ => None,
         };
         Ok(Said { script, tries, info, policy, save, time, wall, cluster, push }.findings())
+    }
+
+    /// The key of a slot that is asked about.
+    fn key(&self, tag: &str) -> String {
+        format!("{}:{tag}:doctor", self.namespace)
     }
 
     async fn ask(&self, words: &[&str]) -> Result<Resp, StoreError> {

@@ -211,4 +211,7 @@ async fn of_a_cluster_the_node_of_the_first_slot_is_looked_at() {
         says(&found, Check::Version, "a node of a cluster");
         says(&found, Check::Persistence, "save 60 7");
     }
+    let alone = found(&handle(&cluster.nodes()[0].url())).await;
+    assert_eq!(wrong(&alone), [(Check::Role, Verdict::Error)]);
+    says(&alone, Check::Role, "MOVED 8192 ");
 }

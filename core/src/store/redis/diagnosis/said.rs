@@ -44,8 +44,8 @@ pub(super) struct Said {
     pub(super) time: Resp,
     /// This process's time before and after it said its own.
     pub(super) wall: (Micros, Micros),
-    /// To the questions to a node, if it is one.
-    pub(super) cluster: Option<[Resp; 2]>,
+    /// To the questions to a node, if it is one, and to a script that it does not know in slots that may be another's.
+    pub(super) cluster: Option<[Resp; 4]>,
     pub(super) push: Push,
 }
 
@@ -215,6 +215,18 @@ impl Said {
     }
 
     fn replicas(&self) -> (Verdict, String) {
+        if let Some([_, _, elsewhere @ ..]) = &self.cluster
+            && let Some(text) = elsewhere.iter().find_map(|answer| match answer {
+                Resp::Error(text) if text.starts_with("MOVED ") => Some(text),
+                _ => None,
+            })
+        {
+            let message = format!(
+                "one node of a cluster, which is not followed: pools whose slots other nodes have cannot be opened ({text}); give an \
+                 address of redis+cluster://, or a client of the cluster"
+            );
+            return (Verdict::Error, message);
+        }
         if self.refuses("NOREPLICAS") {
             let message = "a primary that has fewer replicas in time than its min-replicas-to-write: nothing can be acquired or given \
                            back; see where they are";
@@ -331,7 +343,7 @@ impl Said {
                     .to_owned(),
             );
         }
-        if let Some([slots, epoch]) = &self.cluster {
+        if let Some([slots, epoch, ..]) = &self.cluster {
             if refused(slots) {
                 lost.push("CLUSTER SLOTS, without which only the nodes of the address are known, and those that others name".to_owned());
             }

@@ -67,6 +67,11 @@ fn well() -> Said {
     }
 }
 
+/// A node of a cluster, and what scripts of other slots are answered with.
+fn node([slots, epoch]: [Resp; 2], elsewhere: Resp) -> Said {
+    Said { cluster: Some([slots, epoch, elsewhere.clone(), elsewhere]), ..well() }
+}
+
 /// The verdict on one thing, whose message has these words.
 #[track_caller]
 fn holds(said: &Said, check: Check, verdict: Verdict, words: &str) {
@@ -191,6 +196,17 @@ fn a_server_that_refuses_every_write_is_not_fit() {
     }
 }
 
+// Pools of all other slots could not be opened, and no error was found.
+#[test]
+fn a_node_whose_cluster_is_not_followed_is_not_fit() {
+    let fine = || [text(""), text("cluster_state:ok")];
+    let moved = "MOVED 16383 127.0.0.1:7002 (a node of a cluster, which redis+cluster:// follows)";
+    holds(&node(fine(), error(moved)), Check::Role, Verdict::Error, moved);
+    for followed in [well().script, error("NOPERM No permissions to access a key"), Resp::Nil] {
+        holds(&node(fine(), followed), Check::Role, Verdict::Ok, "a primary");
+    }
+}
+
 #[test]
 fn clocks_are_compared_but_for_the_time_that_the_answer_took() {
     let at = |seconds: u64, micros: &str| Resp::List(vec![text(&seconds.to_string()), text(micros)]);
@@ -237,7 +253,7 @@ fn rights_that_are_missing_are_named_with_what_is_lost() {
     );
     let said = Said { policy: error(DENIED), ..well() };
     holds(&said, Check::Rights, Verdict::Warning, "CONFIG GET, without which it is not seen");
-    let node = |slots: &Resp, epoch: &Resp| Said { cluster: Some([slots.clone(), epoch.clone()]), ..well() };
+    let node = |slots: &Resp, epoch: &Resp| node([slots.clone(), epoch.clone()], well().script);
     let (fine, denied) = (text("cluster_state:ok"), error(DENIED));
     holds(&node(&fine, &fine), Check::Rights, Verdict::Ok, "all that leasehold asks for");
     holds(&node(&fine, &fine), Check::Version, Verdict::Ok, "a node of a cluster");
