@@ -97,7 +97,7 @@ impl<T: Transport> RedisStore<T> {
 }
 
 impl<T: Transport, R: Runtime> Examination<'_, T, R> {
-    async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
+    async fn findings(self) -> Result<Vec<Finding>, StoreError> {
         let key = &self.key(TAG);
         let script = self.ask(&["EVALSHA", NO_SCRIPT, "1", key]).await?;
         if let Resp::Error(text) = &script {
@@ -139,7 +139,8 @@ impl<T: Transport, R: Runtime> Examination<'_, T, R> {
             }
             _ => None,
         };
-        Ok(Said { script, tries, info, policy, save, time, wall, cluster, push }.findings())
+        let Examination { namespace, .. } = self;
+        Ok(Said { namespace, script, tries, info, policy, save, time, wall, cluster, push }.findings())
     }
 
     /// The key of a slot that is asked about.

@@ -34,6 +34,8 @@ const CHECKS: [(Check, Look); 7] = [
 /// What a server said.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
+    /// Not said by it: of whose pools, as it stands in keys.
+    pub(super) namespace: String,
     /// To a script that it does not know.
     pub(super) script: Resp,
     /// To the script that tries commands.
@@ -86,6 +88,18 @@ impl Said {
         let Resp::List(tries) = &self.tries else { return false };
         let refused = |text: &str| text.split(' ').any(|word| word.trim_start_matches('-') == code);
         tries.iter().any(|said| matches!(said, Resp::Text(text) if refused(text)))
+    }
+
+    /// What lets a user do all that is asked for.
+    fn grant(&self) -> String {
+        // What has a meaning in patterns is a letter of the name.
+        let literal = |letter| [Some('\\').filter(|_| r"\*?[]".contains(letter)), Some(letter)];
+        let namespace: String = self.namespace.chars().flat_map(literal).flatten().collect();
+        let of_nodes = if self.cluster.is_some() { " +cluster|slots +cluster|info" } else { "" };
+        format!(
+            "grant its user what it needs (ACL SETUSER … ~{namespace}:* &{namespace}:* +@read +@write +@scripting +@pubsub +@connection +info \
+             +time +config|get{of_nodes})"
+        )
     }
 
     /// The value of a setting, if the server tells it.
@@ -299,26 +313,17 @@ impl Said {
     }
 
     fn rights(&self) -> (Verdict, String) {
-        let grant = "; grant it what the README lists (ACL SETUSER)";
+        let grant = self.grant();
         for refusal in [&self.script, &self.tries] {
             if let Resp::Error(text) = refusal
                 && is_denied(text)
             {
-                let message = format!(
-                    "its user may run no scripts on keys of this namespace, and nothing works ({text}){grant}"
-                );
+                let message = format!("its user may run no scripts, and nothing works ({text}); {grant}");
                 return (Verdict::Error, message);
             }
         }
         let Resp::List(tries) = &self.tries else {
-            return (
-                Verdict::Unknown,
-                unseen(
-                    "what its user may do",
-                    &self.tries,
-                    "see that it has the rights that the README lists",
-                ),
-            );
+            return (Verdict::Unknown, unseen("what its user may do", &self.tries, &grant));
         };
         let missing = TRIES.iter().zip(tries).filter_map(|((command, _, users), said)| match said {
             Resp::Text(text) if is_denied(text) => Some((*command, *users)),
@@ -359,7 +364,7 @@ impl Said {
             (true, false) => Verdict::Warning,
             (true, true) => return (Verdict::Ok, "its user may do all that leasehold asks for".to_owned()),
         };
-        (verdict, format!("its user may not call {}{grant}", lost.join("; ")))
+        (verdict, format!("its user may not call {}; {grant}", lost.join("; ")))
     }
 
     fn push(&self) -> (Verdict, String) {
@@ -381,9 +386,7 @@ impl Said {
             Push::Unable => (Verdict::Warning, format!("this transport cannot subscribe: {unheard}")),
             Push::Failed(cause) => (
                 Verdict::Warning,
-                format!(
-                    "it could not be subscribed ({cause}): {unheard}; grant its user +@pubsub and the channels of this namespace"
-                ),
+                format!("it could not be subscribed ({cause}): {unheard}; {}", self.grant()),
             ),
         }
     }

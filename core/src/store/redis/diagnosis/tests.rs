@@ -55,6 +55,7 @@ fn tries(missing: &[&str], words: &str) -> Resp {
 
 fn well() -> Said {
     Said {
+        namespace: "eth%3A1".to_owned(),
         script: error("NOSCRIPT No matching script. Please use EVAL."),
         tries: tries(&[], ""),
         info: info(&[]),
@@ -207,6 +208,21 @@ fn a_node_whose_cluster_is_not_followed_is_not_fit() {
     }
 }
 
+// It was sent to the README, which has it for another namespace.
+#[test]
+fn who_has_too_few_rights_is_told_which_to_grant_in_its_own_namespace() {
+    let grant = "ACL SETUSER … ~eth%3A1:* &eth%3A1:* +@read +@write +@scripting +@pubsub +@connection +info +time +config|get";
+    let denied = || Said { tries: tries(&["ZADD"], DENIED), ..well() };
+    holds(&denied(), Check::Rights, Verdict::Error, &format!("{grant})"));
+    holds(&Said { tries: error(DENIED), ..well() }, Check::Rights, Verdict::Error, grant);
+    holds(&Said { push: Push::Failed(DENIED.to_owned()), ..well() }, Check::Push, Verdict::Warning, grant);
+    let node = node([error(DENIED), text("")], well().script);
+    holds(&node, Check::Rights, Verdict::Warning, &format!("{grant} +cluster|slots +cluster|info"));
+    // What has a meaning in patterns is a letter of the name.
+    let odd = Said { namespace: r"a*[b]?\".to_owned(), ..denied() };
+    holds(&odd, Check::Rights, Verdict::Error, r"~a\*\[b\]\?\\:* &a");
+}
+
 #[test]
 fn clocks_are_compared_but_for_the_time_that_the_answer_took() {
     let at = |seconds: u64, micros: &str| Resp::List(vec![text(&seconds.to_string()), text(micros)]);
@@ -260,7 +276,7 @@ fn rights_that_are_missing_are_named_with_what_is_lost() {
     holds(&node(&denied, &fine), Check::Rights, Verdict::Warning, "CLUSTER SLOTS, without which");
     holds(&node(&fine, &denied), Check::Rights, Verdict::Warning, "CLUSTER INFO, without which");
     for said in [Said { script: error(DENIED), ..well() }, Said { tries: error(DENIED), ..well() }] {
-        holds(&said, Check::Rights, Verdict::Error, "nothing works (NOPERM");
+        holds(&said, Check::Rights, Verdict::Error, "may run no scripts, and nothing works (NOPERM");
     }
     let said = Said { tries: error("BUSY Redis is busy running a script."), ..well() };
     holds(&said, Check::Rights, Verdict::Unknown, "(BUSY");
