@@ -318,6 +318,13 @@ impl Said {
             if let Resp::Error(text) = refusal
                 && is_denied(text)
             {
+                if is_beyond(text) {
+                    let message = format!(
+                        "its user has no rights to all keys of this namespace ({text}), and what it may do with those of its pools was not \
+                         seen; {grant} to see it"
+                    );
+                    return (Verdict::Unknown, message);
+                }
                 let message = format!("its user may run no scripts, and nothing works ({text}); {grant}");
                 return (Verdict::Error, message);
             }
@@ -384,6 +391,14 @@ impl Said {
                 (Verdict::Warning, message.to_owned())
             }
             Push::Unable => (Verdict::Warning, format!("this transport cannot subscribe: {unheard}")),
+            Push::Failed(cause) if is_beyond(cause) => (
+                Verdict::Unknown,
+                format!(
+                    "its user has no rights to all channels of this namespace ({cause}), and whether it hears those of its pools was not \
+                     seen; {} to see it",
+                    self.grant()
+                ),
+            ),
             Push::Failed(cause) => (
                 Verdict::Warning,
                 format!("it could not be subscribed ({cause}): {unheard}; {}", self.grant()),
@@ -421,6 +436,11 @@ fn is_denied(text: &str) -> bool {
         ]
         .iter()
         .any(|words| text.contains(words))
+}
+
+/// Whether an error says that the user may do it, but not with this key or channel, which are no pool's.
+fn is_beyond(text: &str) -> bool {
+    text.starts_with("NOPERM") && text.contains(" to access ")
 }
 
 /// What a server says of itself under this name.

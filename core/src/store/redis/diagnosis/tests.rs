@@ -208,6 +208,31 @@ fn a_node_whose_cluster_is_not_followed_is_not_fit() {
     }
 }
 
+// It was said that nothing works.
+#[test]
+fn who_may_use_only_the_keys_of_its_pools_is_not_told_that_nothing_works() {
+    for words in [
+        "NOPERM No permissions to access a key",
+        "NOPERM User relayer has no permissions to access the 'eth%3A1:{06S}:doctor' key",
+        "NOPERM this user has no permissions to access one of the keys used as arguments",
+    ] {
+        let said = Said { script: error(words), tries: error(words), ..well() };
+        holds(&said, Check::Rights, Verdict::Unknown, "no rights to all keys of this namespace");
+    }
+    for words in [
+        "NOPERM No permissions to access a channel",
+        "NOPERM this user has no permissions to access one of the channels used as arguments",
+    ] {
+        let said = Said { push: Push::Failed(words.to_owned()), ..well() };
+        holds(&said, Check::Push, Verdict::Unknown, "no rights to all channels of this namespace");
+    }
+    let said = Said {
+        script: error("NOPERM User accesskey has no permissions to run the 'evalsha' command"),
+        ..well()
+    };
+    holds(&said, Check::Rights, Verdict::Error, "nothing works");
+}
+
 // It was sent to the README, which has it for another namespace.
 #[test]
 fn who_has_too_few_rights_is_told_which_to_grant_in_its_own_namespace() {
