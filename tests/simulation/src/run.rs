@@ -181,10 +181,10 @@ fn play<S: LimitStore>(
     let events = history.take();
     census.add("events", events.len() as u64);
     let rules = Rules {
-        // No lock lives longer.
-        ttl: if plan.scene == Scene::Tokens { plan.pool.ttl.max(SETTLE) } else { plan.pool.ttl },
+        ttl: plan.pool.ttl,
         response_timeout: plan.response_timeout,
-        doubt_rest: plan.pool.doubt_rest,
+        // What was spent under a lock that is forgotten rests so long.
+        doubt_rest: if plan.scene == Scene::Tokens { SETTLE } else { plan.pool.doubt_rest },
         accounts: plan
             .accounts
             .iter()
