@@ -130,10 +130,21 @@ function load(): Native {
       }
     }
   }
-  throw new AggregateError(
-    causes,
-    `leasehold has no addon for ${platforms().join(" or ")}: install it with optional dependencies, or use leasehold-wasm`,
-  );
+  throw new AggregateError(causes, missing());
+}
+
+/** What to do where there is no addon. */
+function missing(): string {
+  const { platform, arch, report } = process;
+  const { header } = (report?.getReport() ?? {}) as { header?: { glibcVersionRuntime?: string } };
+  const libc = platform !== "linux" ? "" : header && !header.glibcVersionRuntime ? " with musl" : " with glibc";
+  const here = `${platform}-${arch}${libc}`;
+  // Those of `platform.mjs`, which have a package of their own.
+  const built = ["linux-x64 with glibc"];
+  const instead = "use leasehold-wasm/full, which has the same names";
+  return built.includes(here)
+    ? `leasehold's addon for ${here} cannot be loaded: install it with optional dependencies (npm leaves them out with --omit=optional), or ${instead}`
+    : `leasehold has no build for ${here} (there is one for ${built.join(", ")}); ${instead}`;
 }
 
 /** On Linux either C library may be meant: npm has installed only the one that fits. */

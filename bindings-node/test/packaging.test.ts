@@ -4,7 +4,7 @@ import { cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { startRedis } from "./redis.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -43,6 +43,29 @@ test("it is two packages, of which the main one holds no compiled code", () => {
   const addons = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".node"));
   assert.equal(addons.length, 1);
   assert.match(addons[0] ?? "", /^leasehold-[\w-]+\/leasehold\.[\w-]+\.node$/);
+});
+
+// It was to be installed with optional dependencies where there are none for it.
+test("where there is no addon it says what to do", async () => {
+  const installed = join(consumer, "node_modules/leasehold");
+  const alone = join(folder, "alone/leasehold");
+  cpSync(installed, alone, { recursive: true });
+  const said = (platform: string, arch: string, glibc = "2.36") => {
+    const code = `Object.defineProperties(process, { platform: { value: "${platform}" }, arch: { value: "${arch}" } });
+      process.report.getReport = () => ({ header: ${glibc ? `{ glibcVersionRuntime: "${glibc}" }` : "{}"} });
+      await import("${alone}/dist/index.js").catch(({ message }) => console.log(message));`;
+    return run(process.execPath, ["--input-type=module", "-e", code]);
+  };
+  const { platforms } = (await import(pathToFileURL(join(root, "platform.mjs")).href)) as { platforms: Record<string, object> };
+  const built = Object.keys(platforms);
+  const list = built.join(", ").replaceAll("-gnu", " with glibc").replaceAll("-musl", " with musl");
+  for (const [platform, arch, glibc, here] of [["darwin", "arm64", "2.36", "darwin-arm64"], ["linux", "x64", "", "linux-x64 with musl"]] as const) {
+    assert.equal(said(platform, arch, glibc), `leasehold has no build for ${here} (there is one for ${list}); use leasehold-wasm/full, which has the same names\n`);
+  }
+  for (const name of built) {
+    const [platform = "", arch = "", libc] = name.split("-");
+    assert.match(said(platform, arch, libc === "musl" ? "" : "2.36"), /cannot be loaded: install it with optional dependencies/);
+  }
 });
 
 /** The package once more beside what is installed, and what its name is for an import. */
