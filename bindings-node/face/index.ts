@@ -7,35 +7,35 @@ export type { Contention } from "./shared/contention.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { FENCE_SCRIPT, FENCE_SQL, FenceGuard } from "./shared/fence.js";
 export type { Finding } from "./shared/finding.js";
-export type { Leasehold } from "./shared/full.js";
+export { Leasehold } from "./shared/full.js";
 export { type Handshakes, recommendedTtl } from "./shared/handshake.js";
-export type { Lease, ReleaseOptions } from "./shared/lease.js";
+export { Lease, type ReleaseOptions } from "./shared/lease.js";
 export type { OpenOptions, SeedConfig } from "./shared/leasehold.js";
-export type {
+export {
   Limit,
-  LimitAnswer,
-  LimitKind,
-  LimitOptions,
-  LimitWaitOptions,
+  type LimitAnswer,
+  type LimitKind,
+  type LimitOptions,
+  type LimitWaitOptions,
   Reservation,
-  ReserveOptions,
-  ReserveWaitOptions,
+  type ReserveOptions,
+  type ReserveWaitOptions,
 } from "./shared/limit.js";
 export { type Each, limited, type LimitedResponse, limitHandler, limitRequests } from "./shared/limited.js";
-export type { Lock, LockAcquireOptions, Locked, LockOptions, RunOptions } from "./shared/lock.js";
-export type {
-  AcquireManyOptions,
-  AcquireOptions,
-  Census,
+export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./shared/lock.js";
+export {
+  type AcquireManyOptions,
+  type AcquireOptions,
+  type Census,
   Pool,
-  PoolOptions,
-  Slot,
-  SlotState,
-  Strategy,
-  TryAcquireOptions,
+  type PoolOptions,
+  type Slot,
+  type SlotState,
+  type Strategy,
+  type TryAcquireOptions,
 } from "./shared/pool.js";
-export type { Quorum, QuorumLockOptions } from "./shared/quorum.js";
-export type { Selection, Token } from "./shared/selection.js";
+export { Quorum, type QuorumLockOptions } from "./shared/quorum.js";
+export { Selection, type Token } from "./shared/selection.js";
 export {
   type PageAsk,
   type ReadPage,
@@ -46,7 +46,7 @@ export {
   type TokenSpec,
 } from "./shared/source.js";
 export type { Statistics } from "./shared/statistics.js";
-export type { LockedToken, SelectOptions, TokenCounts, Tokens, TokensOptions, TokenStrategy } from "./shared/tokens.js";
+export { type LockedToken, type SelectOptions, type TokenCounts, Tokens, type TokensOptions, type TokenStrategy } from "./shared/tokens.js";
 
 import { guarded } from "./calls.js";
 import { native } from "./native.js";
