@@ -59,12 +59,16 @@ export class Lease {
     return this.#known.inDoubt;
   }
 
-  /** How long the lease can still be relied on, in milliseconds; 0 when it cannot. */
+  /**
+   * How long the lease can still be relied on, in milliseconds; 0 when it cannot. In deployed workers of Cloudflare clocks stand still
+   * between I/O: there it is as of the last I/O, and so are `held` and `lost`. After computing `await lease.renew()`, or do any other
+   * I/O and look at `held`, before you send.
+   */
   get remaining(): number {
     return remaining(this.#owned);
   }
 
-  /** Whether the lease can still be relied on. */
+  /** Whether the lease can still be relied on: see `remaining`. */
   get held(): boolean {
     return this.remaining > 0;
   }

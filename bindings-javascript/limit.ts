@@ -297,7 +297,7 @@ export class Reservation {
 
   /**
    * For how many milliseconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0 when
-   * its time has passed, or it has ended.
+   * its time has passed, or it has ended. Of workers of Cloudflare see `Lease.remaining`.
    */
   get remaining(): number {
     return this.#hold.remaining;

@@ -137,7 +137,7 @@ export class Locked {
     this.#hold = new Hold(number, "the lock was given back already; acquire anew");
   }
 
-  /** How long the lock can still be relied on, in milliseconds; 0 when it cannot. */
+  /** How long the lock can still be relied on, in milliseconds; 0 when it cannot. Of workers of Cloudflare see `Lease.remaining`. */
   get remaining(): number {
     return this.#hold.remaining;
   }

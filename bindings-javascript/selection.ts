@@ -42,7 +42,10 @@ export class Selection {
     this.tokens = tokens;
   }
 
-  /** How long all of them can still be relied on, in milliseconds; 0 when one cannot. `Infinity` if there is no token. */
+  /**
+   * How long all of them can still be relied on, in milliseconds; 0 when one cannot. `Infinity` if there is no token. Of workers of
+   * Cloudflare see `Lease.remaining`.
+   */
   get remaining(): number {
     return this.#hold.remaining;
   }
