@@ -1,26 +1,53 @@
 import { causeOf } from "./asking.js";
 import { camel, spoken } from "./keys.js";
 
-/**
- * What went wrong, in a word that never changes. `exhausted`: no waiting was wanted, or the pool has no slot that could ever come.
- */
+/** What went wrong, in a word that never changes. */
 export type Code =
+  /** The time that the caller gave passed before the thing could be had: try again, or wait for longer. */
   | "timed_out"
+  /** The handle was closed while the call waited, or before: nothing is held by the call; open anew. A signal's abort is its own reason. */
   | "cancelled"
+  /**
+   * What was held is held no longer: it ran out, was given back, or was broken. Stop what relies on it, and acquire anew. A nonce of
+   * which nothing was recorded before is in doubt.
+   */
   | "lost"
+  /** Somebody of higher priority waits for what is held: finish and give it back. It is held until its deadline, and not renewed. */
   | "claimed"
+  /**
+   * The store could not be reached, or would not serve the request. Try again, once it answers; what asked it to change something may
+   * have been performed.
+   */
   | "store_unavailable"
+  /**
+   * Nothing can be had now, and no waiting was wanted: try again, or give a `timeout`. Or the pool has no slot that could ever come: add
+   * some.
+   */
   | "exhausted"
+  /** So much waits here already that no more is taken: try again later, and ask for less at once. */
   | "busy"
+  /** The wallet holds less than was asked for, whoever has it locked: select less, or fund it. */
   | "insufficient"
+  /** Enough is there, but others have it locked: try again after `retryAfter`, or give a longer `timeout`. */
   | "locked_until"
+  /** Enough is there, but others were faster each time: try again, or allow more rounds. */
   | "contended"
+  /** Enough is there, but no choice of tokens keeps to what the call allows: allow more of them, or take another strategy. */
   | "no_fit"
+  /** The source of tokens failed, or did not answer in time; what it threw is the `cause`. Nothing is locked: try again when it answers. */
   | "source_unavailable"
+  /** A rate limit or a budget refuses: try again after `retryAfter`. */
   | "limited"
+  /** An argument is out of its range or of the wrong type, `field` says which; nothing was changed. Mend the call. */
   | "invalid_argument"
+  /** The chain's nonce contradicts the record: acquire anew after `retryAfter`, or `resync` with `rewind` if transactions were dropped. */
   | "stalled"
+  /**
+   * The function that reads a nonce from the chain failed, gave no answer in time, or is not there; what it threw is the `cause`. Try
+   * again when it answers.
+   */
   | "nonce_unavailable"
+  /** A defect of leasehold itself, such as a panic that was caught: report it. */
   | "internal";
 
 /**
