@@ -337,6 +337,15 @@ test("what is no client, and a client that nobody made a transport, are refused 
   }
 });
 
+// node-redis put it before none of the keys, and ioredis before each: of two processes that had the same, both leased one account.
+test("a node-redis client with a keyPrefix is refused, as it has none before the keys of a script", async () => {
+  for (const keyPrefix of ["app:", Buffer.from("app:")]) {
+    const client = createClient({ keyPrefix });
+    await fails(() => nodeRedisTransport(client), "invalid_argument", /connect one without, and put it into the namespace/, "client");
+  }
+  for (const none of [{}, { keyPrefix: "" }, { keyPrefix: Buffer.alloc(0) }]) nodeRedisTransport(createClient(none));
+});
+
 test("a time for answers that no timer has is refused at once", async () => {
   for (const timeout of [0, -1, 0.5, 2 ** 31, Infinity, NaN, "1000", null, 1_000n]) {
     await fails(() => fetchTransport({ url: "https://a", timeout: timeout as number }), "invalid_argument", /2147483647/, "timeout");

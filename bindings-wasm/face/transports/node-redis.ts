@@ -6,6 +6,7 @@ import { later } from "./later.js";
 export interface NodeRedisClient {
   readonly isReady: boolean;
   readonly isOpen: boolean;
+  readonly options?: object | undefined;
   sendCommand(args: string[]): Promise<unknown>;
   duplicate(): NodeRedisSubscriber;
 }
@@ -25,7 +26,8 @@ export interface NodeRedisSubscriber {
 /**
  * A transport over a connected `redis` client, which stays the caller's to close. Messages come over a duplicate of it.
  * It is what `createClient` gives: a `createClientPool` hears no messages. For a cluster, or a primary behind sentinels, take `ioredis`:
- * a `createCluster` of this package wants to be told each command's key, a `createSentinel` whether it only reads.
+ * a `createCluster` of this package wants to be told each command's key, a `createSentinel` whether it only reads. One with a
+ * `keyPrefix` is refused: it puts that before no key of a script, where ioredis does.
  *
  * A command that the client sends twice is performed once. All the same make the client with
  * `disableOfflineQueue: true`, so that a dead server is told of at once: leasehold repeats commands itself.
@@ -34,6 +36,10 @@ export function nodeRedisTransport(client: NodeRedisClient): Transport {
   const fits = typeof client?.sendCommand === "function" && typeof client.duplicate === "function";
   if (!fits || OTHERS.some((method) => method in client)) {
     throw invalid("client", "must be what createClient of the npm package redis gives; of a cluster, or behind sentinels, take ioredis");
+  }
+  const { keyPrefix }: { keyPrefix?: { length: number } | undefined } = client.options ?? {};
+  if (keyPrefix?.length) {
+    throw invalid("client", "must have no keyPrefix, which it puts before no key of a script: connect one without, and put it into the namespace of every process");
   }
   let subscriber: Promise<NodeRedisSubscriber> | undefined;
   const listeners = new Set<(message: string) => void>();
