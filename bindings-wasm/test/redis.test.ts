@@ -276,6 +276,15 @@ test("a cluster of ioredis is duplicated as such", async () => {
   assert.deepEqual(given, [[options], [[], options]]);
 });
 
+// Those before 5.9 and iovalkey know no name in capitals, and so no key of a script: they put no keyPrefix before it, where later ones do.
+test("a client of ioredis is given names of commands as it knows them", async () => {
+  const given: string[][] = [];
+  const call = async (...command: string[]) => (given.push(command), null);
+  const { send } = ioredisTransport({ status: "ready", call, duplicate: () => assert.fail() });
+  for (const command of [["EVALSHA", "0", "1", "K", "V"], ["SCRIPT", "LOAD", "X"]]) await send(command);
+  assert.deepEqual(given, [["evalsha", "0", "1", "K", "V"], ["script", "LOAD", "X"]]);
+});
+
 // Who stayed with a server whose place another took, as a client does that hears of it late, held a slot that the other granted anew.
 test("after a loss a pool is quiet for as long besides as a client may stay with the server of before", async (t) => {
   const call = { status: "ready", call: async () => null, duplicate: () => assert.fail() };

@@ -2,7 +2,7 @@ import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 import { later } from "./later.js";
 
-/** What is needed of a client of the npm package `ioredis`, a `Redis` or a `Cluster`. */
+/** What is needed of a client of the npm package `ioredis` (version 4 or later) or `iovalkey`, a `Redis` or a `Cluster`. */
 export interface IoredisClient {
   readonly status: string;
   readonly isCluster?: boolean;
@@ -35,6 +35,8 @@ interface Unrefs {
  * commands do not pile up: leasehold repeats them itself. One with `sentinels` hears of a failover as the server is demoted that it
  * is connected to, some ten seconds later, and with `failoverDetector: true` at once: a pool's quiet time after a failover is longer
  * by 15 s, or 5 s.
+ *
+ * A `keyPrefix` is put before every key, in all versions of `ioredis` from 4 on and in `iovalkey`: all processes must have the same.
  */
 export function ioredisTransport(client: IoredisClient): Transport {
   if (typeof client?.call !== "function") throw invalid("client", "must be a Redis or a Cluster of ioredis");
@@ -80,7 +82,8 @@ export function ioredisTransport(client: IoredisClient): Transport {
     lag: lag(client),
     async send([name, ...args]) {
       if (client.status === "end") throw new NotSent("the client is closed");
-      return (await client.call(name as string, ...args)) as Reply;
+      // `ioredis` before 5.9 and `iovalkey` find a command's keys by its name in small letters only.
+      return (await client.call((name as string).toLowerCase(), ...args)) as Reply;
     },
 
     async subscribe(channel, onMessage) {
