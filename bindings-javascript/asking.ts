@@ -1,6 +1,6 @@
 /**
  * A function of the user's as the core calls it: it always gives a promise, which rejects with nothing but an `Error` of which the core
- * can read the text. What was thrown is kept, for the error that will tell of it.
+ * can read the text. What was thrown is kept under a number, which is marked in that text, for the error that will tell of it.
  */
 export function asking<T>(ask: ((question: T) => unknown) | undefined): ((question: T) => Promise<unknown>) | undefined {
   if (!ask) return undefined;
@@ -8,10 +8,9 @@ export function asking<T>(ask: ((question: T) => unknown) | undefined): ((questi
     try {
       return await ask(question);
     } catch (error) {
-      const text = words(error);
-      thrown.unshift({ text, error });
-      thrown.length = Math.min(thrown.length, MOST);
-      throw new Error(text);
+      thrown.set(++last, error);
+      thrown.delete(last - MOST);
+      throw new Error(`${words(error)}\u{fdd0}${last}\u{fdd1}`);
     }
   };
 }
@@ -25,16 +24,22 @@ export function words(exception: unknown): string {
   }
 }
 
-/** What was thrown of which a failure's message tells, as its `cause`: of several that of which it has the most. */
-export function causeOf(message: string): ErrorOptions {
-  const told = thrown.filter(({ text }) => text !== "" && message.includes(text));
-  const most = told.reduce((most, { text }) => Math.max(most, text.length), 0);
-  const found = told.find(({ text }) => text.length === most);
-  if (!found) return {};
-  thrown.splice(thrown.indexOf(found), 1);
-  return { cause: found.error };
+/** A failure's message without its mark, and what was thrown of which it tells, as its `cause`. */
+export function unmarked(message: string): [string, ErrorOptions] {
+  let options: ErrorOptions = {};
+  const plain = message.replace(MARK, (_, digits: string) => {
+    const number = Number(digits);
+    if (thrown.has(number)) options = { cause: thrown.get(number) };
+    thrown.delete(number);
+    return "";
+  });
+  return [plain, options];
 }
 
-/** The last few, newest first: of most an error tells at once, and what nobody hears of is not to be kept for long. */
-const thrown: { text: string; error: unknown }[] = [];
-const MOST = 8;
+/** Two of the characters that are no text's, and the number between them. What said nothing leaves no colon. */
+const MARK = /(?:: )?\u{fdd0}(\d+)\u{fdd1}/gu;
+
+/** What no error has told of yet. Of some none ever will, as another slot was had: so the oldest goes. */
+const thrown = new Map<number, unknown>();
+let last = 0;
+const MOST = 1_000;

@@ -1,4 +1,4 @@
-import { causeOf } from "./asking.js";
+import { unmarked } from "./asking.js";
 import { camel, spoken } from "./keys.js";
 
 /** What went wrong, in a word that never changes. */
@@ -89,6 +89,6 @@ export function invalid(field: string, message: string): LeaseholdError {
 
 /** The error for a failure that the core tells. */
 export function failure(code: string, message: string, field: string | undefined, retryAfter: number | undefined): LeaseholdError {
-  const told = code === "nonce_unavailable" || code === "source_unavailable" ? causeOf(message) : {};
-  return new LeaseholdError(code as Code, spoken(message, field), { field: field && camel(field), retryAfter, ...told });
+  const [plain, cause] = unmarked(message);
+  return new LeaseholdError(code as Code, spoken(plain, field), { field: field && camel(field), retryAfter, ...cause });
 }

@@ -129,6 +129,22 @@ test("what a readNonce threw is the cause of the error that tells of it", async 
   await assert.rejects(pool.acquire(), (error) => !("cause" in (error as Error)));
 });
 
+// It was found by its text among the last eight of all pools.
+test("of failures at once each has its own cause, and no mark of that in its message", async () => {
+  const refusal = async (cause: unknown) => {
+    const pool = await fresh({ readNonce: () => sleep(5).then(() => Promise.reject(cause)) });
+    return pool.acquire().then(() => assert.fail("granted"), (error: LeaseholdError) => [cause, error] as const);
+  };
+  const causes = [
+    ...Array.from({ length: 20 }, () => new Error("chain is down")),
+    ...[new AggregateError([new Error("refused")]), new Error(""), "", "chain is down", undefined],
+  ];
+  for (const [cause, error] of await Promise.all(causes.map(refusal))) {
+    assert.ok("cause" in error && error.cause === cause, String(cause));
+    assert.match(error.message, /^readNonce failed for a(: chain is down|: undefined|); try again when it answers$/);
+  }
+});
+
 test("without a readNonce there is none to be asked", async () => {
   const lease = (await fresh()).tryAcquire() as Lease;
   await assert.rejects(lease.readNonce(), { ...failure("nonce_unavailable"), message: /readNonce/ });

@@ -237,6 +237,16 @@ describe("a wallet in memory", async () => {
     await assert.rejects(wallet.select(1), (error: Error) => error.cause === cause);
   });
 
+  // It was found by its text among the last eight of all sources.
+  test("of sources that fail at once each has its own cause", async () => {
+    const causes = Array.from({ length: 20 }, () => new RangeError("no table"));
+    const errors = causes.map((cause) => walletOf({ source: () => Promise.reject(cause) }).select(1).catch((error: Error) => error));
+    for (const [at, error] of (await Promise.all(errors)).entries()) {
+      assert.ok(error instanceof Error && error.cause === causes[at]);
+      assert.match(error.message, /^the source of tokens failed: (Error: )?no table; nothing is locked by this call$/);
+    }
+  });
+
   test("a source that fails as it verifies is unavailable, and nothing is locked", async () => {
     for (const [spent, message] of [
       [() => { throw new Error("no chain"); }, /no chain/],

@@ -244,6 +244,15 @@ export const memory: Checks = {
     });
     const error = await relayers.acquire().catch((error: Error) => error);
     if (!(error instanceof Error) || error.cause !== mine) throw new Error(`the cause of ${String(error)} is another`);
+    // It was found by its text among the last eight.
+    const causes = [...Array.from({ length: 20 }, () => new Error("down")), new AggregateError([])];
+    const refusals = causes.map(async (cause) => {
+      const relayers = await pool({ slots: ["a"], readNonce: () => Promise.reject(cause) });
+      const error = (await relayers.acquire().catch((error: unknown) => error)) as Error;
+      const message = `readNonce failed for a${cause.message && ": down"}; try again when it answers`;
+      same([error.cause === cause, error.message], [true, message]);
+    });
+    await Promise.all(refusals);
     // A message that is none ended the turn of the module, and the call never.
     const silent = wrong<() => bigint>(() => Promise.reject(Object.assign(new Error(), { message: null })));
     await fails(async () => (await pool({ slots: ["a"], readNonce: silent })).acquire(), "nonce_unavailable", /null/);
