@@ -58,7 +58,7 @@ const others = (origin: string): Checks => ({
     const unreachable = () => Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
     const again = (await fetchTransport({ url: origin, fetch: unreachable }).send(["PING"]).catch((error: unknown) => error)) as Error;
     same(again.name, "TypeError");
-    for (const url of ["nonsense", "redis://host", "https://user:password@host"]) {
+    for (const url of ["nonsense", "redis://host", "https://user:password@host", "https://host?_token=password@"]) {
       await fails(() => fetchTransport({ url, token: undefined }), "invalid_argument", /^url: (?!.*password@)/, "url");
     }
     await fails(() => fetchTransport(undefined as never), "invalid_argument", /^url: /, "url");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
+import { inspect, promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { fetchTransport, ioredisTransport, type Leasehold, type LeaseholdError, nodeRedisTransport, open, type Pool, type Transport } from "../face/node.js";
@@ -466,6 +466,24 @@ test("node-redis closes its connection for messages though the server refused to
   assert.equal(open, 1);
   await stops[1]?.();
   await eventually(() => open === 0);
+});
+
+// It stood in the message, and so perhaps in a log.
+test("what fetch says of an address, fetchTransport does not", async (t) => {
+  const url = "https://host/path?key=secret";
+  const told = `error sending request for url (${url}): client error (Connect)`;
+  // Of Deno, before 2.9 and since then.
+  const [before, since] = [new TypeError(told), new TypeError("fetch failed", { cause: new Error(told) })];
+  const other = new DOMException("too late", "TimeoutError");
+  let thrown: unknown;
+  t.mock.method(globalThis, "fetch", () => Promise.reject(thrown));
+  const failure = async (error: unknown): Promise<unknown> => {
+    thrown = error;
+    return fetchTransport({ url: `${url}#part` }).send(["PING"]).then(() => assert.fail("sent"), (error: unknown) => error);
+  };
+  for (const error of [before, since]) assert.doesNotMatch(inspect(await failure(error)), /host|secret/);
+  assert.match(((await failure(before)) as Error).message, /^error sending request for url \(the server\): client error/);
+  for (const error of [other, undefined, null, "no"]) assert.equal(await failure(error), error);
 });
 
 test("a server over HTTP that is not there", async () => {

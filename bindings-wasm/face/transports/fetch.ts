@@ -1,3 +1,4 @@
+import { words } from "../shared/asking.js";
 import { invalid } from "../shared/errors.js";
 import { NotSent, type Reply, type Transport } from "../transport.js";
 
@@ -31,7 +32,7 @@ export function fetchTransport(options: FetchOptions): Transport {
       const body = JSON.stringify(command);
       const init = { method: "POST", headers, body, redirect: "manual" as const, signal: AbortSignal.timeout(timeout) };
       const response = await call(url, init).catch((error: unknown) => {
-        throw options.fetch ? error : failed(error);
+        throw options.fetch ? error : failed(error, url);
       });
       const text = await response.text();
       const answer = parsed(text);
@@ -54,6 +55,9 @@ function address(url: unknown): string {
   }
   if (read.protocol !== "https:" && read.protocol !== "http:") throw invalid("url", "must begin with https: or http:");
   if (read.username || read.password) throw invalid("url", "must hold no password: give a token");
+  if (read.searchParams.has("_token")) throw invalid("url", "must hold no _token: give a token");
+  // No request has it, and so no message that is to be without the address.
+  read.hash = "";
   return read.href;
 }
 
@@ -89,10 +93,13 @@ function visible(token: unknown): string | undefined {
 
 /**
  * What became of a request. Only Node says why, and whether no connection could be had. Another `fetch` may have sent it before it
- * could not send it once more.
+ * could not send it once more. That of Deno tells the address, before 2.9 in its own words and since then in those of its cause.
  */
-function failed(error: unknown): unknown {
-  const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
+function failed(error: unknown, url: string): unknown {
+  const { cause } = Object(error) as { cause?: { code?: unknown } };
+  const code = cause?.code;
   if (code === "ECONNREFUSED" || code === "ENOTFOUND") return new NotSent("the server cannot be reached");
-  return typeof code === "string" ? new Error(`${(error as Error).message} (${code})`, { cause: error }) : error;
+  if (typeof code === "string") return new Error(`${(error as Error).message} (${code})`, { cause: error });
+  const tells = [error, cause].some((exception) => words(exception).includes(url));
+  return tells ? new Error(words(error).replaceAll(url, "the server")) : error;
 }
