@@ -202,7 +202,7 @@ test("operations cost as many commands as the README says", async (t) => {
 });
 
 /** Clients in a process of its own, which has leases and has waited in vain, and what it does then. */
-async function processes(port: number, after: string): Promise<string[][]> {
+async function processes(ports: readonly number[], after: string): Promise<string[][]> {
   const face = new URL("../face/node.js", import.meta.url).href;
   const clients = [
     `const { Redis } = await import("ioredis"); const client = new Redis(port); const transport = api.ioredisTransport(client);
@@ -211,8 +211,8 @@ async function processes(port: number, after: string): Promise<string[][]> {
      await client.connect(); const transport = api.nodeRedisTransport(client);
      const shutdown = () => client.sendCommand(["SHUTDOWN", "NOSAVE"]); const close = () => client.destroy();`,
   ];
-  const ends = clients.map(async (made) => {
-    const code = `const api = await import("${face}"); const port = ${port}; ${made} client.on("error", () => {});
+  const ends = clients.map(async (made, at) => {
+    const code = `const api = await import("${face}"); const port = ${ports[at]}; ${made} client.on("error", () => {});
       const lh = await api.open(transport, { namespace: "${unique()}" });
       const pool = await lh.pool("p", { slots: ["a"], ttl: 3_000, timeout: 10_000 });
       globalThis.kept = [pool, await pool.acquire()];
@@ -226,23 +226,25 @@ async function processes(port: number, after: string): Promise<string[][]> {
 }
 
 test("a process ends after the last wait, whatever it has subscribed to", async () => {
-  for (const [said, quit, end] of await processes(host.redis.port, "await client.quit()")) {
+  const { port } = host.redis;
+  for (const [said, quit, end] of await processes([port, port], "await client.quit()")) {
     assert.equal(said, "timed_out");
     assert.ok(Number(end) - Number(quit) < 2_000, `${Number(end) - Number(quit)} ms`);
   }
 });
 
 test("a process ends that has closed its client, though the server is gone", async () => {
-  const server = await RedisServer.start();
+  // One server each: the first of both ends it, and the other may not have been there yet.
+  const servers = await Promise.all([RedisServer.start(), RedisServer.start()]);
   try {
     const gone = `await Promise.race([shutdown().catch(() => {}), new Promise((go) => setTimeout(go, 500))]); close()`;
-    for (const [said, closed, end] of await processes(server.port, gone)) {
+    for (const [said, closed, end] of await processes(servers.map(({ port }) => port), gone)) {
       assert.equal(said, "timed_out");
       // What connects again waits before it sees that nobody wants it.
       assert.ok(Number(end) - Number(closed) < 10_000, `${Number(end) - Number(closed)} ms`);
     }
   } finally {
-    await server.stop();
+    await Promise.all(servers.map((server) => server.stop()));
   }
 });
 
