@@ -13,9 +13,10 @@ const { scripts: _, ...shared } = JSON.parse(readFileSync(join(root, "package.js
 const { version, description, license, engines } = shared;
 const platform = here();
 const addon = `leasehold.${platform}.node`;
+const licenses = ["LICENSE-APACHE", "LICENSE-MIT"];
 const packageOf = (name) => `leasehold-${name}`;
 
-pack("main", ["dist"], {
+pack("main", ["dist", "README.md"], {
   ...shared,
   optionalDependencies: Object.fromEntries(Object.keys(platforms).map((name) => [packageOf(name), version])),
 });
@@ -34,7 +35,9 @@ function pack(name, files, manifest) {
   const stage = join(target, `stage-${name}`);
   mkdirSync(stage, { recursive: true });
   for (const file of files) cpSync(join(root, file), join(stage, file), { recursive: true });
-  writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const file of licenses) cpSync(join(root, "..", file), join(stage, file));
+  const whole = { ...manifest, files: [...manifest.files, ...licenses] };
+  writeFileSync(join(stage, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
   execFileSync("npm", ["pack", "--silent", "--pack-destination", target], { cwd: stage, stdio: "inherit" });
   rmSync(stage, { recursive: true });
 }

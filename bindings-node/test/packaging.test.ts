@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -26,6 +26,9 @@ before(() => {
   run("npm", ["install", "--offline", "--ignore-scripts", ...tarballs]);
 });
 
+const manifest = (name: string) =>
+  JSON.parse(readFileSync(join(consumer, "node_modules", name, "package.json"), "utf8")) as { keywords?: string[]; optionalDependencies?: object };
+
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const code = `console.log(version()); open().then((lh) => lh.pool("p", { slots: ["a"] })).then((pool) => pool.list());`;
@@ -43,6 +46,21 @@ test("it is two packages, of which the main one holds no compiled code", () => {
   const addons = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".node"));
   assert.equal(addons.length, 1);
   assert.match(addons[0] ?? "", /^leasehold-[\w-]+\/leasehold\.[\w-]+\.node$/);
+});
+
+test("it says what it is, and each package under which licences", () => {
+  const words = (name: string) => readdirSync(join(consumer, "node_modules", name)).filter((file) => /^(LICENSE|README)/.test(file));
+  const { keywords = [], optionalDependencies = {} } = manifest("leasehold");
+  assert.ok(keywords.includes("nonce"));
+  assert.deepEqual(words("leasehold"), ["LICENSE-APACHE", "LICENSE-MIT", "README.md"]);
+  for (const name of Object.keys(optionalDependencies)) assert.deepEqual(words(name), ["LICENSE-APACHE", "LICENSE-MIT"]);
+});
+
+test("the README's example runs", () => {
+  const [example, ...others] = readFileSync(join(consumer, "node_modules/leasehold/README.md"), "utf8").matchAll(/^```js\n(.*?)^```$/gms);
+  assert.ok(example?.[1] && others.length === 0);
+  writeFileSync(join(consumer, "example.mjs"), example[1]);
+  assert.equal(run(process.execPath, ["example.mjs"]), "sign with 0xaa, nonce 7\n");
 });
 
 // It was to be installed with optional dependencies where there are none for it.

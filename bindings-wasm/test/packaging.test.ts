@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -31,6 +31,14 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 test("Node imports it, ready for use", () => {
   writeFileSync(join(consumer, "import.mjs"), `import { version } from "leasehold-wasm"; console.log(version())`);
   assert.equal(run(process.execPath, ["import.mjs"]), "0.1.0\n");
+});
+
+test("it says what it is, and under which licences", () => {
+  const installed = join(consumer, "node_modules/leasehold-wasm");
+  const files = readdirSync(installed);
+  assert.deepEqual(files.filter((file) => /^(LICENSE|README)/.test(file)), ["LICENSE-APACHE", "LICENSE-MIT", "README.md"]);
+  const { keywords } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as { keywords?: string[] };
+  assert.ok((keywords ?? []).includes("nonce"));
 });
 
 const WORK = `
