@@ -7,6 +7,7 @@ use leasehold::Code;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use pyo3::{PyTraverseError, PyVisit};
 use tokio::sync::{SemaphorePermit, oneshot};
 
 use crate::errors::Failure;
@@ -118,6 +119,17 @@ impl Listener {
             *interest = Interest::Cancels(cancel);
             Ok(false)
         })
+    }
+
+    /// What is awaited has this, and what cancels it has that. The call that waits for the answer is where nobody looks.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Some(ear) = self.0.here() else { return Ok(()) };
+        if let Some(ear) = &*lock(ear)
+            && let Interest::Cancels(cancel) = &*lock(&ear.interest)
+        {
+            visit.call(cancel)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,8 @@
 //! What the loop itself does is Python's, see `_settle.py`: at the interpreter's exit a daemon thread may be ended there, which no
 //! frame of Rust below survives.
 
+use std::sync::Arc;
+
 use leasehold::Code;
 use leasehold::runtime::Begun;
 use pyo3::prelude::*;
@@ -12,13 +14,15 @@ use crate::bridge::Bridge;
 use crate::errors::Failure;
 use crate::granted::Granted;
 use crate::guard::{guard, guarded};
+use crate::kept::Seen;
 use crate::process::{self, Homebound};
 
 /// Starts a call on the running event loop. Gives its result if it is there at once, else a [`Pending`], whose caller says at once
-/// which future is to get it.
+/// which future is to get it. What the call takes at its end is kept meanwhile.
 pub fn start<T>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    kept: Option<Arc<dyn Seen>>,
 ) -> Result<Py<PyAny>, Failure>
 where
     T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
@@ -36,7 +40,7 @@ where
     process::confirm()?;
     bridge.get().begun(number);
     let number = Homebound::new(number, Code::Lost, "call");
-    Ok(Pending { bridge: bridge.unbind(), number }.into_py_any(py)?)
+    Ok(Pending { bridge: bridge.unbind(), number, kept }.into_py_any(py)?)
 }
 
 /// A call that is under way, and is dropped with this.
@@ -45,6 +49,7 @@ pub struct Pending {
     bridge: Py<Bridge>,
     // A fork has the call too, and must not drop it: that would act on behalf of the parent.
     number: Homebound<u64>,
+    kept: Option<Arc<dyn Seen>>,
 }
 
 impl Pending {
@@ -86,7 +91,8 @@ impl Pending {
 
     /// The bridge has the future, and that the task that waits for it, which has this.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.bridge)
+        visit.call(&self.bridge)?;
+        self.kept.as_ref().map_or(Ok(()), |kept| kept.traverse(&visit))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::asked::{Asked, Read, Refusal};
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::lock;
+use crate::kept::Seen;
 use crate::runtime;
 use crate::value::Arg;
 
@@ -92,19 +93,20 @@ impl Functions {
         Ok(callback)
     }
 
-    /// Shows them to the collector.
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        lock(&self.0).iter().try_for_each(|it| {
-            visit.call(&it.function)?;
-            visit.call(&it.home)
-        })
-    }
-
     /// Lets go of them for the collector.
     pub fn clear(&self) {
         let functions = mem::take(&mut *lock(&self.0));
         // Not under the lock: this runs code of the user's.
         drop(functions);
+    }
+}
+
+impl Seen for Functions {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        lock(&self.0).iter().try_for_each(|it| {
+            visit.call(&it.function)?;
+            visit.call(&it.home)
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The two ways to wait, and the types of the core that this package uses.
 
+use std::sync::Arc;
+
 use leasehold::client::{Unit, read_wait};
 use leasehold::error::Result as CoreResult;
 use leasehold::value::Value;
@@ -16,6 +18,7 @@ use crate::asyncio::start;
 use crate::blocking::{Effort, wait};
 use crate::callback::with_cause;
 use crate::errors::{Failure, Told};
+use crate::kept::Seen;
 use crate::process::Homebound;
 use crate::value::{Arg, Plain};
 
@@ -40,7 +43,7 @@ impl Face {
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         U: for<'py> IntoPyObjectExt<'py>,
     {
-        self.begin(py, Effort::Brief, call, take)
+        self.begin(py, Effort::Brief, None, call, take)
     }
 
     /// The same of a call that may reckon for long: while a thread waits for it, the others go on from the beginning.
@@ -54,13 +57,15 @@ impl Face {
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         U: for<'py> IntoPyObjectExt<'py>,
     {
-        self.begin(py, Effort::Long, call, take)
+        self.begin(py, Effort::Long, None, call, take)
     }
 
-    fn begin<T, U>(
+    /// The same of either effort, where the call may take something of Python's at its end.
+    pub fn begin<T, U>(
         self,
         py: Python<'_>,
         effort: Effort,
+        kept: Option<Arc<dyn Seen>>,
         call: impl Future<Output = CoreResult<T>> + Send + 'static,
         take: impl FnOnce(T) -> Result<U, Failure>,
     ) -> Result<Py<PyAny>, Failure>
@@ -71,7 +76,7 @@ impl Face {
         let call = with_cause(call);
         match self {
             Self::Blocking => Ok(take(wait(py, effort, call)?)?.into_py_any(py)?),
-            Self::Asyncio => start(py, call),
+            Self::Asyncio => start(py, call, kept),
         }
     }
 

@@ -38,9 +38,8 @@ enum Things {
 
 impl Granted {
     /// Leases, fresh from the core.
-    pub fn leases(leases: Vec<CoreLease>, pool: Py<Pool>) -> Self {
-        let face = pool.get().face();
-        Self::new(Things::Leases(leases), face, "lease", Some(pool))
+    pub fn leases(leases: Vec<CoreLease>, face: Face, pool: Option<Py<Pool>>) -> Self {
+        Self::new(Things::Leases(leases), face, "lease", pool)
     }
 
     /// A lock.

@@ -15,6 +15,7 @@ mod face;
 mod forgotten;
 mod granted;
 mod guard;
+mod kept;
 mod lease;
 mod limit;
 mod lock;

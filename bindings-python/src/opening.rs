@@ -9,10 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::amount::Whole;
+use crate::blocking::Effort;
 use crate::callback::{Functions, nonce_source};
 use crate::errors::Failure;
 use crate::face::Face;
 use crate::guard::guard;
+use crate::kept::Kept;
 use crate::limit::Limit;
 use crate::lock::Lock;
 use crate::options::Options;
@@ -91,7 +93,10 @@ impl Leasehold {
                 options.unwrap_or_default().read(|options| core.pool_defaults().read(options, Unit::Seconds))
             })?;
             let pool = async move { core.pool_with(&name, options, read_nonce).await };
-            face.labour(py, async move { Ok(Pool::new(pool.await?, face, functions)) }, Ok)
+            let functions = Kept::new(functions);
+            let kept = functions.clone();
+            let call = async move { Ok(Pool::new(pool.await?, face, functions.take().unwrap_or_default())) };
+            face.begin(py, Effort::Long, Some(kept), call, Ok)
         })
     }
 

@@ -7,11 +7,13 @@ use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 
+use crate::blocking::Effort;
 use crate::callback::Functions;
 use crate::errors::Failure;
 use crate::face::{CoreLease, CorePool, Face};
 use crate::granted::Granted;
 use crate::guard::guard;
+use crate::kept::{Kept, Seen};
 use crate::lease::Lease;
 use crate::options::Options;
 use crate::process::Homebound;
@@ -50,8 +52,10 @@ impl Pool {
     {
         // In a box: the core's future is large, and each future around another would have a copy of it.
         let call = Box::pin(call(this.get().core.get()?.clone(), acquire_options(options)?));
-        let pool = this.clone().unbind();
-        this.get().face.run(this.py(), async move { Ok(Granted::leases(call.await?, pool)) }, take)
+        let (face, pool) = (this.get().face, Kept::new(this.clone().unbind()));
+        let kept = pool.clone();
+        let call = async move { Ok(Granted::leases(call.await?, face, pool.take())) };
+        face.begin(this.py(), Effort::Brief, Some(kept), call, take)
     }
 
     /// Changes one slot.

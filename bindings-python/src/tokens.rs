@@ -18,6 +18,7 @@ use crate::face::{CoreSelection, CoreTokens, Face};
 use crate::forgotten::forgotten;
 use crate::granted::Granted;
 use crate::guard::guard;
+use crate::kept::Seen;
 use crate::options::Options;
 use crate::process::Homebound;
 use crate::token_source::token_source;

@@ -117,17 +117,18 @@ fn sleep(py: Python<'_>, seconds: f64) -> PyResult<f64> {
 
 #[pyfunction]
 fn sleep_aio(py: Python<'_>, seconds: f64) -> PyResult<Py<PyAny>> {
-    guard(|| start(py, slept(seconds)))
+    guard(|| start(py, slept(seconds), None))
 }
 
 /// The shortest way through Tokio and back.
 #[pyfunction]
 fn hop_aio(py: Python<'_>) -> PyResult<Py<PyAny>> {
     guard(|| {
-        start(py, async {
+        let hop = async {
             tokio::task::yield_now().await;
             Ok(1)
-        })
+        };
+        start(py, hop, None)
     })
 }
 
@@ -144,9 +145,10 @@ fn panic_blocking(py: Python<'_>, seconds: f64) -> PyResult<f64> {
 #[pyfunction]
 fn panic_aio(py: Python<'_>, seconds: f64) -> PyResult<Py<PyAny>> {
     guard(|| {
-        start::<f64>(py, async move {
+        let panics = async move {
             slept(seconds).await?;
             panic!("after a while")
-        })
+        };
+        start::<f64>(py, panics, None)
     })
 }

@@ -4,6 +4,7 @@ what is held is given back."""
 import asyncio
 import contextvars
 import gc
+import socket
 import subprocess
 import sys
 import textwrap
@@ -309,6 +310,63 @@ def test_a_call_that_waits_as_its_loop_is_closed_is_collected(memory):
         del loop
     assert nobody_is_left(tasks)
     assert not alive
+    leasehold.open(memory.url, lock_ttl=1).lock("first").acquire(timeout=30).release()
+
+
+class Waiter:
+    """Has the task in which it waits, for what knows a method of its."""
+
+    async def nonce(self, slot):
+        return 7
+
+    async def nonce_that_never_comes(self, slot):
+        await asyncio.sleep(300)
+
+    async def for_a_slot(self, lh, silent):
+        pool = await lh.pool("busy", slots=["a"], ttl=60, read_nonce=self.nonce)
+        await pool.acquire(timeout=300)
+
+    async def for_a_nonce(self, lh, silent):
+        pool = await lh.pool("idle", slots=["a"], ttl=60, read_nonce=self.nonce_that_never_comes)
+        await pool.acquire(timeout=300)
+
+    async def for_a_pool(self, lh, silent):
+        await silent.pool("busy", read_nonce=self.nonce)
+
+
+# Such a call had them where the collector does not look, and with them its loop: what the loop's tasks held was renewed for ever.
+@pytest.mark.parametrize("waits", [Waiter.for_a_slot, Waiter.for_a_nonce, Waiter.for_a_pool], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("closes", [True, False], ids=["closed", "not closed"])
+@pytest.mark.filterwarnings("ignore:unclosed event loop:ResourceWarning")
+def test_a_loop_whose_call_waits_for_what_knows_a_function_is_collected(memory, waits, closes):
+    left = []
+
+    async def work(waiter, silent):
+        lh = aio.open(memory.url, lock_ttl=1)
+        held = await lh.lock("first").acquire()
+        await waits(waiter, lh, silent)
+        return held
+
+    async def main(silent):
+        waiter = Waiter()
+        waiter.task = asyncio.ensure_future(work(waiter, silent))
+        # A loop has its tasks weakly.
+        left.extend([weakref.ref(waiter), weakref.ref(waiter.task), weakref.ref(asyncio.get_running_loop())])
+        await asyncio.sleep(0.05)
+        assert not waiter.task.done()
+
+    def run(url):
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda loop, context: None)
+        loop.run_until_complete(main(aio.open(url, response_timeout=60)))
+        if closes:
+            loop.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, leasehold.open(memory.url).pool("busy", slots=["a"], ttl=60).acquire():
+        thread = threading.Thread(target=run, args=(f"redis://127.0.0.1:{silent.getsockname()[1]}",))
+        thread.start()
+        thread.join()
+        assert len(left) == 3 and nobody_is_left(left)
     leasehold.open(memory.url, lock_ttl=1).lock("first").acquire(timeout=30).release()
 
 
