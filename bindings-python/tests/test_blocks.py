@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from dataclasses import dataclass
 
 import pytest
 
@@ -147,6 +148,47 @@ def check(kind, caught, raised, late):
     assert caught is raised
     notes = [note for note in getattr(caught, "__notes__", []) if note.startswith("At the end of the block: Lost: ")]
     assert len(notes) == late
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    reason: str
+
+
+@dataclass(frozen=True)
+class FrozenExit(BaseException):
+    reason: str
+
+
+# What cannot be written to gave way to the error of writing to it: of its traceback, or of a note.
+@pytest.mark.parametrize(("kind", "late"), [(Frozen, False), (FrozenExit, False), (FrozenExit, True)])
+def test_an_error_that_cannot_be_written_to_comes_through(memory, kind, late):
+    def body(locked):
+        until(lambda: not (late and locked.held))
+        raise kind("mine")
+
+    async def later(locked):
+        body(locked)
+
+    options = WAIT | ({"ttl": SOON, "keepalive": False} if late else {})
+    with opened(memory, leasehold) as lh:
+        lock = lh.lock("a", **options)
+        with pytest.raises(kind, match="mine"):
+            lock.run(body)
+        with pytest.raises(kind, match="mine"), lock.acquire() as locked:
+            body(locked)
+
+    async def main():
+        async with opened(memory, aio) as lh:
+            lock = lh.lock("a", **options)
+            for run in (body, later):
+                with pytest.raises(kind, match="mine"):
+                    await lock.run(run)
+            with pytest.raises(kind, match="mine"):
+                async with lock.acquire() as locked:
+                    body(locked)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("error", CALLED_OFF)

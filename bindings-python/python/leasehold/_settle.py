@@ -6,7 +6,7 @@ import sys
 from _thread import _count
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
@@ -132,21 +132,25 @@ def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
 Lock.run = run  # type: ignore[method-assign]
 
 
-@contextmanager
-def outlived() -> Iterator[list[Any]]:
+class outlived:
     """What is put into the list, a body that came to its end gave: if the lock was lost, the error takes it along."""
-    gave: list[Any] = []
-    try:
-        yield gave
-    except Lost as error:
-        if gave:
-            (error.result,) = gave
-        raise
+
+    __slots__ = ("_gave",)
+
+    def __enter__(self) -> list[Any]:
+        self._gave: list[Any] = []
+        return self._gave
+
+    # No generator of `contextlib`, which writes to the errors that pass: one may refuse that.
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Lost) and self._gave:
+            (error.result,) = self._gave
 
 
 def note(raised: BaseException, late: LeaseholdError) -> None:
-    """Tells, with what a block raised, what went wrong at its end."""
-    if sys.version_info >= (3, 11):
-        raised.add_note(f"At the end of the block: {type(late).__name__}: {late}")
-    elif raised.__context__ is None:
-        raised.__context__ = late
+    """Tells, with what a block raised, what went wrong at its end; not with what cannot be written to."""
+    with suppress(Exception):
+        if sys.version_info >= (3, 11):
+            raised.add_note(f"At the end of the block: {type(late).__name__}: {late}")
+        elif raised.__context__ is None:
+            raised.__context__ = late
