@@ -321,9 +321,12 @@ impl Reservation {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let Some(core) = lock(self.core.get()?).take() else { return Ok(py.None()) };
             let told = at_end(exception);
-            unless_raised(exception, self.face.value(py, async move { told(core.commit().await) }))
+            let outcome = self.core.get().and_then(|core| match lock(core).take() {
+                Some(core) => self.face.value(py, async move { told(core.commit().await) }),
+                None => Ok(py.None()),
+            });
+            unless_raised(exception, outcome)
         })
     }
 

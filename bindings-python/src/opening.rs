@@ -161,9 +161,15 @@ impl Leasehold {
         guard(|| Ok(this))
     }
 
+    /// In a forked child there is nothing to close, nor anything to say in place of what ends it.
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        guard(|| self.core.get().map(|core| core.close()))
+        guard(|| {
+            if let Some(core) = self.core.here() {
+                core.close();
+            }
+            Ok(())
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -218,9 +224,15 @@ impl Quorum {
         guard(|| Ok(this))
     }
 
+    /// In a forked child there is nothing to close, nor anything to say in place of what ends it.
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        guard(|| self.core.get().map(|core| core.close()))
+        guard(|| {
+            if let Some(core) = self.core.here() {
+                core.close();
+            }
+            Ok(())
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -107,6 +107,51 @@ def test_limits_stay_with_their_process(lh):
     assert limit.used() == 1
 
 
+# The end of the block of a handle, or of a reservation, was an error in place of what ended the child: of `sys.exit(0)`, too.
+def test_the_end_of_a_block_of_the_parent_replaces_nothing_in_a_child(place):
+    with place.open(lock_ttl=3, response_timeout=0.5) as lh, leasehold.open_quorum(["memory:"]) as quorum:
+        limit = lh.limit("signer", max=1, kind="in_flight")
+        held = [lh.pool("p", slots=["a"], ttl=3, keepalive=True).acquire(), lh.lock("a").acquire(), limit.reserve(ttl=3600)]
+
+        def child():
+            for block in (lh, quorum, *held):
+                assert not block.__exit__(SystemExit, SystemExit(0), None)
+            for handle in (lh, quorum):
+                assert not handle.__exit__(None, None, None)
+            for it in held:
+                with pytest.raises(errors.Lost, match="not to its fork"):
+                    it.__exit__(None, None, None)
+
+        in_child(child)
+        # It is the parent's as before.
+        for lock in (lh.lock("b"), quorum.lock("b")):
+            lock.acquire().release()
+        for it in held[:2]:
+            it.release()
+        assert limit.used() == 1
+
+
+def test_nor_with_asyncio(place):
+    async def main():
+        async with place.open(aio, lock_ttl=3, response_timeout=0.5) as lh, aio.open_quorum(["memory:"]) as quorum:
+            held = [await lh.lock("a").acquire(), await lh.limit("signer", max=1, kind="in_flight").reserve(ttl=3600)]
+
+            async def end():
+                for block in (lh, quorum, *held):
+                    await block.__aexit__(SystemExit, SystemExit(0), None)
+
+            def child():
+                with pytest.raises(StopIteration):
+                    end().send(None)
+
+            in_child(child)
+            for lock in (lh.lock("b"), quorum.lock("b")):
+                await (await lock.acquire()).release()
+            await held[0].release()
+
+    asyncio.run(main())
+
+
 def test_a_child_gives_nothing_back(lh):
     pool = lh.pool("p", slots=["a"], ttl=5)
     held = [pool.acquire(timeout=6)]

@@ -52,7 +52,7 @@ class Opened(Face[O]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._core.close()
+        self._core.__exit__(kind, error, traceback)
 
 
 class Held(Face[G]):
@@ -122,7 +122,7 @@ class Acquiring(Coroutine[Any, Any, H], AbstractAsyncContextManager[H, None]):
 
 
 class Open(Protocol):
-    def close(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 
 class Granted(Protocol):
