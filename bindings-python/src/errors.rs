@@ -66,35 +66,29 @@ pub fn at_end(exception: &Bound<'_, PyTuple>) -> fn(CoreResult<()>) -> CoreResul
     if raised(exception).is_none() { loss_only } else { identity }
 }
 
-/// What comes of the end of a block: where it raised an exception itself, that is the one to be seen, and this a note of it.
-pub fn unless_raised(
+/// What comes of the end of a block. A loss is told before any error of the block, which is its context then; what else went wrong
+/// is a note of what the block raised. What is no `Exception` is not for a library to replace: Ctrl-C, a cancellation, the end of
+/// a generator.
+pub fn weighed(
     exception: &Bound<'_, PyTuple>,
     outcome: Result<Py<PyAny>, Failure>,
 ) -> Result<Py<PyAny>, Failure> {
+    let (failure, raised) = match (outcome, raised(exception)) {
+        (Err(failure), Some(raised)) => (failure, raised),
+        (outcome, _) => return outcome,
+    };
     let py = exception.py();
-    match (outcome, raised(exception)) {
-        (Err(Failure::Ours(error, _)), Some(raised)) => {
+    match failure {
+        Failure::Ours(error, _) if error.code() != Code::Lost || !raised.is_instance_of::<PyException>() => {
             py.import("leasehold._settle")?.call_method1("note", (raised, Told(error)))?;
             Ok(py.None())
         }
-        (outcome, _) => outcome,
-    }
-}
-
-/// The same of what is told before any error of the block, which is its context then. What is no `Exception` is not for a
-/// library to replace: Ctrl-C, a cancellation, the end of a generator.
-pub fn unless_called_off(
-    exception: &Bound<'_, PyTuple>,
-    outcome: Result<Py<PyAny>, Failure>,
-) -> Result<Py<PyAny>, Failure> {
-    match raised(exception) {
-        Some(raised) if raised.is_instance_of::<PyException>() => outcome.map_err(|failure| {
+        failure => {
             let error = PyErr::from(failure);
             // What Python itself does only for errors of its own functions.
-            let _ = error.value(raised.py()).setattr("__context__", &raised);
-            error.into()
-        }),
-        _ => unless_raised(exception, outcome),
+            let _ = error.value(py).setattr("__context__", &raised);
+            Err(error.into())
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::errors::{Failure, at_end, still_held, unless_raised};
+use crate::errors::{Failure, at_end, still_held, weighed};
 use crate::face::{CoreLease, Face};
 use crate::forgotten::forgotten;
 use crate::guard::guard;
@@ -181,7 +181,7 @@ impl Lease {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let outcome = self.give_back(py, None, at_end(exception));
-            unless_raised(exception, outcome)
+            weighed(exception, outcome)
         })
     }
 

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::amount::{Int, Whole};
-use crate::errors::{Failure, at_end, unless_raised};
+use crate::errors::{Failure, at_end, weighed};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::granted::Granted;
 use crate::guard::{guard, lock};
@@ -326,7 +326,7 @@ impl Reservation {
                 Some(core) => self.face.value(py, async move { told(core.commit().await) }),
                 None => Ok(py.None()),
             });
-            unless_raised(exception, outcome)
+            weighed(exception, outcome)
         })
     }
 

@@ -8,7 +8,7 @@ use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::{still_held, unless_called_off};
+use crate::errors::{still_held, weighed};
 use crate::face::{CoreLock, CoreLocked, Face};
 use crate::forgotten::forgotten;
 use crate::granted::Granted;
@@ -157,10 +157,8 @@ impl Locked {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            unless_called_off(
-                exception,
-                self.face.ask(py, &self.core, |core| async move { core.conclude().await }),
-            )
+            let outcome = self.face.ask(py, &self.core, |core| async move { core.conclude().await });
+            weighed(exception, outcome)
         })
     }
 

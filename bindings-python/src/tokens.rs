@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::amount::{Int, Whole};
 use crate::callback::Functions;
-use crate::errors::{Failure, at_end, still_held, unless_raised};
+use crate::errors::{Failure, at_end, still_held, weighed};
 use crate::face::{CoreSelection, CoreTokens, Face};
 use crate::forgotten::forgotten;
 use crate::granted::Granted;
@@ -234,7 +234,7 @@ impl Selection {
         guard(|| {
             let told = at_end(exception);
             let outcome = self.face.ask(py, &self.core, |core| async move { told(core.conclude().await) });
-            unless_raised(exception, outcome)
+            weighed(exception, outcome)
         })
     }
 

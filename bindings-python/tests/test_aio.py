@@ -72,13 +72,14 @@ def test_at_once_or_not_at_all(memory):
     asyncio.run(main())
 
 
-def test_the_error_of_a_block_goes_on(place):
+def test_a_block_tells_that_its_lease_was_lost(place):
     async def main():
         pool = await place.open(aio).pool("p", slots=["a"], ttl=0.2)
-        with pytest.raises(KeyError):
+        with pytest.raises(errors.Lost) as caught:
             async with pool.acquire(timeout=3):
                 await asyncio.sleep(0.3)
                 raise KeyError
+        assert type(caught.value.__context__) is KeyError
         with pytest.raises(errors.Lost):
             async with pool.acquire(timeout=3):
                 await asyncio.sleep(0.3)

@@ -88,9 +88,10 @@ def test_a_lease_that_ran_out(lh):
         assert lease.held
     with pytest.raises(errors.Lost), pool.acquire():
         time.sleep(0.25)
-    with pytest.raises(KeyError), pool.acquire():
+    with pytest.raises(errors.Lost) as caught, pool.acquire():
         time.sleep(0.25)
         raise KeyError
+    assert type(caught.value.__context__) is KeyError
 
 
 def test_the_error_of_a_block_goes_on_and_the_slot_comes_back(lh):

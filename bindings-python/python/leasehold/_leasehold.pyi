@@ -210,8 +210,10 @@ class Pool:
 @final
 class Lease:
     """A slot that is this holder's alone until the deadline. Use it with `with`: at the end of the block it is given back with the
-    outcome that was said; a nonce of which nothing was said is in doubt from then on. One that is forgotten, of which the program has
-    the object no more, is not given back: it is renewed no more, and ends at its deadline, with a `ResourceWarning`."""
+    outcome that was said; a nonce of which nothing was said is in doubt from then on. `Lost` is raised if it did not last as long,
+    with what the block raised as its context; but what is no `Exception`, such as Ctrl-C, comes through with a note of that. One that
+    is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and ends at its deadline, with
+    a `ResourceWarning`."""
 
     @property
     def slot(self) -> str:
@@ -305,8 +307,8 @@ class Lock:
 @final
 class Locked:
     """A lock that is held. Use it with `with`: at the end of the block it is given back, and `Lost` is raised if it did not last as
-    long. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and ends at its
-    deadline, with a `ResourceWarning`."""
+    long, as with a lease. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more,
+    and ends at its deadline, with a `ResourceWarning`."""
 
     @property
     def names(self) -> list[str]:
@@ -410,8 +412,8 @@ class Limit:
 @final
 class Reservation:
     """What was taken of limits and can be given back once, until its time has passed. Use it with `with`: what was not given back in
-    the block stays charged at its end, and what is in flight lands. Where nobody has it any more, it stays
-    charged, and what is in flight lands as its time is over."""
+    the block stays charged at its end, and what is in flight lands; `Lost` is raised, as with a lease, where `commit` raises it for a
+    time that has passed. Where nobody has it any more, it stays charged, and what is in flight lands as its time is over."""
 
     @property
     def answer(self) -> LimitAnswer:
@@ -523,8 +525,9 @@ class Tokens:
 @final
 class Selection:
     """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `with`: at the
-    end of the block they are given back, unless they were spent. Those that are forgotten, of which the program has the object no more,
-    are not given back: they are renewed no more, and end at their deadlines, with a `ResourceWarning`."""
+    end of the block they are given back, unless they were spent, and `Lost` is raised if they did not last as long, as with a lease.
+    Those that are forgotten, of which the program has the object no more, are not given back: they are renewed no more, and end at
+    their deadlines, with a `ResourceWarning`."""
 
     @property
     def tokens(self) -> list[Token]:

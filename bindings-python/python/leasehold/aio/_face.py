@@ -7,12 +7,12 @@ from asyncio import current_task
 from collections.abc import Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 from weakref import ref
 
 from .._handles import refuse
 from .._settle import call, note
-from ..errors import InvalidArgument, LeaseholdError
+from ..errors import InvalidArgument, LeaseholdError, Lost
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -60,9 +60,6 @@ class Held(Face[G]):
 
     __slots__ = ()
 
-    # The errors of a block that give way to what went wrong at its end. Any other is the one to be seen.
-    _outweighed: ClassVar[tuple[type[BaseException], ...]] = ()
-
     async def __aenter__(self) -> Self:
         self._core.__enter__()
         return self
@@ -73,7 +70,8 @@ class Held(Face[G]):
         try:
             await call(self._core.__exit__, kind, error, traceback)
         except LeaseholdError as late:
-            if error is None or isinstance(error, self._outweighed):
+            # A loss has the error of the block as its context. What is no `Exception`, as a cancellation, is not for a library to replace.
+            if error is None or (isinstance(late, Lost) and isinstance(error, Exception)):
                 raise
             note(error, late)
 

@@ -123,8 +123,8 @@ class Limit(Face[_leasehold.Limit]):
 
 class Reservation(Held[_leasehold.Reservation]):
     """What was taken of limits and can be given back once, until its time has passed. Use it with `async with`: what was not given
-    back in the block stays charged at its end, and what is in flight lands. Where nobody has it any more, it stays
-    charged, and what is in flight lands as its time is over."""
+    back in the block stays charged at its end, and what is in flight lands; `Lost` is raised, as with a lease, where `commit` raises it
+    for a time that has passed. Where nobody has it any more, it stays charged, and what is in flight lands as its time is over."""
 
     __slots__ = ()
 

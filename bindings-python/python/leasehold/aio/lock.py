@@ -76,13 +76,10 @@ class Lock(Face[_leasehold.Lock]):
 
 class Locked(Held[_leasehold.Locked]):
     """A lock that is held. Use it with `async with`: at the end of the block it is given back, and `Lost` is raised if it did not
-    last as long. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and
-    ends at its deadline, with a `ResourceWarning`."""
+    last as long, as with a lease. One that is forgotten, of which the program has the object no more, is not given back: it is renewed
+    no more, and ends at its deadline, with a `ResourceWarning`."""
 
     __slots__ = ()
-
-    # They are the context of `Lost` then. What is no `Exception`, as a cancellation, is not for a library to replace.
-    _outweighed = (Exception,)
 
     @property
     def names(self) -> builtins.list[str]:

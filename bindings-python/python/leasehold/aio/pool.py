@@ -104,8 +104,10 @@ class Pool(Face[_leasehold.Pool]):
 
 class Lease(Held[_leasehold.Lease]):
     """A slot that is this holder's alone until the deadline. Use it with `async with`: at the end of the block it is given back
-    with the outcome that was said; a nonce of which nothing was said is in doubt from then on. One that is forgotten, of which the
-    program has the object no more, is not given back: it is renewed no more, and ends at its deadline, with a `ResourceWarning`."""
+    with the outcome that was said; a nonce of which nothing was said is in doubt from then on. `Lost` is raised if it did not last as
+    long, with what the block raised as its context; but what is no `Exception`, such as a cancellation, comes through with a note of
+    that. One that is forgotten, of which the program has the object no more, is not given back: it is renewed no more, and ends at its
+    deadline, with a `ResourceWarning`."""
 
     __slots__ = ()
 

@@ -77,8 +77,9 @@ class Tokens(Face[_leasehold.Tokens]):
 
 class Selection(Held[_leasehold.Selection]):
     """Tokens that are this caller's alone, and worth at least what was asked for. Say that they are `spent`. Use it with `async with`: at
-    the end of the block they are given back, unless they were spent. Those that are forgotten, of which the program has the object no
-    more, are not given back: they are renewed no more, and end at their deadlines, with a `ResourceWarning`."""
+    the end of the block they are given back, unless they were spent, and `Lost` is raised if they did not last as long, as with a lease.
+    Those that are forgotten, of which the program has the object no more, are not given back: they are renewed no more, and end at
+    their deadlines, with a `ResourceWarning`."""
 
     __slots__ = ()
 
