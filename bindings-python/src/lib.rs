@@ -69,6 +69,7 @@ mod _leasehold {
     fn init(py: Python<'_>) -> PyResult<()> {
         super::guard::guard(|| {
             super::errors::classes(py)?;
+            super::limit::answers(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)
         })

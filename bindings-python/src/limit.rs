@@ -9,7 +9,8 @@ use leasehold::limits::Amount;
 use leasehold::{Code, Error, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::amount::{Int, Whole};
 use crate::errors::{Failure, at_end, weighed};
@@ -359,6 +360,12 @@ fn ended() -> Failure {
     )
 }
 
+/// The class of answers, which is fetched before any: one at the exit finds no module any more. It runs no code of Python's.
+pub fn answers(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static ANSWERS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    ANSWERS.import(py, "leasehold.views", "LimitAnswer")
+}
+
 /// An answer as Python has it.
 struct Answer(LimitAnswer);
 
@@ -370,7 +377,7 @@ impl<'py> IntoPyObject<'py> for Answer {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let LimitAnswer { allowed, limit, remaining, retry_after_micros, reset_after_micros, said } = self.0;
         let seconds = |time: Option<Micros>| time.map(|time| Unit::Seconds.count(time));
-        let dict = PyDict::new(py);
+        let dict = answers(py)?.call0()?.cast_into::<PyDict>()?;
         dict.set_item("allowed", allowed)?;
         dict.set_item("limit", limit.as_ref().map(|name| name.as_str()))?;
         dict.set_item("remaining", Int(remaining))?;

@@ -1,7 +1,10 @@
 """Limits, with threads and with asyncio."""
 
 import asyncio
+import copy
+import json
 import os
+import pickle
 import signal
 import threading
 import time
@@ -42,6 +45,38 @@ def test_each_value_of_a_registered_action_is_a_limit_of_its_own(lh, other):
         assert (answer["allowed"], answer["remaining"], answer["limit"]) == (True, 1, name)
     assert other.limit_of("action", "7").take()["remaining"] == 0
     assert lh.limit("action:7", max=2, period=HOUR).take()["remaining"] == 1
+
+
+# It was a `dict` of six keys, which is true: a refusal looked like success.
+def test_an_answer_is_as_true_as_what_it_says(lh):
+    limit = lh.limit("a", max=2, period=HOUR)
+    group = lh.group([limit, lh.limit("b", max=3, period=HOUR)])
+    assert limit.take() and limit.peek() and group.take() and limit.refund()
+    assert limit.wait() and not limit.peek() and not limit.take() and not group.take() and not group.peek()
+    answer = limit.take()
+    # Also as attributes, and otherwise a `dict` as before.
+    assert answer == {key: getattr(answer, key) for key in KEYS} and isinstance(answer, dict)
+    assert (answer.allowed, answer.limit, answer.remaining) == (False, "a", 0)
+    assert 0 < answer.retry_after <= answer.reset_after
+    assert json.loads(json.dumps(answer)) == answer
+    for same in (copy.copy(answer), pickle.loads(pickle.dumps(answer))):
+        assert same == answer and not same
+    with pytest.raises(AttributeError):
+        answer.allowed = True
+    with lh.limit("c", max=1, kind="in_flight").reserve(ttl=60) as reservation:
+        assert reservation.answer and reservation.answer.remaining == 0
+
+
+def test_an_answer_is_as_true_as_what_it_says_with_asyncio(place):
+    async def main():
+        async with place.open(aio) as lh:
+            limit = lh.limit("a", max=1, period=HOUR)
+            assert await limit.peek() and await limit.wait() and not await limit.take() and not await lh.group([limit]).peek()
+            assert (await limit.take()).retry_after > 0
+            async with lh.limit("c", max=1, kind="in_flight").reserve(ttl=60) as reservation:
+                assert reservation.answer and reservation.answer.remaining == 0
+
+    asyncio.run(main())
 
 
 def test_each_verb(lh):

@@ -347,8 +347,8 @@ class Limit:
     digits. `StoreUnavailable` says that a limit cannot be asked, which allows nothing unless its `outage` is open."""
 
     def take(self, cost: int | str = 1) -> LimitAnswer:
-        """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
-        the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
+        """Charges a cost, if all limits allow it, and says so: the answer of a refusal is false. A refused attempt is not charged. A cost of
+        0 is allowed, and brings the limit up to this time before its options change. Of what is in flight is taken by `reserve`."""
 
     def increment(self, cost: int | str = 1) -> bool:
         """The same as a truth value."""

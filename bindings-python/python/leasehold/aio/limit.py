@@ -27,10 +27,10 @@ class Limit(Face[_leasehold.Limit]):
     __slots__ = ()
 
     async def take(self, cost: int | str = 1) -> LimitAnswer:
-        """Charges a cost, if all limits allow it, and says so. A refused attempt is not charged. A cost of 0 is allowed, and brings
-        the limit up to this time before its options change. Of what is in flight is taken by `reserve`. One that is cancelled, as by a
-        timeout, may have been charged by a store that is asked over the network: where that matters, `reserve`, which then is given
-        back."""
+        """Charges a cost, if all limits allow it, and says so: the answer of a refusal is false. A refused attempt is not charged. A cost of
+        0 is allowed, and brings the limit up to this time before its options change. Of what is in flight is taken by `reserve`. One that
+        is cancelled, as by a timeout, may have been charged by a store that is asked over the network: where that matters, `reserve`,
+        which then is given back."""
         return await call(self._core.take, cost)
 
     async def increment(self, cost: int | str = 1) -> bool:
