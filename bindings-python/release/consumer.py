@@ -19,6 +19,13 @@ def read(address: str) -> int:
 async def read_later(address: str) -> int:
     return 7
 
+def send_nothing(lease: leasehold.Lease | aio.Lease) -> str:
+    lease.unused()
+    return lease.slot
+
+async def send_nothing_later(lease: aio.Lease) -> str:
+    return send_nothing(lease)
+
 def page(ask: PageAsk) -> TokenPage:
     return {"tokens": [{"id": "a", "amount": 5}, {"id": "b", "amount": "5", "since": 1}], "next": None}
 
@@ -43,6 +50,7 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
         slot: str = lease.slot
         left: float = lease.remaining
         lease.used(next=9)
+    of: str = pool.run(send_nothing, timeout=1)
     many: list[leasehold.Lease] = pool.acquire_many(count=2)
     maybe: leasehold.Lease | None = pool.try_acquire()
     census: Census = pool.inspect(["a"])
@@ -114,6 +122,8 @@ async def main() -> None:
         await lh.pool("p", read_nonce=read)
         async with pool.acquire(timeout=1) as lease:
             n: int = await lease.resync(7)
+        of: str = await pool.run(send_nothing_later, timeout=1)
+        also: str = await pool.run(send_nothing)
         held: aio.Lease = await pool.acquire()
         wait: Awaitable[aio.Lease] = pool.acquire()
         await held.release()

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use leasehold::Code;
 use leasehold::client::Unit;
 use leasehold::value::Value;
-use leasehold::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -66,17 +66,9 @@ impl Lock {
     }
 
     /// Locks for a body, for `run`, which Python's half adds and which looks at the body; gives None if it is to run without the lock.
-    #[pyo3(signature = (body, **options))]
-    fn _enter(
-        &self,
-        py: Python<'_>,
-        body: &Bound<'_, PyAny>,
-        options: Option<Options>,
-    ) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (**options))]
+    fn _enter(&self, py: Python<'_>, options: Option<Options>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            if !body.is_callable() {
-                return Err(Error::invalid("body", "must be a function that takes the lock").into());
-            }
             let (core, face) = (self.core.get()?.clone(), self.face);
             let (options, unfit) = options.unwrap_or_default().parts();
             let call = Box::pin(async move { unfit.outweigh(core.enter(&options, Unit::Seconds).await) });

@@ -87,6 +87,46 @@ def test_a_block_tells_that_its_lease_was_lost(place):
     asyncio.run(main())
 
 
+def test_run_holds_a_lease_for_bodies_of_both_kinds(place):
+    async def main():
+        pool = await place.open(aio).pool("p", slots=["a"], ttl=3)
+
+        async def body(lease):
+            with pytest.raises(errors.Exhausted):
+                await pool.run(pytest.fail, timeout=0)
+            lease.used(await lease.resync(7) + 1)
+            return lease.slot
+
+        async def outlives(lease):
+            assert await lease.lost()
+            return "what it gave"
+
+        async def fails(lease):
+            await outlives(lease)
+            raise KeyError
+
+        assert await pool.run(body, timeout=3) == "a"
+
+        def now(lease):
+            lease.unused()
+            return lease.nonce
+
+        assert await pool.run(now) == 8
+        with pytest.raises(errors.Lost) as caught:
+            await pool.run(outlives, ttl=0.2)
+        assert caught.value.result == "what it gave"
+        with pytest.raises(errors.Lost) as caught:
+            await pool.run(fails, ttl=0.2, timeout=3)
+        assert type(caught.value.__context__) is KeyError
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(pool.run(lambda lease: asyncio.sleep(30), timeout=3), 0.5)
+        with pytest.raises(errors.InvalidArgument, match="^body: must be a function"):
+            await pool.run("a")
+        assert (await pool.inspect())["ready"] == 1
+
+    asyncio.run(main())
+
+
 def test_a_slot_goes_from_task_to_task(place):
     async def main():
         pool = await place.open(aio).pool("p", slots=["a", "b"], ttl=5)

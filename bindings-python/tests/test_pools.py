@@ -1,5 +1,6 @@
 """The blocking API over each store."""
 
+import functools
 import subprocess
 import sys
 import threading
@@ -30,6 +31,70 @@ def test_a_lease_from_its_grant_to_its_end(lh):
     assert pool.inspect()["ready"] == 1
     with pool.acquire() as later:
         assert later.fence > fence
+
+
+def test_run_gives_what_its_body_gives_and_holds_the_lease_meanwhile(lh):
+    pool = lh.pool("p", slots=["a"], ttl=TTL)
+
+    def body(lease):
+        assert lease.held and pool.inspect()["ready"] == 0
+        with pytest.raises(errors.Exhausted):
+            pool.run(pytest.fail, timeout=0)
+        lease.resync(7)
+        lease.used()
+        return lease.slot
+
+    def raises(lease):
+        assert lease.nonce == 8
+        lease.unused()
+        raise KeyError("mine")
+
+    assert pool.run(body, timeout=3) == "a"
+    with pytest.raises(KeyError, match="mine"):
+        pool.run(raises)
+    with pool.acquire() as lease:
+        assert lease.nonce == 8
+        lease.unused()
+
+
+def test_run_tells_what_became_of_a_body_that_outlived_its_lease(lh):
+    pool = lh.pool("p", slots=["a"], ttl=TTL)
+
+    def gives(lease):
+        until(lambda: not lease.held)
+        return "what it gave"
+
+    def raises(error):
+        def body(lease):
+            gives(lease)
+            raise error
+
+        return body
+
+    with pytest.raises(errors.Lost) as caught:
+        pool.run(gives, ttl=0.2, timeout=3)
+    assert caught.value.result == "what it gave"
+    with pytest.raises(errors.Lost) as caught:
+        pool.run(raises(error := KeyError()), ttl=0.2, timeout=3)
+    assert (caught.value.__context__, caught.value.result) == (error, None)
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(raises(KeyboardInterrupt()), ttl=0.2, timeout=3)
+
+
+async def later(lease):
+    """Would run without it."""
+
+
+@pytest.mark.parametrize("body", [later, functools.partial(later), "a", None], ids=["coroutine", "partial", "text", "none"])
+def test_run_refuses_a_body_that_would_not_run_under_its_lease(lh, body):
+    pool = lh.pool("p", slots=["a"], ttl=TTL)
+    with pytest.raises(errors.InvalidArgument) as caught:
+        pool.run(body, timeout=3)
+    assert caught.value.field == "body"
+    assert pool.statistics()["granted"] == 0
+    with pytest.raises(errors.InvalidArgument, match="^body: gave what must be awaited"):
+        pool.run(lambda lease: later(lease), timeout=3)
+    assert pool.inspect()["ready"] == 1
 
 
 def test_options_of_one_acquisition(lh):

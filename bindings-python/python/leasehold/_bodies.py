@@ -32,18 +32,20 @@ def kind(body: Any) -> str | None:
 
 
 def check(body: Any, awaited: bool) -> None:
-    """Refuses what would not do its work under the lock."""
+    """Refuses what would not do its work under what is held for it."""
+    if not callable(body):
+        raise _invalid("body", "must be a function that takes what is held for it")
     found = kind(body)
     if found is not None and not (awaited and found == COROUTINE):
         remedy = "use leasehold.aio" if found == COROUTINE else "do the work in a function"
-        raise _invalid("body", f"is {found}, which would run after the lock was given back; {remedy}")
+        raise _invalid("body", f"is {found}, which would run when nothing is held for it any more; {remedy}")
 
 
 def given_now(given: T) -> T:
-    """What a body gave, if that does not have to be awaited: nobody would do so under the lock."""
+    """What a body gave, if that does not have to be awaited: nobody would do so under what was held for it."""
     if not isawaitable(given):
         return given
     if iscoroutine(given):
         # Python would complain of one that nobody awaited.
         given.close()
-    raise _invalid("body", "gave what must be awaited, which would run after the lock was given back; use leasehold.aio")
+    raise _invalid("body", "gave what must be awaited, which would run when nothing is held for it any more; use leasehold.aio")

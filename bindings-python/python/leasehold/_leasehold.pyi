@@ -163,6 +163,11 @@ class Pool:
         """Leases one slot; waits for it until the timeout. Keep the lease until it is given back: one that is forgotten ends at its
         deadline, and is nobody else's until then."""
 
+    def run(self, body: Callable[[Lease], _T], **options: Unpack[AcquireOptions]) -> _T:
+        """Runs the body with a lease, and gives what it gives. The lease is given back then, with what the body said of the nonce. If it
+        did not last as long, its slot may have been another's: that is `Lost`, with what the body gave as its `result`, or what it
+        raised as its context; but what is no `Exception`, such as Ctrl-C, comes through with a note of that."""
+
     def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
         """Leases `count` slots at once: all of them or none."""
 
@@ -302,7 +307,7 @@ class Lock:
 
     @overload
     def run(self, body: Callable[[Locked | None], _T], **options: Unpack[RunOptions]) -> _T: ...
-    def _enter(self, body: Callable[..., Any], **options: Unpack[RunOptions]) -> Locked | None: ...
+    def _enter(self, **options: Unpack[RunOptions]) -> Locked | None: ...
 
 @final
 class Locked:

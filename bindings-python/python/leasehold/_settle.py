@@ -1,4 +1,4 @@
-"""Awaiting what the compiled half has started, and running bodies under its locks."""
+"""Awaiting what the compiled half has started, and running bodies under its locks and leases."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
-from ._leasehold import Bridge, Lock, Locked, Pending
+from ._leasehold import Bridge, Lease, Lock, Locked, Pending, Pool
 from .errors import LeaseholdError, Lost
 
-__all__ = ["answer", "call", "granted", "note", "outlived", "run", "settle"]
+__all__ = ["answer", "call", "granted", "note", "outlived", "run", "run_with_lease", "settle"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -120,20 +120,30 @@ def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
     is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
     such as Ctrl-C, comes through with a note of that."""
     check(body, False)
-    locked = self._enter(body, **options)
-    if locked is None:
-        return given_now(body(None))
-    with outlived() as gave, locked:
-        gave.append(result := given_now(body(locked)))
+    locked = self._enter(**options)
+    return given_now(body(None)) if locked is None else under(locked, body)
+
+
+def run_with_lease(self: Pool, body: Callable[[Lease], T], **options: Any) -> T:
+    """Runs the body with a lease, and gives what it gives. The lease is given back then, with what the body said of the nonce. If it
+    did not last as long, its slot may have been another's: that is `Lost`, as with `Lock.run`."""
+    check(body, False)
+    return under(self.acquire(**options), body)
+
+
+def under(held: Any, body: Callable[[Any], T]) -> T:
+    with outlived() as gave, held:
+        gave.append(result := given_now(body(held)))
     return result
 
 
 # Under no frame of Rust, which a daemon thread that is ended at the interpreter's exit could not unwind.
 Lock.run = run  # type: ignore[method-assign]
+Pool.run = run_with_lease  # type: ignore[method-assign]
 
 
 class outlived:
-    """What is put into the list, a body that came to its end gave: if the lock was lost, the error takes it along."""
+    """What is put into the list, a body that came to its end gave: if what it ran under was lost, the error takes it along."""
 
     __slots__ = ("_gave",)
 

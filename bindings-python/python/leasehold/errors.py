@@ -49,8 +49,8 @@ class Cancelled(LeaseholdError):
 
 
 class Lost(LeaseholdError):
-    """The lease is no longer held. Stop at once: someone else may hold the slot. Where a body outlived its lock, `result` is what
-    it gave."""
+    """The lease is no longer held. Stop at once: someone else may hold the slot. Where a body outlived its lock or
+    lease, `result` is what it gave."""
 
     code: ClassVar[str] = "lost"
     result: object = None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from asyncio import current_task
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 from weakref import ref
 
 from .._handles import refuse
-from .._settle import call, note
+from .._settle import call, note, outlived
 from ..errors import InvalidArgument, LeaseholdError, Lost
 
 if TYPE_CHECKING:
@@ -74,6 +75,19 @@ class Held(Face[G]):
             if error is None or (isinstance(late, Lost) and isinstance(error, Exception)):
                 raise
             note(error, late)
+
+
+async def under(held: H, body: Callable[[H], Any]) -> Any:
+    """Runs a body under what is held for it, and gives what it gives."""
+    with outlived() as gave:
+        async with held:
+            gave.append(await ended(body(held)))
+    return gave[0]
+
+
+async def ended(given: Any) -> Any:
+    """What a body gave: a coroutine is awaited."""
+    return await given if isawaitable(given) else given
 
 
 class Acquiring(Coroutine[Any, Any, H], AbstractAsyncContextManager[H, None]):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import builtins
-import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import _leasehold
 from .._bodies import check
-from .._settle import call, granted, outlived
+from .._settle import call, granted
 from ..errors import Claimed, Lost
 from ..options import Contention, LockOptions, RunOptions
-from ._face import Acquiring, Face, Held
+from ._face import Acquiring, Face, Held, ended, under
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -65,13 +64,8 @@ class Lock(Face[_leasehold.Lock]):
         long, others may have run beside it: that is `Lost`, with what the body gave as its `result`, or what it raised as its
         context; but what is no `Exception`, such as a cancellation, comes through with a note of that."""
         check(body, True)
-        held = await granted(self._core._enter(body, **options))
-        if not held:
-            return await _ended(body(None))
-        with outlived() as gave:
-            async with Locked(held.pop()) as locked:
-                gave.append(await _ended(body(locked)))
-        return gave[0]
+        held = await granted(self._core._enter(**options))
+        return await (under(Locked(held.pop()), body) if held else ended(body(None)))
 
 
 class Locked(Held[_leasehold.Locked]):
@@ -115,8 +109,3 @@ class Locked(Held[_leasehold.Locked]):
     async def release(self) -> None:
         """Gives the lock back. A second call does nothing."""
         await call(self._core.release)
-
-
-async def _ended(given: Any) -> Any:
-    """What a body gave: a coroutine is awaited."""
-    return await given if inspect.isawaitable(given) else given

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import _leasehold
+from .._bodies import check
 from .._settle import call, granted
 from ..errors import Claimed, Lost
 from ..options import AcquireManyOptions, AcquireOptions, Contention, Slot, TryAcquireOptions
 from ..views import Census, Statistics
-from ._face import Acquiring, Face, Held
+from ._face import Acquiring, Face, Held, under
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
         from typing_extensions import Unpack
 
 __all__ = ["Lease", "Pool"]
+
+T = TypeVar("T")
 
 
 class Pool(Face[_leasehold.Pool]):
@@ -42,6 +45,18 @@ class Pool(Face[_leasehold.Pool]):
             return Lease(lease)
 
         return Acquiring(acquire())
+
+    @overload
+    async def run(self, body: Callable[[Lease], Awaitable[T]], **options: Unpack[AcquireOptions]) -> T: ...
+    @overload
+    async def run(self, body: Callable[[Lease], T], **options: Unpack[AcquireOptions]) -> T: ...
+    async def run(self, body: Callable[[Lease], Any], **options: Unpack[AcquireOptions]) -> Any:
+        """Runs the body, a coroutine function or a plain one, with a lease, and gives what it gives. The lease is given back then, with
+        what the body said of the nonce. If it did not last as long, its slot may have been another's: that is `Lost`, with what the
+        body gave as its `result`, or what it raised as its context; but what is no `Exception`, such as a cancellation, comes through
+        with a note of that."""
+        check(body, True)
+        return await under(await self.acquire(**options), body)
 
     async def acquire_many(self, **options: Unpack[AcquireManyOptions]) -> builtins.list[Lease]:
         """Leases `count` slots at once: all of them or none."""
