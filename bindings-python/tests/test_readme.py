@@ -1,5 +1,6 @@
 """The examples of the README run as they stand, and are typed."""
 
+import asyncio
 import re
 import sqlite3
 import subprocess
@@ -8,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from leasehold import aio, errors
 
 README = Path(__file__).parent.parent / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
@@ -18,7 +21,7 @@ def test_the_first_one_is_short():
     assert len(EXAMPLES[0].splitlines()) <= 10
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["threads", "asyncio"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=["threads", "asyncio", "while held"])
 def test_an_example_runs(example, redis_place):
     opening = f'open("{redis_place.url}", namespace="{redis_place.namespace}")'
     for program in (example, example.replace('open(namespace="eth:1")', opening).replace("ttl=30", "ttl=1")):
@@ -28,7 +31,81 @@ def test_an_example_runs(example, redis_place):
 
 
 def test_the_readme_of_all_begins_with_the_same():
-    assert MAIN[:2] == EXAMPLES
+    assert MAIN[:2] == EXAMPLES[:2]
+
+
+@pytest.fixture
+def while_held():
+    scope = {}
+    exec(EXAMPLES[2].partition("async def main")[0], scope)
+    return scope["while_held"]
+
+
+class Work:
+    """Notes how it ended, which takes a moment."""
+
+    ended = None
+
+    async def __call__(self):
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.01)
+            self.ended = "cancelled"
+            raise
+
+
+def test_the_work_of_the_example_ends_with_what_it_runs_under(memory, while_held):
+    async def main():
+        async with memory.open(aio) as lh:
+            pool, work = await lh.pool("p", slots=["a"], ttl=0.2), Work()
+            with pytest.raises(errors.Lost):
+                async with pool.acquire(timeout=3) as lease:
+                    try:
+                        await while_held(lease, work())
+                    finally:
+                        assert (work.ended, lease.held) == ("cancelled", False)
+            # `run` is a block, too.
+            with pytest.raises(errors.Lost):
+                await pool.run(lambda lease: while_held(lease, Work()()), timeout=3)
+
+    asyncio.run(main())
+
+
+def test_the_work_of_the_example_is_called_off_as_its_task_is(memory, while_held):
+    async def main():
+        async with memory.open(aio) as lh:
+            lock, work = lh.lock("a"), Work()
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(lock.run(lambda locked: while_held(locked, work())), 0.1)
+            assert work.ended == "cancelled"
+            async with lock.acquire(timeout=0) as locked:
+                assert await while_held(locked, asyncio.sleep(0, "paid")) == "paid"
+                with pytest.raises(KeyError):
+                    await while_held(locked, fails())
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no task groups")
+def test_the_work_of_the_example_is_that_of_a_task_group(memory, while_held):
+    async def main():
+        async with memory.open(aio) as lh:
+            pool, others = await lh.pool("p", slots=["a", "b"], ttl=60), [Work() for _ in range(3)]
+            # What is lost ends the group, and the group ends what goes on.
+            with pytest.raises(ExceptionGroup) as caught:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(pool.run(lambda lease: while_held(lease, others[0]())))
+                    group.create_task(pool.run(lambda lease: while_held(lease, others[1]()), ttl=0.2))
+                    group.create_task(others[2]())
+            assert [type(error) for error in caught.value.exceptions] == [errors.Lost]
+            assert [work.ended for work in others] == ["cancelled"] * 3
+
+    asyncio.run(main())
+
+
+async def fails():
+    raise KeyError
 
 
 def test_the_example_that_selects_from_a_table_runs(tmp_path):
