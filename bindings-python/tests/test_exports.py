@@ -25,3 +25,11 @@ def test_what_one_face_has_the_other_has():
     assert len(pairs) >= 8
     for sync, it in pairs:
         assert public(sync) <= public(it), it
+
+
+# They were comments, which no editor shows.
+def test_what_fields_mean_is_said_where_an_editor_shows_it():
+    for module in ("options", "sources", "views"):
+        body = re.findall(r"^class (\w+).*\n((?:(?:    .*)?\n)*)", (PACKAGE / f"{module}.py").read_text(), re.M)
+        assert len(body) > 5
+        assert [name for name, lines in body if re.search(r"^    #", lines, re.M)] == [], module

@@ -20,17 +20,18 @@ __all__ = [
 
 
 class _Token(TypedDict):
-    # Any text up to 256 bytes, the empty one too. No two spellings are the same token.
     id: str
-    # What it is worth: a whole number from 0 to 2^256 - 1, or its decimal digits.
+    """Any text up to 256 bytes, the empty one too. No two spellings are the same token."""
+
     amount: int | str
+    """What it is worth: a whole number from 0 to 2^256 - 1, or its decimal digits."""
 
 
 class TokenSpec(_Token, total=False):
     """A token that is unspent."""
 
-    # Its age, in whatever the source counts: the lower ones are older. 0 by default.
     since: int
+    """Its age, in whatever the source counts: the lower ones are older. 0 by default."""
 
 
 class PageAsk(TypedDict):
@@ -38,13 +39,15 @@ class PageAsk(TypedDict):
 
     wallet: str
     currency: str
-    # Where it begins: the `next` of the page before. None for the first.
     after: str | None
-    # How many tokens it has at most; a longer one is taken too.
+    """Where it begins: the `next` of the page before. None for the first."""
+
     limit: int
-    # Another one in each process, of 64 bits. A source that can begins its walk at a place that depends on it, and goes round, so
-    # that processes do not all begin with the same tokens.
+    """How many tokens it has at most; a longer one is taken too."""
+
     seed: int
+    """Another one in each process, of 64 bits. A source that can begins its walk at a place that depends on it, and goes round, so
+    that processes do not all begin with the same tokens."""
 
 
 class _Page(TypedDict):
@@ -54,8 +57,8 @@ class _Page(TypedDict):
 class TokenPage(_Page, total=False):
     """Some of the unspent tokens of a wallet."""
 
-    # Where the next page begins, in the source's own words; None, or not there, if this was the last.
     next: str | None
+    """Where the next page begins, in the source's own words; None, or not there, if this was the last."""
 
 
 # Gives a page of the unspent tokens of a wallet and currency; a list alone is the last page. A wallet that is not known has none.

@@ -8,19 +8,21 @@ __all__ = ["Census", "Finding", "LimitAnswer", "LockedToken", "SlotState", "Stat
 
 
 class _OfServer(TypedDict, total=False):
-    # Which of a quorum's servers it is about, from 0 on, in the order in which they were given; not there for one store.
     server: int
+    """Which of a quorum's servers it is about, from 0 on, in the order in which they were given; not there for one store."""
 
 
 class Finding(_OfServer):
     """One thing that was found of a store."""
 
-    # What was looked at: `store` is one in memory, or a server of a quorum that does not answer.
     check: Literal["store", "version", "policy", "persistence", "role", "clock", "rights", "push"]
-    # `unknown` where the server does not say, as some that are managed; with `warning` it works, and the message says what is lost.
+    """What was looked at: `store` is one in memory, or a server of a quorum that does not answer."""
+
     verdict: Literal["ok", "warning", "error", "unknown"]
-    # What was found and what to do, in one or two sentences; never a password.
+    """`unknown` where the server does not say, as some that are managed; with `warning` it works, and the message says what is lost."""
+
     message: str
+    """What was found and what to do, in one or two sentences; never a password."""
 
 
 class SlotState(TypedDict):
@@ -30,54 +32,76 @@ class SlotState(TypedDict):
     mode: Literal["enabled", "draining", "disabled", "removing"]
     state: Literal["ready", "leased", "offered", "cooling", "out"]
     weight: int
-    # Of the latest lease.
     fence: int
+    """Of the latest lease."""
+
     holder: str
-    # The lowest nonce that may be free, if one is known.
+    """Of the latest lease."""
+
     nonce: int | None
+    """The lowest nonce that may be free, if one is known."""
+
     in_doubt: bool
-    # How long its lease or its rest still lasts.
     left: float
+    """How long its lease or its rest still lasts."""
 
 
 class Census(TypedDict):
     """How many slots a pool has, and where they are."""
 
     total: int
-    # Those that can be claimed now, and how many of them have a nonce in doubt.
     ready: int
+    """Those that can be claimed now."""
+
     in_doubt: int
-    # Those that are leased or rest.
+    """Those of them whose nonce is in doubt."""
+
     busy: int
-    # How long nothing is granted because the store may have lost leases; 0.0 normally.
+    """Those that are leased or rest."""
+
     quiet: float
-    # Those that were asked for and are there.
+    """How long nothing is granted because the store may have lost leases; 0.0 normally."""
+
     slots: list[SlotState]
+    """Those that were asked for and are there."""
 
 
 class Statistics(TypedDict):
     """What one handle of a pool has done so far."""
 
-    # Leases that are held now, and callers that wait now.
     leased: int
+    """Leases that are held now."""
+
     waiting: int
+    """Callers that wait now."""
+
     granted: int
-    # Leases that were given back, in time or too late.
     ended: int
-    # Acquisitions that ended without a lease.
+    """Leases that were given back, in time or too late."""
+
     refused: int
-    # Leases that ran out before they were given back.
+    """Acquisitions that ended without a lease."""
+
     expired: int
-    # Leases that were found lost when they were renewed or given back.
+    """Leases that ran out before they were given back."""
+
     lost: int
-    # Leases that came with their nonce in doubt.
+    """Leases that were found lost when they were renewed or given back."""
+
     in_doubt: int
-    # Half of the acquisitions, 99 of 100, and all of them waited at most so long.
+    """Leases that came with their nonce in doubt."""
+
     wait_p50: float
+    """Half of the acquisitions waited at most so long."""
+
     wait_p99: float
+    """99 of 100 acquisitions waited at most so long."""
+
     wait_max: float
-    # The longest time of late from telling holders to yield until who steals had what it wanted.
+    """No acquisition waited longer."""
+
     handshake: float
+    """The longest time of late from telling holders to yield until who steals had what it wanted."""
 
 
 class Token(TypedDict):
@@ -85,36 +109,42 @@ class Token(TypedDict):
 
     id: str
     amount: int
-    # Its age, as the source says it.
     since: int
-    # Larger than that of any lock of the token before: what a resource checks to refuse a late holder.
+    """Its age, as the source says it."""
+
     fence: int
+    """Larger than that of any lock of the token before: what a resource checks to refuse a late holder."""
 
 
 class LockedToken(TypedDict):
     """A token that somebody has locked."""
 
     id: str
-    # The spender, as 32 hexadecimal digits.
     holder: str
+    """The spender, as 32 hexadecimal digits."""
+
     fence: int
-    # Since when, by the store's clock, in seconds since the Unix epoch.
     since: float
-    # How long the lock still lasts without a renewal.
+    """Since when, by the store's clock, in seconds since the Unix epoch."""
+
     left: float
+    """How long the lock still lasts without a renewal."""
 
 
 class TokenCounts(TypedDict):
     """What the selections of a handle asked for so far."""
 
-    # Pages of the source.
     pages: int
-    # Claims: requests to the store.
+    """Pages of the source."""
+
     claims: int
-    # The tokens of all claims.
+    """Claims: requests to the store."""
+
     asked: int
-    # Those of them that others had.
+    """The tokens of all claims."""
+
     missed: int
+    """Those of them that others had."""
 
 
 class LimitAnswer(dict[str, Any]):
