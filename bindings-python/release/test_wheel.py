@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,26 @@ def test_content(unpacked):
     binary = (unpacked / "leasehold" / "_leasehold.abi3.so").read_bytes()
     assert b"panic_next" not in binary
     assert str(PACKAGE).encode() not in binary
+
+
+def test_metadata(unpacked):
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    fields = message_from_string(metadata.read_text()).items()
+    told = {value for name, value in fields if name == "Classifier"}
+    # What is built is for Linux, and for every Python from the one of the tag on.
+    assert {it for it in told if it.startswith("Operating System")} == {"Operating System :: POSIX :: Linux"}
+    versions = {f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)}
+    assert told > versions | {"Framework :: AsyncIO", "Typing :: Typed"}
+    assert {"Keywords", "License-Expression", "Requires-Python"} < {name for name, _ in fields}
+
+
+def test_the_source_has_the_licences(tmp_path):
+    run(BIN / "maturin", "sdist", "-m", PACKAGE / "Cargo.toml", "-o", tmp_path)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        folder = archive.name.removesuffix(".tar.gz")
+        for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+            assert source.getmember(f"{folder}/{name}").size > 500
 
 
 def interpreters():
