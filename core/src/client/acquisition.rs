@@ -187,7 +187,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         match ttl {
             Some(ttl) if ttl > self.options.ttl => Err(Error::invalid(
                 "ttl",
-                "is longer than that of the pool; open the pool with the longest ttl",
+                match self.makes_names {
+                    // A wasm module, which is judged by its size, says no more.
+                    _ if cfg!(target_family = "wasm") => "is longer than that of the pool",
+                    true => "is longer than the handle's lock_ttl; open it with the longest one",
+                    false => "is longer than that of the pool; open the pool with the longest ttl",
+                },
             )),
             Some(ttl) if ttl < *TTL_RANGE.start() => Err(Error::invalid("ttl", "must be 1 ms or more")),
             Some(ttl) => Ok(ttl),

@@ -1,5 +1,6 @@
 //! What holds a lock: leases of all its names, at one server or at several.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -27,6 +28,8 @@ pub(super) trait Several: MaybeSend + MaybeSync {
     fn remaining(&self) -> Micros;
 
     fn lost(&self) -> BoxedFuture<'static, Option<Error>>;
+
+    fn renew(&self, ttl: Option<Micros>) -> BoxedFuture<'static, Result<()>>;
 
     fn release(&self) -> BoxedFuture<'_, Result<()>>;
 
@@ -73,23 +76,36 @@ pub(super) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -
 }
 
 /// Gives all of them back, to be leased again after so long; the pool's cooldown if not given.
-pub(super) async fn release<'a, S: Store, R: Runtime>(
+pub(super) fn release<'a, S: Store, R: Runtime>(
     leases: impl IntoIterator<Item = &'a Lease<S, R>>,
     cooldown: Option<Micros>,
-) -> Result<()> {
+) -> impl Future<Output = Result<()>> {
     let release = |lease| Box::pin(Lease::release_with(lease, ReleaseOptions { cooldown }));
-    let mut releases: Vec<_> = leases.into_iter().map(release).collect();
+    together(leases.into_iter().map(release).collect())
+}
+
+/// Prolongs all of them to this time to live from now, or that of their pool.
+pub(super) fn renew<'a, S: Store, R: Runtime>(
+    leases: impl IntoIterator<Item = &'a Lease<S, R>>,
+    ttl: Option<Micros>,
+) -> impl Future<Output = Result<()>> {
+    let renew = |lease| Box::pin(Lease::renew_by(lease, ttl));
+    together(leases.into_iter().map(renew).collect())
+}
+
+/// What comes of calls that are begun at once, and so travel together.
+pub(super) async fn together<F: Future<Output = Result<()>>>(mut calls: Vec<Pin<Box<F>>>) -> Result<()> {
     let mut outcome = Ok(());
     poll_fn(|context| {
-        releases.retain_mut(|release| {
-            let Poll::Ready(end) = release.as_mut().poll(context) else { return true };
-            // That a part of it was lost outweighs that the store could not be told of another.
+        calls.retain_mut(|call| {
+            let Poll::Ready(end) = call.as_mut().poll(context) else { return true };
+            // That a part of it was lost outweighs that the store could not be asked of another.
             if !is_lost(&outcome) && end.is_err() {
                 outcome = end;
             }
             false
         });
-        if releases.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     outcome

@@ -89,7 +89,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             return Ok(self.locked(holding));
         }
         let holding = Arc::new(match &self.0.electorate {
-            None => Holding::One(self.0.pool.acquire_counted(wanted(&self.0.names, options)).await?),
+            None => Holding::one(self.0.pool.acquire_counted(wanted(&self.0.names, options)).await?),
             Some(electorate) => Holding::Several(electorate.claim(self.0.names.clone(), options).await?),
         });
         if reentrant {
@@ -191,10 +191,13 @@ pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
 /// Whether one server can grant locks by these options.
 pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &LockOptions) -> Result<()> {
     if !(MILLISECOND..=core.options.ttl).contains(&options.ttl) {
-        return Err(Error::invalid(
-            "ttl",
-            "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks",
-        ));
+        // A wasm module is judged by its size.
+        let hint = if cfg!(target_family = "wasm") {
+            "must be 1 ms to the handle's lock_ttl"
+        } else {
+            "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks"
+        };
+        return Err(Error::invalid("ttl", hint));
     }
     check_rest("timeout", options.timeout)?;
     if cfg!(not(target_family = "wasm")) {

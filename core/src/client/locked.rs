@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::Lease;
+use super::builders::micros;
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
 use crate::Micros;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
 use crate::runtime::{self, BoxedFuture, Runtime};
@@ -22,10 +23,16 @@ pub struct Locked<S: Store, R: Runtime> {
     holding: Mutex<Option<Arc<Holding<S, R>>>>,
 }
 
+/// The leases of the names. A renewal that is under way has them too.
+#[cfg(any(not(target_family = "wasm"), feature = "doctor"))]
+type Leases<S, R> = Arc<Vec<Lease<S, R>>>;
+/// The small wasm module, which is judged by its size, prolongs no locks.
+#[cfg(all(target_family = "wasm", not(feature = "doctor")))]
+type Leases<S, R> = Vec<Lease<S, R>>;
+
 /// What is held. Those who share it are counted by its pointers.
 pub(super) enum Holding<S: Store, R: Runtime> {
-    /// The leases of the names.
-    One(Vec<Lease<S, R>>),
+    One(Leases<S, R>),
     Several(Box<dyn Several>),
 }
 
@@ -94,6 +101,38 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         runtime::within(self.runtime.clone(), time, self.claimed())
     }
 
+    /// Prolongs the lock to the handle's `lock_ttl` from now, within its `max_hold`: all of its names, of a quorum's at a majority of
+    /// the servers. For who has no `keepalive`.
+    ///
+    /// # Errors
+    /// `claimed` if somebody of higher priority waits for one of its names, see [`Self::claimed`]; `lost` if one of them has
+    /// ended, or the lock was given back; `store_unavailable` if the store did not answer in time, for one of them at least;
+    /// `invalid_argument` if `ttl` is below 1 ms or above the handle's `lock_ttl`.
+    pub async fn renew(&self) -> Result<()> {
+        self.renew_by(None).await
+    }
+
+    /// The same to another time to live.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
+    pub async fn renew_for(&self, ttl: Duration) -> Result<()> {
+        self.renew_by(Some(micros(ttl))).await
+    }
+
+    /// The same in microseconds, if it is not the handle's.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
+    #[doc(hidden)]
+    pub async fn renew_by(&self, ttl: Option<Micros>) -> Result<()> {
+        let renewal = self.holding().as_ref().map(|holding| holding.renew(ttl));
+        match renewal {
+            Some(renewal) => renewal.await,
+            None => Err(Error::new(Code::Lost, "the lock was given back already; acquire anew")),
+        }
+    }
+
     /// Gives it back; the last of those who share it frees its names. A second call does nothing, and what a holder
     /// does not release is given back when it is dropped.
     ///
@@ -138,6 +177,10 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 }
 
 impl<S: Store, R: Runtime> Holding<S, R> {
+    pub fn one(leases: Vec<Lease<S, R>>) -> Self {
+        Holding::One(leases.into())
+    }
+
     fn fence(&self) -> u64 {
         match self {
             Holding::One(leases) => fence(leases),
@@ -173,9 +216,25 @@ impl<S: Store, R: Runtime> Holding<S, R> {
         }
     }
 
+    fn renew(&self, ttl: Option<Micros>) -> BoxedFuture<'static, Result<()>> {
+        match self {
+            #[cfg(any(not(target_family = "wasm"), feature = "doctor"))]
+            Holding::One(leases) => {
+                let leases = leases.clone();
+                Box::pin(async move { super::holding::renew(leases.iter(), ttl).await })
+            }
+            #[cfg(all(target_family = "wasm", not(feature = "doctor")))]
+            Holding::One(_) => Box::pin(std::future::ready(Err(Error::new(
+                Code::Internal,
+                "a module without `doctor` has no room to renew locks",
+            )))),
+            Holding::Several(several) => several.renew(ttl),
+        }
+    }
+
     async fn release(self) -> Result<()> {
         match self {
-            Holding::One(leases) => release(&leases, None).await,
+            Holding::One(leases) => release(leases.iter(), None).await,
             Holding::Several(several) => several.release().await,
         }
     }

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::*;
-use crate::client::faulty::{DELAY, Faulty, SLOW};
+use crate::client::faulty::{DELAY, Faulty, SLOW, renews};
 use crate::client::native::{NativeLeasehold, connect};
 use crate::client::{Keepalive, Leasehold, OpenOptions};
 use crate::runtime::warped::Warped;
@@ -390,3 +390,87 @@ async fn what_somebody_claimed_and_left_is_not_lost() {
         locked.release().await.unwrap();
     }
 }
+/// A handle whose clock, and that of its store, shows what it is told.
+fn on_a_clock(time: &Arc<AtomicU64>) -> Result<(Faulty, Leasehold<Faulty, Warped>)> {
+    let time = time.clone();
+    let clock = move || time.load(Relaxed);
+    let store = Faulty::new(Arc::new(clock.clone()));
+    let runtime = Warped::new().clock(move |_| clock());
+    Ok((store.clone(), Leasehold::new(store, runtime, OpenOptions::default())?))
+}
+
+fn unkept(ttl: Micros) -> LockOptions {
+    LockOptions { ttl, keepalive: Keepalive::Off, ..at_once() }
+}
+
+// It could not be prolonged at all: who kept none alive lost it at its deadline.
+#[tokio::test]
+async fn who_keeps_no_lock_alive_prolongs_it() {
+    let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+    let (store, handle) = on_a_clock(&time).unwrap();
+    let lock = handle.lock_with(["a", "b"], unkept(20 * SECOND)).unwrap();
+    let locked = lock.acquire().await.unwrap();
+    let lasts = |seconds: u64| {
+        let left = locked.remaining();
+        left <= Duration::from_secs(seconds) && left > Duration::from_secs(seconds - 1)
+    };
+    time.fetch_add(15 * SECOND, Relaxed);
+    assert!(lasts(5));
+    // To as long as is wanted; never to less than is left; to the handle's time to live.
+    locked.renew_for(Duration::from_secs(20)).await.unwrap();
+    assert!(lasts(20) && store.count(renews) == 2);
+    locked.renew_for(Duration::from_secs(1)).await.unwrap();
+    assert!(lasts(20));
+    locked.renew().await.unwrap();
+    assert!(lasts(60));
+    for wrong in [0, 61] {
+        let error = locked.renew_for(Duration::from_secs(wrong)).await.unwrap_err();
+        assert_eq!(error.field(), Some("ttl"));
+        assert!(!error.message().contains("pool"), "{error}");
+    }
+    assert!(lasts(60));
+    locked.release().await.unwrap();
+    let error = locked.renew().await.unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (Code::Lost, "the lock was given back already; acquire anew")
+    );
+
+    let late = lock.acquire().await.unwrap();
+    time.fetch_add(21 * SECOND, Relaxed);
+    assert_eq!(late.renew().await.unwrap_err().code(), Code::Lost);
+    assert!(!late.is_held());
+}
+
+#[tokio::test]
+async fn a_lock_that_is_claimed_is_not_renewed() {
+    let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
+    let lock = handle.lock_with(["a"], unkept(20 * SECOND)).unwrap();
+    let locked = lock.acquire().await.unwrap();
+    let thief = LockOptions { timeout: 30 * SECOND, priority: 1, steal: Some(1.0), ..LockOptions::default() };
+    let thief = {
+        let lock = lock.clone();
+        tokio::spawn(async move { lock.acquire_with(thief).await.map(drop) })
+    };
+    let claimed = loop {
+        match locked.renew().await {
+            Ok(()) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(claimed.code(), Code::Claimed);
+    locked.release().await.unwrap();
+    thief.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_that_is_given_back_while_it_is_renewed_is_free() {
+    let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
+    let lock = handle.lock_with(["a", "b"], unkept(20 * SECOND)).unwrap();
+    let locked = lock.acquire().await.unwrap();
+    let (renewed, released) = tokio::join!(locked.renew(), locked.release());
+    released.unwrap();
+    assert!(renewed.is_ok_and(|()| !locked.is_held()));
+    lock.acquire().await.unwrap();
+}
+

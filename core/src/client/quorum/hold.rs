@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Poll;
 
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 
 use crate::Micros;
 use crate::client::Lease;
@@ -17,13 +17,14 @@ use crate::store::Store;
 
 /// A lock that several servers hold.
 pub(super) struct Hold<S: Store, R: Runtime> {
+    runtime: R,
     servers: Arc<Holders<S, R>>,
     fence: u64,
 }
 
 /// The leases of each server; none once they were given back.
 struct Holders<S: Store, R: Runtime> {
-    held: Mutex<Vec<Vec<Lease<S, R>>>>,
+    held: Mutex<Vec<Held<S, R>>>,
     /// How many of them must last.
     needed: usize,
 }
@@ -31,13 +32,16 @@ struct Holders<S: Store, R: Runtime> {
 /// The way in for servers that granted late.
 pub(super) struct Joining<S: Store, R: Runtime>(Weak<Holders<S, R>>);
 
+/// The leases of one server. A renewal that is under way has them too.
+type Held<S, R> = Arc<Vec<Lease<S, R>>>;
 type End = BoxedFuture<'static, Option<Error>>;
 
 impl<S: Store, R: Runtime> Hold<S, R> {
-    pub fn new(held: Vec<Vec<Lease<S, R>>>, needed: usize) -> Self {
+    pub fn new(runtime: R, held: Vec<Vec<Lease<S, R>>>, needed: usize) -> Self {
         // Of those only who made the majority: what comes later is no later than the next holder's.
         let fence = held.iter().map(|leases| holding::fence(leases)).max().unwrap_or_default();
-        Hold { servers: Arc::new(Holders { held: Mutex::new(held), needed }), fence }
+        let held = Mutex::new(held.into_iter().map(Arc::new).collect());
+        Hold { runtime, servers: Arc::new(Holders { held, needed }), fence }
     }
 
     pub fn joining(&self) -> Joining<S, R> {
@@ -52,7 +56,7 @@ impl<S: Store, R: Runtime> Joining<S, R> {
         let Some(servers) = self.0.upgrade() else { return };
         let mut held = servers.lock();
         if remaining(&held, servers.needed) > 0 {
-            held.push(leases);
+            held.push(Arc::new(leases));
         }
     }
 }
@@ -60,11 +64,11 @@ impl<S: Store, R: Runtime> Joining<S, R> {
 impl<S: Store, R: Runtime> Holders<S, R> {
     /// When each but the first so many of them ends.
     fn ends(&self, after: usize) -> Vec<End> {
-        let end = |leases: &Vec<_>| Box::pin(holding::lost(leases)) as End;
+        let end = |leases: &Held<S, R>| Box::pin(holding::lost(leases)) as End;
         self.lock().iter().skip(after).map(end).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Lease<S, R>>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Held<S, R>>> {
         unpoisoned(&self.held)
     }
 }
@@ -100,35 +104,50 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
         })
     }
 
+    /// Asks all, and waits for so many as are needed; the others hold it on as they answer.
+    fn renew(&self, ttl: Option<Micros>) -> BoxedFuture<'static, Result<()>> {
+        let (held, needed) = (self.servers.lock().clone(), self.servers.needed);
+        let runtime = self.runtime.clone();
+        Box::pin(async move {
+            let renew = |leases: Held<S, R>| async move { holding::renew(&*leases, ttl).await };
+            let mut renewals = held.into_iter().map(|leases| Box::pin(renew(leases))).collect();
+            let outcome = settle(&mut renewals, needed).await;
+            if !renewals.is_empty() {
+                runtime.spawn(async { drop(join_all(renewals).await) });
+            }
+            outcome
+        })
+    }
+
     /// Tells all, and waits for so many as are needed; the others are told in the background.
     fn release(&self) -> BoxedFuture<'_, Result<()>> {
         let held = std::mem::take(&mut *self.servers.lock());
         Box::pin(async move {
-            let releases = held.iter().map(|leases| Box::pin(holding::release(leases, None)));
-            settle(releases.collect(), self.servers.needed).await
+            let releases = held.iter().map(|leases| Box::pin(holding::release(&**leases, None)));
+            settle(&mut releases.collect(), self.servers.needed).await
         })
     }
 
     /// Who grants later is given back what it granted: the others are enough.
     fn lapse(&self) {
-        self.servers.lock().iter().flatten().for_each(Lease::lapse);
+        self.servers.lock().iter().flat_map(|leases| leases.iter()).for_each(Lease::lapse);
     }
 }
 
 /// As long as the best last of which there are enough.
-fn remaining<S: Store, R: Runtime>(held: &[Vec<Lease<S, R>>], needed: usize) -> Micros {
+fn remaining<S: Store, R: Runtime>(held: &[Held<S, R>], needed: usize) -> Micros {
     let times: Vec<_> = held.iter().map(|leases| holding::remaining(leases)).collect();
     let enough = |time: &Micros| times.iter().filter(|other| *other >= time).count() >= needed;
     times.iter().copied().filter(enough).max().unwrap_or_default()
 }
 
-/// Waits until so many of the releases found their leases whole as are needed. That more were lost than can be spared
-/// outweighs that a server could not be told.
-async fn settle(mut releases: Vec<impl Future<Output = Result<()>> + Unpin>, needed: usize) -> Result<()> {
-    let (mut standing, mut held, mut loss, mut trouble) = (releases.len(), 0, Ok(()), Ok(()));
+/// Waits until so many of the calls found their leases whole as are needed, and leaves those that have not ended. That more were
+/// lost than can be spared outweighs that a server could not be told.
+async fn settle(calls: &mut Vec<impl Future<Output = Result<()>> + Unpin>, needed: usize) -> Result<()> {
+    let (mut standing, mut held, mut loss, mut trouble) = (calls.len(), 0, Ok(()), Ok(()));
     poll_fn(|context| {
-        releases.retain_mut(|release| {
-            let Poll::Ready(end) = Pin::new(release).poll(context) else { return true };
+        calls.retain_mut(|call| {
+            let Poll::Ready(end) = Pin::new(call).poll(context) else { return true };
             match end {
                 Ok(()) => held += 1,
                 lost if is_lost(&lost) => {
@@ -139,7 +158,7 @@ async fn settle(mut releases: Vec<impl Future<Output = Result<()>> + Unpin>, nee
             }
             false
         });
-        let ended = releases.is_empty() || held >= needed || standing < needed;
+        let ended = calls.is_empty() || held >= needed || standing < needed;
         if ended { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;

@@ -242,6 +242,54 @@ async fn a_release_says_what_is_known() {
     }
 }
 
+/// A quorum's lock that lasts for 10 of the 60 seconds that it may.
+async fn brief(servers: &[Faulty]) -> FaultyLocked {
+    let options = LockOptions { ttl: 10 * SECOND, keepalive: Keepalive::Off, ..at_once() };
+    let handles = servers.iter().map(|server| server.opened(60 * SECOND)).collect();
+    locked(&Quorum::new(handles).unwrap(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_renewal_says_what_is_known() {
+    for (forgetful, hung, expected) in [
+        (0, 0, None),
+        (1, 0, None),
+        (2, 0, Some(Code::Lost)),
+        (0, 1, None),
+        (0, 2, Some(Code::StoreUnavailable)),
+        (1, 1, Some(Code::StoreUnavailable)),
+    ] {
+        let servers = servers(3);
+        let held = brief(&servers).await;
+        servers.iter().take(forgetful).for_each(Faulty::forgets);
+        servers.iter().rev().take(hung).for_each(|server| server.is(HUNG));
+        let end = bounded(5 * SECOND, held.renew_for(Duration::from_secs(60))).await;
+        assert_eq!(end.err().map(|error| error.code()), expected, "{forgetful} forgot, {hung} hang");
+        // What a majority did not prolong lasts as long as before, unless it was lost.
+        assert_eq!(held.remaining() > Duration::from_secs(30), expected.is_none());
+        assert_eq!(held.is_held(), expected != Some(Code::Lost));
+    }
+}
+
+#[tokio::test]
+async fn who_answers_late_holds_on_what_was_renewed() {
+    let servers = servers(3);
+    let held = brief(&servers).await;
+    servers[2].is(SLOW);
+    let began = Stopwatch::start();
+    held.renew_for(Duration::from_secs(60)).await.unwrap();
+    assert!(began.elapsed() < DELAY, "nobody waited for it: {} µs", began.elapsed());
+    // Without it there would be one left.
+    servers[0].forgets();
+    held.renew_for(Duration::from_secs(1)).await.unwrap();
+    bounded(10 * SECOND, async {
+        while held.remaining() < Duration::from_secs(30) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 // A majority was lost with the answer, and nobody gave back what the server had granted.
 #[tokio::test]
 async fn what_was_granted_without_an_answer_is_given_back() {

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{Shared, join_all};
+use futures_util::future::Shared;
 
 use super::{Lent, Wallet};
 use crate::Micros;
-use crate::client::holding::{first, release};
+use crate::client::holding::{first, release, renew};
 use crate::client::{Lease, ReleaseOptions};
 use crate::error::{Code, Error, Result};
 use crate::poison::unpoisoned;
@@ -120,7 +120,7 @@ impl<S: Store, R: Runtime> Selection<S, R> {
     pub async fn renew(&self) -> Result<()> {
         let held = self.held().clone();
         match held {
-            Some(held) => renew(&held, self.ttl).await,
+            Some(held) => renew(held.iter().map(|(_, lease)| lease), Some(self.ttl)).await,
             None => Err(ended()),
         }
     }
@@ -232,19 +232,6 @@ impl<S: Store, R: Runtime> Drop for Lapsing<S, R> {
 
 fn ended() -> Error {
     Error::new(Code::Lost, "the selection was given back or spent already; select anew")
-}
-
-async fn renew<S: Store, R: Runtime>(held: &[(u32, Lease<S, R>)], ttl: Micros) -> Result<()> {
-    let renewals = join_all(held.iter().map(|(_, lease)| lease.renew_by(Some(ttl)))).await;
-    let mut outcome = Ok(());
-    for renewal in renewals {
-        // That one was lost outweighs that the store could not be asked of another.
-        let lost = outcome.as_ref().is_err_and(|error: &Error| error.code() == Code::Lost);
-        if !lost && renewal.is_err() {
-            outcome = renewal;
-        }
-    }
-    outcome
 }
 
 impl<S: Store, R: Runtime> Drop for Selection<S, R> {
