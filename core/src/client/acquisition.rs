@@ -4,6 +4,8 @@
 mod claiming;
 mod nonces;
 
+pub(super) use self::claiming::lasting;
+
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub(super) struct Want {
     pub steal: Option<f64>,
     pub count: u32,
     pub ttl: Micros,
+    /// How long renewals may prolong the lease in all; 0 for no bound.
+    pub max_hold: Micros,
     /// How often the lease is renewed; 0 if it is not.
     pub interval: Micros,
     pub slots: Option<Vec<SlotId>>,
@@ -162,6 +166,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             steal: options.steal,
             count,
             ttl,
+            max_hold: options.max_hold.max(self.options.max_hold),
             interval: self.interval(options.keepalive, ttl)?,
             slots: options.slots,
             strategy: options.strategy.unwrap_or(self.options.strategy),

@@ -175,7 +175,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
 
 /// What an acquisition of a lock wants of its pool.
 pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
-    let LockOptions { ttl, keepalive, timeout, priority, steal, reentrant: _ } = options;
+    let LockOptions { ttl, keepalive, max_hold, timeout, priority, steal, reentrant: _ } = options;
     AcquireOptions {
         timeout: Some(timeout),
         ttl: Some(ttl),
@@ -185,6 +185,7 @@ pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
         strategy: None,
         priority: Some(priority),
         steal,
+        max_hold,
     }
 }
 
@@ -201,6 +202,7 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
     }
     check_rest("timeout", options.timeout)?;
     if cfg!(not(target_family = "wasm")) {
+        check_rest("max_hold", options.max_hold)?;
         check_factor(options.steal)?;
     }
     core.interval(Some(options.keepalive), options.ttl).map(drop)

@@ -186,6 +186,9 @@ pub struct AcquireOptions {
     /// 1: the part of the pool's time to live for which they are waited for, where 1 is to the end of their leases, and
     /// anything below relies on the fence being checked. Without effect for one attempt, which does not wait.
     pub steal: Option<f64>,
+    /// For locks, whose pool has none: 0 is that of the pool.
+    #[doc(hidden)]
+    pub max_hold: Micros,
 }
 
 impl AcquireOptions {
@@ -205,6 +208,7 @@ impl AcquireOptions {
             strategy: options.take("strategy", strategy)?,
             priority: options.take("priority", priority)?,
             steal: steal(&mut options, None)?.flatten(),
+            max_hold: 0,
         };
         options.end()?;
         read.check_slots()?;

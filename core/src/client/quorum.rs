@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 
 use self::ballot::{Ballot, Vote, granted};
 use self::hold::{Hold, Joining};
+use super::acquisition::lasting;
 use super::builders::{LockBuilder, LockNames, LockOwner};
 use super::courier::unavailable;
 use super::holding::{Electorate, Several};
@@ -293,7 +294,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     /// How long a server may take to answer.
     fn patience(&self, options: &LockOptions) -> Micros {
         let response = self.all.iter().map(|server| server.core.response_timeout).min().unwrap_or_default();
-        response.min(options.ttl / ANSWER)
+        response.min(lasting(options.ttl, options.max_hold) / ANSWER)
     }
 
     /// One round. What it had and was not enough is given back as it ends.
@@ -320,8 +321,8 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         let now = runtime.now();
         let limit = (asked + waits).min(now + now.saturating_sub(asked));
         ballot.count(runtime, limit, |_| false).await;
-        let hold = Hold::new(ballot.take_granted(), self.needed());
-        if hold.remaining() < options.ttl / LEFT {
+        let hold = Hold::new(runtime.clone(), ballot.take_granted(), self.needed());
+        if hold.remaining() < lasting(options.ttl, options.max_hold) / LEFT {
             return Err(Error::new(
                 if options.timeout == 0 { Code::Exhausted } else { Code::TimedOut },
                 "a majority of the servers granted the lock, but too late to leave a quarter of its ttl; \

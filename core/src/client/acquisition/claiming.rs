@@ -109,7 +109,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             choice,
             holder: self.holder(want),
             ttl: want.ttl,
-            max_hold: self.options.max_hold,
+            max_hold: want.max_hold,
             wait,
             priority: want.priority,
             ageing: self.options.ageing,
@@ -155,7 +155,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             grant.deadline = self.local_deadline(sent, now, grant.deadline);
         }
         // What arrives with little left would be lost before it is used.
-        if grants.iter().any(|grant| grant.deadline < here + want.ttl.min(self.hold_limit()) / 4) {
+        if grants.iter().any(|grant| grant.deadline < here + lasting(want.ttl, want.max_hold) / 4) {
             self.return_all(grants, want, seat);
             #[cfg(not(target_family = "wasm"))]
             want.too_late.store(true, Relaxed);
@@ -177,10 +177,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let none = self.courier.pool().ever_added().is_some_and(|count| own.are_all(count));
         !none && grants.iter().any(|grant| !own.has(&grant.slot))
     }
+}
 
-    fn hold_limit(&self) -> Micros {
-        if self.options.max_hold == 0 { Micros::MAX } else { self.options.max_hold }
-    }
+/// How long what has this time to live lasts without a renewal, if renewals may prolong it for so long in all.
+pub(in crate::client) fn lasting(ttl: Micros, max_hold: Micros) -> Micros {
+    if max_hold == 0 { ttl } else { ttl.min(max_hold) }
 }
 
 impl Refused {

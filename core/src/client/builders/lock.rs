@@ -105,6 +105,12 @@ impl<'a, S: Store, R: Runtime> LockBuilder<'a, S, R> {
         self
     }
 
+    /// How long renewals may prolong it in all; [`Duration::ZERO`], the default, for no bound.
+    pub fn max_hold(mut self, time: Duration) -> Self {
+        self.options.max_hold = micros(time);
+        self
+    }
+
     /// How long to wait for it; [`Duration::ZERO`] for one attempt.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.options.timeout = micros(time);

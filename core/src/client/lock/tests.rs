@@ -463,6 +463,34 @@ async fn a_lock_that_is_claimed_is_not_renewed() {
     thief.await.unwrap().unwrap();
 }
 
+// A body that hung held it for ever: renewals need no turn of it.
+#[tokio::test]
+async fn renewals_end_at_max_hold() {
+    let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+    let (_, handle) = on_a_clock(&time).unwrap();
+    for bound in [25, 10] {
+        let options = LockOptions { max_hold: bound * SECOND, ..unkept(20 * SECOND) };
+        let lock = handle.lock_with(["a", "b"], options).unwrap();
+        let locked = lock.acquire().await.unwrap();
+        assert!(locked.remaining() <= Duration::from_secs(bound));
+        time.fetch_add(9 * SECOND, Relaxed);
+        locked.renew().await.unwrap();
+        let left = Duration::from_secs(bound - 9);
+        assert!(locked.remaining() <= left && locked.remaining() > left - Duration::from_secs(1), "{bound}");
+        time.fetch_add(left.as_micros() as u64, Relaxed);
+        assert!(!locked.is_held());
+        // It is another's to have, though nobody gave it back.
+        lock.acquire().await.unwrap().release().await.unwrap();
+        // An acquisition says otherwise.
+        let longer = lock.acquire_with(unkept(20 * SECOND)).await.unwrap();
+        time.fetch_add(9 * SECOND, Relaxed);
+        longer.renew().await.unwrap();
+        assert!(longer.remaining() > Duration::from_secs(59));
+    }
+    let wrong = LockOptions { max_hold: 366 * 86_400 * SECOND, ..at_once() };
+    assert_eq!(handle.lock_with(["a"], wrong).unwrap_err().field(), Some("max_hold"));
+}
+
 #[tokio::test]
 async fn a_lock_that_is_given_back_while_it_is_renewed_is_free() {
     let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();

@@ -18,6 +18,7 @@ pub const LOCK_TTL: Micros = 60 * SECOND;
 /// |---|---|---|
 /// | `ttl` | the handle's `lock_ttl`: 60 s | time to live without a renewal, and the longest there is |
 /// | `keepalive` | at a third of `ttl` | or so often, or not; `ttl`, less 1 % and 2 ms, must be longer than the interval and `response_timeout` together |
+/// | `max_hold` | 0 | how long renewals may prolong it in all, at most a year; 0: for as long as it is renewed |
 /// | `timeout` | 5 s | how long an acquisition waits; 0 for one attempt |
 /// | `priority` | 0 | of those who wait, the higher go before the lower: -32,767 to 32,767; the handle's `lock_ageing` lifts who waits long |
 /// | `steal` | no | whether holders of lower priority are told to yield while it waits |
@@ -29,6 +30,10 @@ pub struct LockOptions {
     pub ttl: Micros,
     /// Whether the lock is renewed while it is held: yes, at a third of its time to live.
     pub keepalive: Keepalive,
+    /// How long renewals may prolong the lock in all, up to a year: 0 by default, for no bound. Then a body that never ends keeps
+    /// it for as long as its process lives and reaches the store, as renewals need nothing of the body: until somebody ends it by
+    /// [`Lock::break_lease`](super::Lock::break_lease).
+    pub max_hold: Micros,
     /// How long an acquisition waits: 5 s by default, 0 for one attempt.
     pub timeout: Micros,
     /// Of those who wait, the higher ones go before the lower, and equal ones in the order in which they came, in whatever
@@ -50,6 +55,7 @@ impl Default for LockOptions {
         LockOptions {
             ttl: LOCK_TTL,
             keepalive: Keepalive::Third,
+            max_hold: 0,
             timeout: 5 * SECOND,
             priority: 0,
             steal: None,
@@ -82,6 +88,7 @@ impl LockOptions {
     fn take(mut self, mut options: Options<'_>, unit: Unit) -> Result<Self> {
         set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
+        set_time(&mut self.max_hold, &mut options, "max_hold", unit, rest)?;
         set_time(&mut self.timeout, &mut options, "timeout", unit, rest)?;
         set(&mut self.priority, options.take("priority", priority)?);
         let steals = steal(&mut options, self.steal)?;
@@ -164,10 +171,12 @@ mod tests {
         let options = read("timeout", Value::Number(0.0)).unwrap();
         assert_eq!(options, LockOptions { timeout: 0, ..LockOptions::default() });
         assert!(read("reentrant", Value::Bool(true)).unwrap().reentrant);
+        assert_eq!(read("max_hold", Value::Number(0.5)).unwrap().max_hold, SECOND / 2);
         assert_eq!(read("keepalive", Value::Bool(false)).unwrap().keepalive, Keepalive::Off);
         for (key, value) in [
             ("ttl", Value::Number(0.0)),
             ("timeout", Value::Number(-1.0)),
+            ("max_hold", Value::Number(366.0 * 86_400.0)),
             ("keepalive", Value::Text("often".into())),
             ("reentrant", Value::Number(1.0)),
             ("slots", list(&["a"])),

@@ -272,6 +272,20 @@ async fn a_renewal_says_what_is_known() {
 }
 
 #[tokio::test]
+async fn renewals_of_a_quorum_end_at_max_hold() {
+    let servers = servers(3);
+    let handles = servers.iter().map(|server| server.opened(60 * SECOND)).collect();
+    let quorum = Quorum::new(handles).unwrap();
+    // It lasts for less than a quarter of its time to live.
+    let options = LockOptions { ttl: 60 * SECOND, max_hold: 10 * SECOND, ..at_once() };
+    let held = locked(&quorum, options).await.unwrap();
+    held.renew().await.unwrap();
+    assert!(held.is_held() && held.remaining() <= Duration::from_secs(10));
+    let wrong = LockOptions { max_hold: 366 * 86_400 * SECOND, ..at_once() };
+    assert_eq!(quorum.lock_with(["a"], wrong).unwrap_err().field(), Some("max_hold"));
+}
+
+#[tokio::test]
 async fn who_answers_late_holds_on_what_was_renewed() {
     let servers = servers(3);
     let held = brief(&servers).await;
