@@ -18,6 +18,9 @@ use crate::{Code, Micros};
 pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
     fn check(&self, options: &LockOptions) -> Result<()>;
 
+    /// Ends what is held of these names, at all of them.
+    fn break_leases<'a>(&'a self, names: &'a [SlotId]) -> BoxedFuture<'a, Result<()>>;
+
     fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>>;
 }
 

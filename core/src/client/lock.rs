@@ -1,7 +1,11 @@
 //! Named locks: leases of names that nobody has to define.
 
+mod state;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
+
+pub use self::state::LockState;
+pub(super) use self::state::break_at;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};

@@ -47,7 +47,7 @@ pub use lease::Lease;
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]
 pub use limits::{Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions};
-pub use lock::{Lock, RunError};
+pub use lock::{Lock, LockState, RunError};
 pub use locked::Locked;
 pub use nonce_source::{NonceSource, ReadNonce};
 pub(crate) use options::rest;

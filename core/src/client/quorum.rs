@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-#[cfg(feature = "doctor")]
 use futures_util::future::join_all;
 
 use self::ballot::{Ballot, Vote, granted};
@@ -13,7 +12,7 @@ use super::acquisition::lasting;
 use super::builders::{LockBuilder, LockNames, LockOwner};
 use super::courier::unavailable;
 use super::holding::{Electorate, Several};
-use super::lock::{check_on, wanted};
+use super::lock::{break_at, check_on, wanted};
 use super::options::lock_names;
 use super::pool::PoolCore;
 use super::waiting::closed;
@@ -237,6 +236,15 @@ impl<S: Store, R: Runtime> Electorate<S, R> for Voters<S, R> {
             return Err(Error::invalid("priority", NO_LINE));
         }
         self.all.iter().try_for_each(|server| check_on(&server.core, options))
+    }
+
+    fn break_leases<'a>(&'a self, names: &'a [SlotId]) -> BoxedFuture<'a, Result<()>> {
+        Box::pin(async {
+            let broken = join_all(self.all.iter().map(|server| break_at(&server.core, names))).await;
+            // Without these nobody has a majority.
+            let enough = broken.iter().filter(|end| end.is_ok()).count() >= self.needed();
+            if enough { Ok(()) } else { broken.into_iter().collect() }
+        })
     }
 
     fn claim(&self, names: Arc<[SlotId]>, options: LockOptions) -> BoxedFuture<'_, Result<Box<dyn Several>>> {

@@ -443,6 +443,16 @@ async fn who_keeps_no_lock_alive_prolongs_it() {
 }
 
 #[tokio::test]
+async fn a_lock_of_which_one_name_is_lost_is_lost_when_it_is_renewed() {
+    let handle = opened("renewed-in-part").unwrap();
+    let lock = handle.lock_with(["a", "b"], unkept(20 * SECOND)).unwrap();
+    let locked = lock.acquire().await.unwrap();
+    handle.lock_with(["b"], at_once()).unwrap().break_lease().await.unwrap();
+    assert_eq!(locked.renew().await.unwrap_err().code(), Code::Lost);
+    assert!(!locked.is_held());
+}
+
+#[tokio::test]
 async fn a_lock_that_is_claimed_is_not_renewed() {
     let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
     let lock = handle.lock_with(["a"], unkept(20 * SECOND)).unwrap();
@@ -502,3 +512,62 @@ async fn a_lock_that_is_given_back_while_it_is_renewed_is_free() {
     lock.acquire().await.unwrap();
 }
 
+// They are in a pool whose name nobody can give: nobody could see who holds one, nor end what a dead process holds.
+#[tokio::test]
+async fn who_holds_a_lock_is_seen_and_ended_from_elsewhere() {
+    let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+    let (_, handle) = on_a_clock(&time).unwrap();
+    let all = handle.lock_with(["free", "held", "also-free"], at_once()).unwrap();
+    let held = |states: &[LockState]| states.iter().map(LockState::is_held).collect::<Vec<_>>();
+    assert_eq!(held(&all.inspect().await.unwrap()), [false; 3], "before anything was locked");
+    let one = handle.lock_with(["held"], unkept(20 * SECOND)).unwrap();
+    let locked = one.acquire().await.unwrap();
+    time.fetch_add(5 * SECOND, Relaxed);
+    let states = all.inspect().await.unwrap();
+    assert_eq!(held(&states), [false, true, false]);
+    let [first, second, _] = &states[..] else { panic!("{states:?}") };
+    assert_eq!((&*first.name, first.left_micros, &first.view), ("free", 0, &None));
+    assert_eq!((&*second.name, second.left_micros), ("held", 15 * SECOND));
+    let view = second.view.as_ref().unwrap();
+    assert_eq!((view.fence, view.since), (locked.fence(), 1_700_000_000 * SECOND));
+    let words = all.inspect_by(Unit::Seconds).await.unwrap();
+    let Value::List(words) = words else { panic!("{words:?}") };
+    assert_eq!(
+        words[1],
+        Value::map([
+            ("name", "held".into()),
+            ("held", Value::Bool(true)),
+            ("holder", Value::Text(format!("{:032x}", view.holder))),
+            ("fence", view.fence.into()),
+            ("since", Value::Number(1_700_000_000.0)),
+            ("left", Value::Number(15.0)),
+        ])
+    );
+
+    // What nobody holds stays as it is.
+    all.break_lease().await.unwrap();
+    all.break_lease().await.unwrap();
+    assert_eq!(held(&all.inspect().await.unwrap()), [false; 3]);
+    let next = one.acquire().await.unwrap();
+    assert!(next.fence() > locked.fence());
+    assert_eq!(locked.renew().await.unwrap_err().code(), Code::Lost);
+    assert!(next.is_held());
+    // Nor is one held whose deadline has passed.
+    time.fetch_add(20 * SECOND, Relaxed);
+    assert_eq!(held(&one.inspect().await.unwrap()), [false]);
+}
+
+#[tokio::test]
+async fn a_waiter_has_what_was_ended_by_force() {
+    let handle = Arc::new(opened("broken").unwrap());
+    let _held = handle.lock_with(["a"], at_once()).unwrap().acquire().await.unwrap();
+    let options = LockOptions { timeout: 30 * SECOND, ..LockOptions::default() };
+    let waiting = handle.lock_with(["a"], options).unwrap();
+    let waits = {
+        let lock = waiting.clone();
+        tokio::spawn(async move { lock.acquire().await.map(drop) })
+    };
+    tokio::task::yield_now().await;
+    waiting.break_lease().await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("served").unwrap().unwrap();
+}

@@ -286,6 +286,26 @@ async fn renewals_of_a_quorum_end_at_max_hold() {
 }
 
 #[tokio::test]
+async fn what_a_quorum_holds_is_ended_by_force_at_all_servers() {
+    let servers = servers(3);
+    let held = brief(&servers).await;
+    let lock = quorum(&servers).lock_with(["a", "b"], at_once()).unwrap();
+    assert_eq!(lock.inspect().await.unwrap_err().field(), Some("inspect"));
+    let of_one = servers[1].opened(TTL).lock_with(["b"], at_once()).unwrap();
+    assert!(of_one.inspect().await.unwrap().iter().all(crate::client::LockState::is_held));
+    servers[0].is(DEAD);
+    servers[1].is(DEAD);
+    assert_eq!(lock.break_lease().await.unwrap_err().code(), Code::StoreUnavailable);
+    servers[1].is(WELL);
+    lock.break_lease().await.unwrap();
+    assert_eq!(free(&servers[1..]).await, 2);
+    servers[0].is(WELL);
+    lock.break_lease().await.unwrap();
+    assert_eq!(free(&servers).await, 3);
+    assert_eq!(held.renew().await.unwrap_err().code(), Code::Lost);
+}
+
+#[tokio::test]
 async fn who_answers_late_holds_on_what_was_renewed() {
     let servers = servers(3);
     let held = brief(&servers).await;
