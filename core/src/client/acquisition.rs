@@ -25,7 +25,7 @@ use super::pool::{OwnSlots, PoolCore, in_time, unread};
 use super::waiting::{Seat, closed};
 use super::{AcquireOptions, Keepalive, Lease};
 use crate::error::{Code, Error, Result};
-use crate::id::SlotId;
+use crate::id::{Name, SlotId};
 #[cfg(not(target_family = "wasm"))]
 use crate::poison::unpoisoned;
 use crate::runtime::{self, Runtime};
@@ -67,6 +67,9 @@ pub(super) struct Want {
     told: AtomicU64,
     /// Whether a slot came whose nonce the chain does not bear out.
     stalled: AtomicBool,
+    /// Why not, the last time.
+    #[cfg(not(target_family = "wasm"))]
+    stalled_last: Mutex<Option<Error>>,
     /// Whether what was granted last came too late to be of use. A wasm module, which is judged by its size, says no more than that
     /// nothing came.
     #[cfg(not(target_family = "wasm"))]
@@ -176,6 +179,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
             #[cfg(not(target_family = "wasm"))]
+            stalled_last: Mutex::default(),
+            #[cfg(not(target_family = "wasm"))]
             too_late: AtomicBool::new(false),
             reading: AtomicU32::new(0),
             unread: Default::default(),
@@ -213,6 +218,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // One renewal may take until its time-out, and the next one must still come before the holder takes it for lost.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
         if interval > 0 && in_time(0, ttl) <= interval.saturating_add(slack) {
+            // A wasm module is judged by its size.
+            if cfg!(target_family = "wasm") {
+                let message =
+                    "is too long: ttl must be longer than the interval and response_timeout together";
+                return Err(Error::invalid("keepalive", message));
+            }
             let [ttl, interval, slack] = [ttl, interval, slack].map(|time| time / MILLISECOND);
             return Err(Error::invalid(
                 "keepalive",
@@ -374,8 +385,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether waiting cannot help.
     pub(super) fn give_up_on(&self, refused: &Refused, want: &Want) -> Result<()> {
         match (refused.why, &want.slots) {
-            (Refusal::NoSlot, Some(_)) => {
-                Err(Error::invalid("slots", "names a slot that the pool does not have"))
+            (Refusal::NoSlot, Some(slots)) => {
+                let first = slots.first().map_or("", SlotId::as_str);
+                Err(no_slot("slots", &self.name.pool, first, slots.len()))
             }
             (Refusal::NoSlot, None) => Err(Error::new(
                 Code::Exhausted,
@@ -414,7 +426,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 || want.came_too_late()
                 || want.patient && refused.why != Refusal::Beyond =>
             {
-                Error::new(code, nothing_came(want, self.makes_names))
+                Error::new(code, self.nothing_came(want))
             }
             (_, Some(left)) if self.makes_names => Error::new(
                 Code::Exhausted,
@@ -436,26 +448,59 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         error.after(left)
     }
+
+    fn nothing_came(&self, want: &Want) -> String {
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(stalled) = unpoisoned(&want.stalled_last).take() {
+            // The pool's own read_nonce stands before whoever would rewind it.
+            return format!(
+                "what came free has a nonce above the chain's: {}, by the slot's name and a handle of the pool without read_nonce",
+                stalled.message()
+            );
+        }
+        let pool = &self.name.pool;
+        match want.count {
+            _ if want.stalled.load(Relaxed) => {
+                "what came free has a nonce above the chain's: ask it why, or wait for `settle`".to_owned()
+            }
+            _ if want.came_too_late() => {
+                "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store is slow"
+                    .to_owned()
+            }
+            // A wasm module, which is judged by its size, has one text for locks and pools.
+            _ if cfg!(target_family = "wasm") => {
+                "nothing came free before the timeout; give a longer one, or a shorter ttl".to_owned()
+            }
+            count if self.makes_names => {
+                let first = want.slots.iter().flatten().next().map_or("", SlotId::as_str);
+                let (of, others) = if count == 1 { ("", "") } else { ("of ", " and others") };
+                format!("the lock {of}{first}{others} was held by others until the timeout; give a longer one")
+            }
+            1 => format!(
+                "no slot of {pool} came free before the timeout; give a longer one, more slots or a shorter ttl"
+            ),
+            count => format!(
+                "fewer than {count} slots of {pool} came free before the timeout; give a longer one, more slots or a shorter ttl"
+            ),
+        }
+    }
 }
 
-fn nothing_came(want: &Want, of_lock: bool) -> String {
-    match want.count {
-        _ if want.stalled.load(Relaxed) => {
-            "what came free has a nonce above the chain's: ask it why, or wait for `settle`".to_owned()
-        }
-        _ if want.came_too_late() => {
-            "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store is slow"
-                .to_owned()
-        }
-        // A wasm module, which is judged by its size, has one text for locks and pools.
-        _ if cfg!(target_family = "wasm") => {
-            "nothing came free before the timeout; give a longer one, or a shorter ttl".to_owned()
-        }
-        _ if of_lock => "the lock was held by others until the timeout; give a longer one".to_owned(),
-        count => {
-            let came = if count == 1 { "no slot".to_owned() } else { format!("fewer than {count} slots") };
-            format!("{came} came free before the timeout; give a longer one, more slots or a shorter ttl")
-        }
+/// The error of a pool that lacks what an argument names: of so many slots one, which may be another than the first.
+pub(super) fn no_slot(field: &'static str, pool: &Name, first: &str, count: usize) -> Error {
+    match count {
+        // A wasm module, which is judged by its size, has one text for all.
+        _ if cfg!(target_family = "wasm") => Error::invalid(field, "the pool has no such slot"),
+        0 | 1 => Error::invalid(
+            field,
+            format_args!("the pool {pool} has no slot {first}; add it, or open the pool with it"),
+        ),
+        _ => Error::invalid(
+            field,
+            format_args!(
+                "the pool {pool} lacks one of the {count} slots from {first} on; inspect them, and add it"
+            ),
+        ),
     }
 }
 

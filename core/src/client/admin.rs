@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Pool;
+use super::acquisition::no_slot;
 use super::builders::micros;
 use super::lease::unexpected;
 use super::options::{Unit, check_rest, id_list, rest, slot_specs, weighted_list};
@@ -201,10 +202,10 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     }
 
     async fn apply(&self, slot: &str, change: SlotChange) -> Result<()> {
-        let slot = SlotId::new(slot).map_err(|error| error.within("slot"))?;
-        match self.core.ask(Request::Change { slot, change }).await?.0 {
+        let id = SlotId::new(slot).map_err(|error| error.within("slot"))?;
+        match self.core.ask(Request::Change { slot: id, change }).await?.0 {
             Reply::Changed => Ok(()),
-            Reply::NoSlot => Err(Error::invalid("slot", "the pool has no such slot")),
+            Reply::NoSlot => Err(no_slot("slot", &self.core.name.pool, slot, 1)),
             other => Err(unexpected(&other)),
         }
     }

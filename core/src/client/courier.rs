@@ -560,17 +560,40 @@ async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Deliver
 
 /// A pool that is gone again as often as it is made.
 fn homeless() -> StoreError {
-    StoreError::new(Certainty::Refused, "the pool's definition is lost each time")
+    StoreError::new(
+        Certainty::Refused,
+        words(
+            "the pool's definition is lost each time",
+            "the pool's definition is lost each time: look who flushes the store, or whether it evicts (`doctor` tells its policy)",
+        ),
+    )
 }
 
 /// One that may have performed what it does not remember.
 fn forgotten() -> StoreError {
-    StoreError::new(Certainty::Refused, "no answer came for as long as the store remembers one")
+    StoreError::new(
+        Certainty::Refused,
+        words(
+            "no answer came for as long as the store remembers one",
+            "no answer came for as long as the store remembers one: look whether the store, or the way to it, stands still",
+        ),
+    )
 }
 
 /// A store for whose time every envelope is too late, or too early.
 fn jumping() -> StoreError {
-    StoreError::new(Certainty::Refused, "the store's clock jumps")
+    StoreError::new(Certainty::Refused, JUMPS)
+}
+
+/// What is said of a store whose clock does.
+pub(super) const JUMPS: &str = words(
+    "the store's clock jumps",
+    "the store's clock jumps: look how it is set (`doctor` tells how far it is off)",
+);
+
+/// A wasm module, which is judged by its size, says what is wrong, and not what to look at.
+const fn words(short: &'static str, long: &'static str) -> &'static str {
+    if cfg!(target_family = "wasm") { short } else { long }
 }
 
 /// The error of a request for which there is no room.

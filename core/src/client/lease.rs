@@ -278,10 +278,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     fn open(&self) -> Result<MutexGuard<'_, Held>> {
         let held = self.lock();
         if !held.open {
-            return Err(Error::new(
-                Code::Lost,
-                format!("the lease of {} was given back already", self.slot()),
-            ));
+            return Err(lost(self.slot(), Ending::GivenBack));
         }
         Ok(held)
     }

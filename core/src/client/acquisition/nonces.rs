@@ -137,6 +137,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
                 want.stalled.store(true, Relaxed);
+                #[cfg(not(target_family = "wasm"))]
+                (*crate::poison::unpoisoned(&want.stalled_last) = Some(error));
                 let rest = STALL_REST.min(self.options.settle);
                 // Nobody waits for the store to hear of that: the slot is not this caller's any more.
                 lease.rest_unused(rest);

@@ -12,6 +12,9 @@ use crate::runtime::TokioRuntime;
 use crate::runtime::warped::Warped;
 use crate::slots::Loss;
 
+const GIVEN_BACK: &str =
+    "the lease of a is lost: it was given back already; do nothing more under it, and acquire anew";
+
 #[tokio::test]
 async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
     for watched in [false, true] {
@@ -46,7 +49,7 @@ async fn nothing_is_said_of_a_lease_that_was_given_back() {
     for said in [lease.used(Some(8)), lease.used(None), lease.unused(), lease.rejected(None), lease.unknown()]
     {
         let error = said.unwrap_err();
-        assert_eq!((error.code(), error.message()), (Code::Lost, "the lease of a was given back already"));
+        assert_eq!((error.code(), error.message()), (Code::Lost, GIVEN_BACK));
     }
     assert!(lease.lost().await.is_none(), "it was given back in time");
 }
@@ -286,7 +289,7 @@ async fn what_a_renewal_finds_given_back_is_not_lost() {
     let lost = lease.lost();
     lease.close(ReleaseOptions::default()).unwrap();
     let error = lease.not_found(Loss::Ended);
-    assert_eq!((error.code(), error.message()), (Code::Lost, "the lease of a was given back already"));
+    assert_eq!((error.code(), error.message()), (Code::Lost, GIVEN_BACK));
     lease.given_back();
     assert_eq!((lost.await.is_none(), pool.statistics().lost), (true, 0));
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
-use super::super::courier::{QUEUE, full, silent, unavailable, undone, unsure};
+use super::super::courier::{JUMPS, QUEUE, full, silent, unavailable, undone, unsure};
 use super::super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::super::lanes::look_later;
@@ -332,7 +332,7 @@ impl<R: Runtime> Carrier<R> {
                         parcels = self.doubt(parcels, forgotten);
                     }
                     uncertain = false;
-                    StoreError::new(Certainty::NotPerformed, "the store's clock jumps")
+                    StoreError::new(Certainty::NotPerformed, JUMPS)
                 }
                 Err(error) => error,
             };

@@ -378,8 +378,12 @@ impl<R: Runtime> Limit<R> {
             let left = again.map(|time| time.saturating_sub(scope.runtime().now()));
             let message = match (again, trouble()) {
                 (None, Some(cause)) => return unavailable(&cause),
-                (None, _) => "others waited before it until the timeout; wait longer",
-                _ => "the limit allowed it at no time until the timeout; wait longer",
+                (None, _) => "others waited before it until the timeout; wait longer".to_owned(),
+                _ => {
+                    let names: Vec<_> = self.names().map(Name::as_str).collect();
+                    let names = names.join(", ");
+                    format!("the limit {names} allowed it at no time until the timeout; wait longer")
+                }
             };
             Error::new(Code::TimedOut, message).after(left)
         };

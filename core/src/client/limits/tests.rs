@@ -123,6 +123,7 @@ async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
     let error = shortly(limit.wait_with(1u64, within(30 * MILLISECOND, 0))).await.unwrap_err();
     assert_eq!(error.code(), Code::TimedOut);
     assert!(error.retry_after().is_some_and(|time| !time.is_zero()), "{error:?}");
+    assert!(error.message().starts_with("the limit a allowed it at no time until the timeout"), "{error}");
     let error = shortly(limit.wait_with(2u64, within(HOUR, 0))).await.unwrap_err();
     assert_eq!(error.code(), Code::Limited);
     // One that is dropped leaves no place in the line.

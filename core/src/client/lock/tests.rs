@@ -242,6 +242,18 @@ async fn a_free_lock_for_which_others_wait_is_refused_in_words_of_locks() {
     waiting.abort();
 }
 
+#[tokio::test]
+async fn a_lock_that_is_not_had_in_time_is_named() {
+    let handle = opened("told").unwrap();
+    let _held = handle.lock_with(["a", "b"], at_once()).unwrap().acquire().await.unwrap();
+    for (names, lock) in [(&["a"][..], "the lock a"), (&["b", "c"], "the lock of b and others")] {
+        let patient = LockOptions { timeout: MILLISECOND, ..LockOptions::default() };
+        let error = handle.lock_with(names, patient).unwrap().acquire().await.unwrap_err();
+        let said = format!("{lock} was held by others until the timeout; give a longer one");
+        assert_eq!((error.code(), error.message()), (Code::TimedOut, &*said));
+    }
+}
+
 // The factor alone was refused though the lock steals, and to say once more that it steals put it back to 1.
 #[test]
 fn an_acquisition_says_how_to_steal_over_what_its_lock_does() {
@@ -390,6 +402,7 @@ async fn what_somebody_claimed_and_left_is_not_lost() {
         locked.release().await.unwrap();
     }
 }
+
 /// A handle whose clock, and that of its store, shows what it is told.
 fn on_a_clock(time: &Arc<AtomicU64>) -> Result<(Faulty, Leasehold<Faulty, Warped>)> {
     let time = time.clone();

@@ -133,3 +133,37 @@ async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
         waiting.await.unwrap().expect("before the timeout");
     }
 }
+
+// It was told that a slot, or its chain, was amiss: not which of what pool, nor what to do.
+#[tokio::test]
+async fn who_gets_nothing_is_told_of_what_and_what_to_do() {
+    let handle = connect("memory:told").namespace("test").open().unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let named = |slots: &[&str], timeout| AcquireOptions {
+        slots: Some(slots.iter().map(|slot| SlotId::new(slot).unwrap()).collect()),
+        timeout: Some(timeout),
+        ..AcquireOptions::default()
+    };
+    let error = pool.acquire_with(named(&["x"], 0)).await.unwrap_err();
+    let lacking = "slots: the pool p has no slot x; add it, or open the pool with it";
+    assert_eq!((error.field(), error.message()), (Some("slots"), lacking));
+    let error = pool.acquire_with(named(&["a", "x"], 0)).await.unwrap_err();
+    assert!(error.message().contains("the pool p lacks one of the 2 slots from a on"), "{error}");
+    let error = pool.drain("x").await.unwrap_err();
+    assert!(error.field() == Some("slot") && error.message().contains("the pool p has no slot x; add it"));
+
+    let lease = pool.acquire_with(named(&["a"], 0)).await.unwrap();
+    let error = pool.acquire_with(named(&["a"], MILLISECOND)).await.unwrap_err();
+    assert!(error.message().starts_with("no slot of p came free before the timeout; give"), "{error}");
+    lease.used(Some(12)).unwrap();
+    lease.release().await.unwrap();
+    pool.acquire_with(named(&["a"], 0)).await.unwrap().unknown().unwrap();
+    let behind = |_| std::future::ready(Ok::<_, String>(10));
+    let pool =
+        handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), Some(Arc::new(behind))).await.unwrap();
+    let error = pool.acquire_with(named(&["a"], 0)).await.unwrap_err();
+    assert_eq!(error.code(), Code::Exhausted);
+    for word in ["nonce 10 for a", "below 12", "resync with rewind", "without read_nonce"] {
+        assert!(error.message().contains(word), "{error}");
+    }
+}

@@ -147,7 +147,7 @@ async fn who_waited_behind_others_has_timed_out() {
     let end = pool.core.runtime.now() + 50 * MILLISECOND;
     pool.core.quiet_until.store(end, Relaxed);
     let error = pool.acquire_with(within(100 * MILLISECOND)).await.unwrap_err();
-    assert!(error.message().contains("no slot came free"), "{error}");
+    assert!(error.message().contains("no slot of p came free"), "{error}");
     assert_ne!(error.retry_after(), Some(Duration::ZERO), "{error}");
     first.abort();
 }

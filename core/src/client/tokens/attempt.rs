@@ -343,6 +343,8 @@ impl<S: Store, R: Runtime> Drop for Attempt<S, R> {
 fn source_failed(cause: &str) -> Error {
     Error::new(
         Code::SourceUnavailable,
-        format!("the source of tokens failed: {cause}; nothing is locked by this call"),
+        format!(
+            "the source of tokens failed: {cause}; nothing is locked by this call, try again when it answers"
+        ),
     )
 }
