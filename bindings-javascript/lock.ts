@@ -1,10 +1,10 @@
-import { type Call, glue, guarded, Owned, recommendedTtlOf, settled } from "../core.js";
+import { breakLock, type Call, glue, guarded, inspectLock, Owned, recommendedTtlOf, renewLock, settled } from "../core.js";
 import { unlessAborted } from "./abort.js";
 import type { Contention } from "./contention.js";
 import { asyncDispose, dispose } from "./dispose.js";
 import { invalid } from "./errors.js";
 import { Hold } from "./hold.js";
-import { taken, toCore } from "./keys.js";
+import { fromCore, taken, toCore } from "./keys.js";
 import { type Ended, runWith } from "./run.js";
 
 /** How a lock is held. Durations are in milliseconds. */
@@ -16,6 +16,11 @@ export interface LockOptions {
    * milliseconds. `ttl`, less 1 % and 2 ms, must be longer than that and the handle's `responseTimeout` together.
    */
   keepalive?: boolean | number | undefined;
+  /**
+   * How long renewals may prolong the lock in all: 0 if not given, for no bound. Then a body that never ends keeps it for as long as its
+   * process lives and reaches the store, as renewals need nothing of the body: until somebody ends it by `Lock.breakLease`.
+   */
+  maxHold?: number | undefined;
   /** How long an acquisition waits: 5 s if not given, 0 for one attempt. */
   timeout?: number | undefined;
   /**
@@ -89,6 +94,22 @@ export class Lock<Options = LockOptions> {
     return recommendedTtlOf(this.#owned.number, toCore(contention));
   }
 
+  /**
+   * Looks at each of its names, in their order: whether somebody holds it, in whatever process. Of a quorum's lock each server is asked
+   * through a handle of its own. Not in the small `leasehold-wasm`.
+   */
+  async inspect(): Promise<LockState[]> {
+    return fromCore(await settled((call) => inspectLock(this.#owned.number, call))) as LockState[];
+  }
+
+  /**
+   * Ends by force what is held of its names, for a holder that is known to be dead: one that lives believes in its lock until its next
+   * renewal, or to its deadline. A quorum's ends at all servers, of which a majority must answer. Not in the small `leasehold-wasm`.
+   */
+  async breakLease(): Promise<void> {
+    await settled((call) => breakLock(this.#owned.number, call));
+  }
+
   /** Locks all of its names, waiting until the timeout. */
   async acquire(options?: Options & Abortable): Promise<Locked> {
     return (await this.#enter(false, options)) as Locked;
@@ -117,6 +138,19 @@ export class Lock<Options = LockOptions> {
     const locked = new Locked(granted, this.#names);
     return unlessAborted(signal, locked, () => locked[dispose]());
   }
+}
+
+/** One name of a lock. Who holds it is not there if nobody does. */
+export interface LockState {
+  name: string;
+  held: boolean;
+  /** Whoever holds it, as 32 hexadecimal digits: another at each acquisition. */
+  holder: string | undefined;
+  fence: bigint | undefined;
+  /** Since when, by the store's clock, in milliseconds since the Unix epoch. */
+  since: number | undefined;
+  /** How long it is still held without a renewal; 0 if it is not. */
+  left: number;
 }
 
 /**
@@ -162,6 +196,14 @@ export class Locked {
    */
   get claimed(): AbortSignal {
     return this.#hold.claimed;
+  }
+
+  /**
+   * Prolongs the lock, to the handle's `lockTtl` from now if not given, within its `maxHold`; in milliseconds. All of its names, of a
+   * quorum's at a majority of the servers: rejects with `lost` if one of them is. Not in the small `leasehold-wasm`.
+   */
+  async renew(ttl?: number): Promise<void> {
+    await settled((call) => renewLock(this.#hold.number, ttl, call));
   }
 
   /** Gives the lock back. A second call does nothing. Rejects with `lost` if it had ended before. */

@@ -13,5 +13,8 @@ export function recommendedTtlOf(thing: number, options: unknown): number | unde
   return guarded(() => native.recommendedTtlOf(thing, options)) ?? undefined;
 }
 
+/** What the small module of `leasehold-wasm` has no room for. */
+export const { breakLock, inspectLock, renewLock } = native;
+
 /** The checks of fences: the script for Redis and the condition in SQL. */
 export const fenceTexts = guarded(() => native.fenceTexts());

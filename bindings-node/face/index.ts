@@ -22,7 +22,7 @@ export {
   type ReserveWaitOptions,
 } from "./shared/limit.js";
 export { type Each, limited, type LimitedResponse, limitHandler, limitRequests } from "./shared/limited.js";
-export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./shared/lock.js";
+export { Lock, type LockAcquireOptions, Locked, type LockOptions, type LockState, type RunOptions } from "./shared/lock.js";
 export {
   type AcquireManyOptions,
   type AcquireOptions,

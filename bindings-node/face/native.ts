@@ -61,6 +61,9 @@ export interface Native {
   readNonce(lease: number, call?: Call): Promise<Answer<unknown>>;
   acquireLock(lock: number, options: unknown, forBody: boolean, call?: Call): Soon<unknown>;
   handshake(lock: number): number;
+  inspectLock(lock: number, call?: Call): Promise<Answer<unknown>>;
+  breakLock(lock: number, call?: Call): Promise<Answer<void>>;
+  renewLock(locked: number, ttl: unknown, call?: Call): Promise<Answer<void>>;
   releaseLock(locked: number, call?: Call): Soon<null>;
   tokensInMemory(): Answer<number>;
   sourceAdd(source: number, wallet: unknown, currency: unknown, token: unknown): Answer<void>;

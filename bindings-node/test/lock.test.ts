@@ -235,6 +235,41 @@ for (const place of ["memory", "Redis"]) {
       assert.ok(await free(["kept", "plain"]));
     });
 
+    test("one that nobody keeps alive is prolonged by its holder", async () => {
+      const locked = await lh.lock(["renewed", "also-renewed"], { ttl: 1_600, keepalive: false }).acquire();
+      await locked.renew(1_600);
+      assert.ok(locked.remaining <= 1_600);
+      const before = locked.remaining;
+      await locked.renew();
+      assert.ok(locked.remaining > before && locked.remaining <= lockTtl);
+      await assert.rejects(locked.renew(lockTtl + 1), failure("invalid_argument", "ttl"));
+      await assert.rejects(locked.renew("1" as unknown as number), failure("invalid_argument", "ttl"));
+      await locked.release();
+      await assert.rejects(locked.renew(), failure("lost"));
+    });
+
+    test("renewals end at maxHold", async () => {
+      const locked = await lh.lock("bounded", { ...kept, maxHold: 600 }).acquire();
+      await eventually(() => locked.lost.aborted, 20_000);
+      await eventually(() => free("bounded"), 20_000);
+      assert.throws(() => lh.lock("bounded", { maxHold: -1 }), failure("invalid_argument", "maxHold"));
+    });
+
+    test("who holds it is seen from elsewhere, and ended by force", async () => {
+      const held = await lh.lock("seen", kept).acquire();
+      const lock = other.lock(["free", "seen"]);
+      const [unheld, seen] = await lock.inspect();
+      const nobody = { holder: undefined, fence: undefined, since: undefined };
+      assert.deepEqual(unheld, { name: "free", held: false, ...nobody, left: 0 });
+      assert.deepEqual([seen?.name, seen?.held, seen?.fence], ["seen", true, held.fence]);
+      assert.match(seen?.holder as string, /^[0-9a-f]{32}$/);
+      assert.ok(Math.abs((seen?.since as number) - Date.now()) < 60_000);
+      assert.ok((seen?.left as number) > 0 && (seen?.left as number) <= lockTtl);
+      await lock.breakLease();
+      assert.ok(await free("seen"));
+      await eventually(() => held.lost.aborted, 20_000);
+    });
+
     test("a holder is told of who steals, and yields", async () => {
       const low = await lh.lock("stolen", { ...kept, priority: -1 }).acquire();
       const { claimed } = low;

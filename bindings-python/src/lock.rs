@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leasehold::Code;
-use leasehold::client::Unit;
+use leasehold::client::{Unit, read_ttl};
 use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -49,6 +49,16 @@ impl Lock {
             let reckon = |options: &Value| core.recommended_ttl_by(options, Unit::Seconds);
             Ok(options.unwrap_or_default().read(reckon)?)
         })
+    }
+
+    /// Looks at each of its names, in their order: whether somebody holds it, in whatever process.
+    fn inspect(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        guard(|| self.face.ask(py, &self.core, |core| async move { core.inspect_by(Unit::Seconds).await }))
+    }
+
+    /// Ends by force what is held of its names.
+    fn break_lease(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        guard(|| self.face.ask(py, &self.core, |core| async move { core.break_lease().await }))
     }
 
     /// Locks all of its names; waits for them until the timeout.
@@ -135,6 +145,15 @@ impl Locked {
     #[pyo3(signature = (timeout=None))]
     fn claimed(&self, py: Python<'_>, timeout: Option<Arg>) -> PyResult<Py<PyAny>> {
         guard(|| self.face.told(py, timeout, |time| Ok(self.core.get()?.claimed_within(time))))
+    }
+
+    /// Prolongs the lock to `ttl` seconds from now, the handle's `lock_ttl` if not given, within its `max_hold`.
+    #[pyo3(signature = (ttl=None))]
+    fn renew(&self, py: Python<'_>, ttl: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let ttl = read_ttl(&ttl.unwrap_or_default().named("ttl")?, Unit::Seconds)?;
+            self.face.ask(py, &self.core, |core| async move { core.renew_by(ttl).await })
+        })
     }
 
     /// Gives the lock back. A second call does nothing.

@@ -190,6 +190,61 @@ def test_a_reentrant_lock_that_was_lost_is_acquired_anew(lh):
         assert anew.held
 
 
+def test_one_that_nobody_keeps_alive_is_prolonged_by_its_holder(lh):
+    locked = lh.lock(["a", "b"], ttl=1.0, keepalive=False).acquire()
+    locked.renew(1.0)
+    before = locked.remaining
+    assert before <= 1.0
+    locked.renew()
+    assert before < locked.remaining <= TTL
+    for wrong in [TTL + 0.001, 0, "1"]:
+        with pytest.raises(errors.InvalidArgument) as error:
+            locked.renew(wrong)
+        assert error.value.field == "ttl"
+    locked.release()
+    with pytest.raises(errors.Lost):
+        locked.renew()
+
+
+def test_renewals_end_at_max_hold(lh, other):
+    locked = lh.lock("bounded", max_hold=0.4, **KEPT).acquire()
+    assert locked.lost(20).code == "lost"
+    until(lambda: is_free(other, "bounded"))
+    with pytest.raises(errors.InvalidArgument) as error:
+        lh.lock("bounded", max_hold=-1)
+    assert error.value.field == "max_hold"
+
+
+def test_who_holds_it_is_seen_from_elsewhere_and_ended_by_force(lh, other):
+    held = lh.lock("seen", **KEPT).acquire()
+    lock = other.lock(["free", "seen"])
+    free, seen = lock.inspect()
+    assert free == {"name": "free", "held": False, "holder": None, "fence": None, "since": None, "left": 0.0}
+    assert (seen["name"], seen["held"], seen["fence"]) == ("seen", True, held.fence)
+    assert len(seen["holder"]) == 32
+    assert abs(seen["since"] - time.time()) < 60
+    assert 0 < seen["left"] <= TTL
+    lock.break_lease()
+    assert is_free(other, "seen")
+    assert held.lost(20).code == "lost"
+
+
+def test_asyncio_prolongs_sees_and_ends_locks(memory):
+    async def main():
+        async with aio.open(memory.url) as lh:
+            lock = lh.lock(["a", "b"], ttl=20, keepalive=False)
+            locked = await lock.acquire()
+            await locked.renew(50)
+            assert locked.remaining > 20
+            assert [state["held"] for state in await lock.inspect()] == [True, True]
+            await lock.break_lease()
+            assert [state["held"] for state in await lock.inspect()] == [False, False]
+            with pytest.raises(errors.Lost):
+                await locked.renew()
+
+    asyncio.run(main())
+
+
 def test_a_holder_is_told_of_who_steals_and_yields(lh, other):
     low = lh.lock("stolen", priority=-1, **KEPT).acquire()
     assert low.claimed(timeout=0) is None

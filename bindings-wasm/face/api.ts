@@ -5,7 +5,7 @@ export type { Contention } from "./shared/contention.js";
 export { type Code, LeaseholdError } from "./shared/errors.js";
 export { Lease, type ReleaseOptions } from "./shared/lease.js";
 export { Leasehold, type OpenOptions, type SeedConfig } from "./shared/leasehold.js";
-export { Lock, type LockAcquireOptions, Locked, type LockOptions, type RunOptions } from "./shared/lock.js";
+export { Lock, type LockAcquireOptions, Locked, type LockOptions, type LockState, type RunOptions } from "./shared/lock.js";
 export {
   type AcquireManyOptions,
   type AcquireOptions,

@@ -2,7 +2,7 @@
 // ends, how a thing is owned, how leases are had and given back at once, how limits are taken of at once.
 import * as exported from "./glue/leasehold.js";
 import { heard } from "./host.js";
-import { guarded as entered, guarding } from "./instance.js";
+import { type Begun, type Call, guarded as entered, guarding } from "./instance.js";
 import { invalid } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
 
@@ -22,15 +22,20 @@ export function guarded<T>(call: () => T): T {
   return call();
 }
 
-/**
- * The time to live that outlasts a chain of thieves, by what was measured of a lock or a pool; undefined if nobody stole. The small
- * module has no room for it.
- */
-export function recommendedTtlOf(thing: number, options: unknown): number | undefined {
-  const reckon = (glue as Record<string, unknown>)["recommendedTtlOf"] as undefined | ((thing: number, options: unknown) => number | undefined);
-  if (!reckon) throw invalid("recommendedTtl", "is what leasehold-wasm/full has, and this module has no room for");
-  return reckon(thing, options);
+/** An export that the small module has no room for, which says so of what the caller knows it as. */
+function roomy<Args extends unknown[], T>(name: string, known: string): (...args: Args) => T {
+  return (...args) => {
+    const call = (glue as Record<string, unknown>)[name] as undefined | ((...args: Args) => T);
+    if (!call) throw invalid(known, "is what leasehold-wasm/full has, and this module has no room for");
+    return call(...args);
+  };
 }
+
+/** The time to live that outlasts a chain of thieves, by what was measured of a lock or a pool; undefined if nobody stole. */
+export const recommendedTtlOf = roomy<[thing: number, options: unknown], number | undefined>("recommendedTtlOf", "recommendedTtl");
+export const inspectLock = roomy<[lock: number, call: Call], Begun>("inspectLock", "inspect");
+export const breakLock = roomy<[lock: number, call: Call], Begun>("breakLock", "breakLease");
+export const renewLock = roomy<[locked: number, ttl: unknown, call: Call], Begun>("renewLock", "renew");
 
 /** What a call was granted: one lease, or several. */
 export type Granted = Facts | Facts[];

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use js_sys::Array;
 use leasehold::MILLISECOND;
+#[cfg(feature = "full")]
+use leasehold::client::read_ttl;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -51,6 +53,43 @@ pub fn acquire_lock(lock: u32, options: &JsValue, for_body: bool, number: u32) -
 pub fn handshake(lock: u32) -> Result<f64, JsValue> {
     entered();
     Ok(things::lock(lock)?.handshake() as f64 / MILLISECOND as f64)
+}
+
+/// Looks at each of its names.
+#[cfg(feature = "full")]
+#[wasm_bindgen(js_name = inspectLock)]
+pub fn inspect_lock(lock: u32, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let lock = things::lock(lock)?;
+    let work = async move { Ok(Answer::Value(value::write(lock.inspect_by(UNIT).await?))) };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Ends by force what is held of its names.
+#[cfg(feature = "full")]
+#[wasm_bindgen(js_name = breakLock)]
+pub fn break_lock(lock: u32, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let lock = things::lock(lock)?;
+    let work = async move {
+        lock.break_lease().await?;
+        Ok(Answer::Nothing)
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Prolongs it.
+#[cfg(feature = "full")]
+#[wasm_bindgen(js_name = renewLock)]
+pub fn renew_lock(locked: u32, ttl: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let held = things::locked(locked)?;
+    let ttl = read_ttl(&value::named(ttl, "ttl")?, UNIT).map_err(Failure::from)?;
+    let work = async move {
+        held.renew_by(ttl).await?;
+        Ok(Answer::Nothing)
+    };
+    Ok(call(number, Box::pin(work)))
 }
 
 /// Gives it back; the number is free from then on.

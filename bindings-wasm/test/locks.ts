@@ -153,6 +153,33 @@ export function locks(connect: () => Transport): Checks {
         same(locked.lost.aborted, false);
       }),
 
+    "one that nobody keeps alive is prolonged by its holder, and renewals end at maxHold": () =>
+      everywhere(async (lh, other) => {
+        const locked = await lh.lock(["a", "b"], { ttl: 1_600, keepalive: false }).acquire();
+        await locked.renew(1_600);
+        const before = locked.remaining;
+        await locked.renew();
+        same(locked.remaining > before, true);
+        await fails(() => locked.renew(lockTtl + 1), "invalid_argument", /./, "ttl");
+        await locked.release();
+        await fails(() => locked.renew(), "lost");
+        const bounded = await lh.lock("a", { ...kept, maxHold: 600 }).acquire();
+        await eventually(() => bounded.lost.aborted);
+        await other.lock("a", kept).run(() => {});
+      }),
+
+    "who holds it is seen from elsewhere, and ended by force": () =>
+      everywhere(async (lh, other) => {
+        const held = await lh.lock("a", kept).acquire();
+        const lock = other.lock(["free", "a"]);
+        const [free, seen] = await lock.inspect();
+        same(free, { name: "free", held: false, holder: undefined, fence: undefined, since: undefined, left: 0 });
+        same([seen?.name, seen?.held, seen?.fence, seen?.holder?.length], ["a", true, held.fence, 32]);
+        await lock.breakLease();
+        await other.lock("a", { timeout: 0 }).run(() => {});
+        await eventually(() => held.lost.aborted);
+      }),
+
     async "a body that is not to be locked runs without, after its arguments were looked at"() {
       const [lh, other] = await opened(`memory:${unique()}`);
       await using _held = await lh.lock("a").acquire();
@@ -177,6 +204,7 @@ export function locks(connect: () => Transport): Checks {
         fails(() => lh.lock("a", options), "invalid_argument", message, field);
       await options({ ttl: lockTtl + 1 }, "ttl", /lockTtl/);
       await options({ timeout: -1 }, "timeout");
+      await options({ maxHold: -1 }, "maxHold");
       await options({ reentrant: 1 }, "reentrant");
       await options({ keepalive: 1_500 }, "keepalive", /responseTimeout/);
       await options({ timeOut: 1 }, "timeOut");

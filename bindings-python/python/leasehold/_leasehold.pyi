@@ -26,7 +26,7 @@ from .options import (
     WaitOptions,
 )
 from .sources import TokenChange, TokenSpec
-from .views import Census, Finding, LimitAnswer, LockedToken, Statistics, Token, TokenCounts
+from .views import Census, Finding, LimitAnswer, LockedToken, LockState, Statistics, Token, TokenCounts
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -295,6 +295,14 @@ class Lock:
         """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by the longest `handshake` and the
         shortest time in which the store answered of late; None if nobody stole."""
 
+    def inspect(self) -> builtins.list[LockState]:
+        """Looks at each of its names, in their order: whether somebody holds it, in whatever process. Of a quorum's lock each server is
+        asked through a handle of its own."""
+
+    def break_lease(self) -> None:
+        """Ends by force what is held of its names, for a holder that is known to be dead: one that lives believes in its lock until its
+        next renewal, or to its deadline. A quorum's ends at all servers, of which a majority must answer."""
+
     def acquire(self, **options: Unpack[LockOptions]) -> Locked:
         """Locks all of its names; waits for them until the timeout. Keep what it gives until it is given back: a lock that is forgotten
         is renewed no more, and ends at its deadline."""
@@ -339,6 +347,10 @@ class Locked:
         """Waits until somebody of higher priority claims the lock, and gives the error that says so: finish early and give it back.
         Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
         `timeout` of 0 it gives None."""
+
+    def renew(self, ttl: float | None = None) -> None:
+        """Prolongs the lock to `ttl` seconds from now, the handle's `lock_ttl` if not given, within its `max_hold`. All of its
+        names, of a quorum's at a majority of the servers: raises `Lost` if one of them is."""
 
     def release(self) -> None:
         """Gives the lock back. A second call does nothing."""

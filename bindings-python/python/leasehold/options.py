@@ -93,6 +93,10 @@ class QuorumLockOptions(TypedDict, total=False):
     """Whether the lock is renewed while it is held: True (at a third of `ttl`), the default, an interval, or False. Needs a `ttl`
     that is longer than the interval and `response_timeout` together."""
 
+    max_hold: float | None
+    """How long renewals may prolong the lock in all: 0 by default, for no bound. Then a body that never ends keeps it for as long as
+    its process lives and reaches the store, as renewals need nothing of the body: until somebody ends it by `Lock.break_lease`."""
+
     timeout: float | None
     """How long an acquisition waits: 5 by default, 0 for one attempt."""
 

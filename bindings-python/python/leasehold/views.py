@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-__all__ = ["Census", "Finding", "LimitAnswer", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
+__all__ = ["Census", "Finding", "LimitAnswer", "LockState", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
 
 
 class _OfServer(TypedDict, total=False):
@@ -129,6 +129,20 @@ class LockedToken(TypedDict):
 
     left: float
     """How long the lock still lasts without a renewal."""
+
+
+class LockState(TypedDict):
+    """One name of a lock. Who holds it is None if nobody does."""
+
+    name: str
+    held: bool
+    # Whoever holds it, as 32 hexadecimal digits: another at each acquisition.
+    holder: str | None
+    fence: int | None
+    # Since when, by the store's clock, in seconds since the Unix epoch.
+    since: float | None
+    # How long it is still held without a renewal; 0.0 if it is not.
+    left: float
 
 
 class TokenCounts(TypedDict):

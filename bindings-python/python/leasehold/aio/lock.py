@@ -12,6 +12,7 @@ from .._bodies import check
 from .._settle import call, granted
 from ..errors import Claimed, Lost
 from ..options import Contention, LockOptions, RunOptions
+from ..views import LockState
 from ._face import Acquiring, Face, Held, ended, under
 
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ class Lock(Face[_leasehold.Lock]):
         """The time to live, in seconds, that outlasts a chain of thieves with this confidence, by the longest `handshake` and the
         shortest time in which the store answered of late; None if nobody stole."""
         return self._core.recommended_ttl(**options)
+
+    async def inspect(self) -> builtins.list[LockState]:
+        """Looks at each of its names, in their order: whether somebody holds it, in whatever process. Of a quorum's lock each server is
+        asked through a handle of its own."""
+        return await call(self._core.inspect)
+
+    async def break_lease(self) -> None:
+        """Ends by force what is held of its names, for a holder that is known to be dead: one that lives believes in its lock until its
+        next renewal, or to its deadline. A quorum's ends at all servers, of which a majority must answer."""
+        await call(self._core.break_lease)
 
     def acquire(self, **options: Unpack[LockOptions]) -> Acquiring[Locked]:
         """Locks all of its names; waits for them until the timeout. For `async with`, or to be awaited. Keep what it gives until it is
@@ -105,6 +116,11 @@ class Locked(Held[_leasehold.Locked]):
         Gives None if it ends first, or if `timeout` seconds have passed. Without `keepalive` the first call only begins to look: with a
         `timeout` of 0 it gives None."""
         return await call(self._core.claimed, timeout)
+
+    async def renew(self, ttl: float | None = None) -> None:
+        """Prolongs the lock to `ttl` seconds from now, the handle's `lock_ttl` if not given, within its `max_hold`. All of its
+        names, of a quorum's at a majority of the servers: raises `Lost` if one of them is."""
+        await call(self._core.renew, ttl)
 
     async def release(self) -> None:
         """Gives the lock back. A second call does nothing."""
