@@ -136,13 +136,15 @@ class LockState(TypedDict):
 
     name: str
     held: bool
-    # Whoever holds it, as 32 hexadecimal digits: another at each acquisition.
     holder: str | None
+    """Whoever holds it, as 32 hexadecimal digits: another at each acquisition."""
+
     fence: int | None
-    # Since when, by the store's clock, in seconds since the Unix epoch.
     since: float | None
-    # How long it is still held without a renewal; 0.0 if it is not.
+    """Since when, by the store's clock, in seconds since the Unix epoch."""
+
     left: float
+    """How long it is still held without a renewal; 0.0 if it is not."""
 
 
 class TokenCounts(TypedDict):
