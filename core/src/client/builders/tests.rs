@@ -65,11 +65,15 @@ async fn what_is_opened_is_checked() {
 #[tokio::test]
 async fn a_body_runs_under_a_lease_and_is_told_if_that_did_not_last() {
     let handle = opened("run");
-    let pool = handle.pool("p").slots(["a"]).read_nonce(async |_: String| Ok::<_, Error>(7)).await.unwrap();
+    let chain = Arc::new(AtomicU64::new(7));
+    let reads = chain.clone();
+    let next = move |_: String| std::future::ready(Ok::<_, Error>(reads.load(Relaxed)));
+    let pool = handle.pool("p").slots(["a"]).read_nonce(next).await.unwrap();
     let pay = async |lease: &NativeLease| lease.used(None).map(|()| lease.nonce());
     for nonce in [7, 8] {
         assert_eq!(pool.acquire().run(pay).await.unwrap().unwrap(), Some(nonce));
     }
+    chain.store(9, Relaxed);
     let outlived = pool.acquire().run(async |lease| pool.break_lease(lease.slot()).await).await;
     let Err(RunError::Lost { error, output }) = outlived else { panic!("{outlived:?}") };
     assert_eq!((error.code(), output), (Code::Lost, Ok(())));
