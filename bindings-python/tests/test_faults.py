@@ -124,14 +124,14 @@ def test_a_store_that_hangs_at_the_end_of_a_block(own_redis):
     def send(lh):
         pool, wallet = lh.pool("p", slots=["a"], ttl=3), lh.tokens("w", source=source, settle=1, max_age=1, **patient)
         limit = lh.limit("l", max=2, period=1)
-        with pool.acquire(timeout=9) as lease, wallet.select(3), lh.lock("n").acquire(**patient), limit.reserve(ttl=9):
+        with wallet.select(3), pool.acquire(timeout=9) as lease, lh.lock("n").acquire(**patient), limit.reserve(ttl=9):
             own_redis.process.send_signal(signal.SIGSTOP)
             return "0x1", lease
 
     async def send_later(lh):
         pool, wallet = await lh.pool("p", slots=["a"], ttl=3), lh.tokens("w", source=source, settle=1, max_age=1, **patient)
         limit = lh.limit("l", max=2, period=1)
-        async with pool.acquire(timeout=9) as lease, wallet.select(3), lh.lock("n").acquire(**patient), await limit.reserve(ttl=9):
+        async with wallet.select(3), pool.acquire(timeout=9) as lease, lh.lock("n").acquire(**patient), await limit.reserve(ttl=9):
             own_redis.process.send_signal(signal.SIGSTOP)
             return "0x1", lease
 
