@@ -118,14 +118,16 @@ TEST = [
             replace(WASM, yields=True),
             Step("wasm: trial build", "npm run build:trial -w leasehold-wasm", yields=True),
             SIZE,
+        ],
+        [
+            Step("Rust: faults", f"{RUST} --test {FAULTS} -- --test-threads=6"),
             Step("Rust: simulation", f"{RUST} -- {WORLDS}", yields=True),
         ],
-        [Step("Rust: faults", f"{RUST} --test {FAULTS} -- --test-threads=6")],
     ),
     (
+        # It builds what it tests.
+        [Step("Node: tests", "npm test -w leasehold")],
         [
-            # It builds what it tests.
-            Step("Node: tests", "npm test -w leasehold"),
             Step("Python: build", f"{MATURIN} --features trial", "bindings-python"),
             Step("Python: tests", "../.venv/bin/python -m pytest -n 3 tests", "bindings-python"),
             Step("Python: packaging", "../.venv/bin/python -m pytest release", "bindings-python"),
