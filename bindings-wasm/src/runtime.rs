@@ -3,8 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use leasehold::runtime::Runtime;
-use leasehold::runtime::StoreClock;
+use leasehold::runtime::{Runtime, StoreClock};
 use leasehold::{Code, MILLISECOND, Micros};
 
 use crate::failure::Failure;

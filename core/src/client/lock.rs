@@ -130,10 +130,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&Locked<S, R>) -> T) -> Result<T, RunError<T>> {
         let locked = self.acquire().await.map_err(RunError::NotAcquired)?;
         let output = body(&locked).await;
-        match locked.conclude().await {
-            Ok(()) => Ok(output),
-            Err(error) => Err(RunError::Lost { error, output }),
-        }
+        RunError::lasted(locked.conclude().await, output)
     }
 
     /// The longest time that holders of the handle's locks took to yield of late to those who steal; 0 if nobody stole.
@@ -213,6 +210,14 @@ pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &Lo
 }
 
 impl<T> RunError<T> {
+    /// What the body gave, if what it ran under lasted as long.
+    pub(super) fn lasted(outcome: Result<()>, output: T) -> Result<T, Self> {
+        match outcome {
+            Ok(()) => Ok(output),
+            Err(error) => Err(RunError::Lost { error, output }),
+        }
+    }
+
     /// What went wrong with the lock or the lease.
     pub fn error(&self) -> &Error {
         match self {

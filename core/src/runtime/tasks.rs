@@ -176,8 +176,7 @@ mod tests {
     use futures_channel::oneshot;
 
     use super::*;
-    use crate::runtime::others_first;
-    use crate::runtime::{Begun, Calls};
+    use crate::runtime::{Begun, Calls, others_first};
 
     async fn in_time<T>(work: impl Future<Output = T>) -> T {
         tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")

@@ -89,10 +89,7 @@ impl<S: Store, R: Runtime> Acquire<'_, S, R> {
     pub async fn run<T>(self, body: impl AsyncFnOnce(&Lease<S, R>) -> T) -> Result<T, RunError<T>> {
         let lease = self.await.map_err(RunError::NotAcquired)?;
         let output = body(&lease).await;
-        match loss_only(lease.conclude().await) {
-            Ok(()) => Ok(output),
-            Err(error) => Err(RunError::Lost { error, output }),
-        }
+        RunError::lasted(loss_only(lease.conclude().await), output)
     }
 }
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::faulty::{DEAD, DELAY, Faulty, HUNG, MUTE, SLOW, WELL};
 use crate::client::{Keepalive, Locked, OpenOptions, RunError};
-use crate::runtime::StoreClock;
-use crate::runtime::TokioRuntime;
+use crate::runtime::{StoreClock, TokioRuntime};
 use crate::store::MemoryStore;
 
 /// The time that has passed, on the client's clock.
