@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, Weak};
 #[cfg(feature = "limits")]
 use super::builders::LimitBuilder;
 use super::builders::{LockBuilder, LockNames, LockOwner, PoolBuilder};
-#[cfg(feature = "doctor")]
-use super::courier::undone;
 #[cfg(feature = "limits")]
 use super::limits::{self, Actions, Limit, LimitOptions, OpenedScope, Scope};
 use super::lock::lock_pool;
 use super::options::{LOCK_TTL, Unit, check_rest, check_ttl, duration, lock_names, rest, set_time, ttl};
 use super::pool::PoolCore;
-use super::waiting::closed;
+#[cfg(feature = "doctor")]
+use super::pool::courier::undone;
+use super::pool::waiting::closed;
 use super::{Lock, LockOptions, Pool, PoolOptions, ReadNonce};
 #[cfg(feature = "tokens")]
 use super::{SharedSource, TokenSource, Tokens, TokensBuilder, TokensOptions};
@@ -250,7 +250,7 @@ impl<S: Store, R: Runtime> Leasehold<S, R> {
     }
 
     /// The pool of this handle's locks.
-    pub(super) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
+    pub(in crate::client) fn locks(&self) -> Result<Arc<PoolCore<S, R>>> {
         let mut locks = unpoisoned(&self.0.locks);
         if let Some(core) = &*locks {
             return if core.room.is_closed() { Err(closed()) } else { Ok(core.clone()) };

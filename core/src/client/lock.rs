@@ -1,5 +1,8 @@
 //! Named locks: leases of names that nobody has to define.
 
+pub(super) mod holding;
+pub(super) mod locked;
+pub(super) mod quorum;
 mod state;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
@@ -10,8 +13,8 @@ pub(super) use self::state::break_at;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use super::holding::Electorate;
-use super::locked::{Holding, Locked};
+use self::holding::Electorate;
+use self::locked::{Holding, Locked};
 use super::options::{check_factor, check_rest};
 use super::pool::PoolCore;
 use super::{AcquireOptions, LockOptions, PoolOptions, Unit};

@@ -1,7 +1,19 @@
 //! A pool, as one process has it.
 
+pub(super) mod acquisition;
+pub(super) mod admin;
+pub(super) mod courier;
+pub(super) mod keeper;
+pub(super) mod lease;
+pub(super) mod nonce_source;
+pub(super) mod pursuit;
+pub(super) mod statistics;
+pub(super) mod stock;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
+pub(super) mod vigil;
+pub(super) mod waiting;
+pub(super) mod yields;
 
 use std::fmt;
 use std::pin::pin;
@@ -11,13 +23,13 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::courier::{Courier, unsure};
-use super::keeper::Keeper;
-use super::lease::unexpected;
-use super::statistics::Counters;
-use super::stock::Stock;
-use super::waiting::WaitingRoom;
-use super::yields::Yields;
+use self::courier::{Courier, unsure};
+use self::keeper::Keeper;
+use self::lease::unexpected;
+use self::statistics::Counters;
+use self::stock::Stock;
+use self::waiting::WaitingRoom;
+use self::yields::Yields;
 use super::{Acquire, AcquireOptions, Lease, PoolOptions, ReadNonce, Statistics, Unit};
 use crate::error::{Code, Error, Result};
 use crate::handshake::Contention;

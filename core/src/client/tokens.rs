@@ -28,7 +28,7 @@ pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, rea
 
 use self::attempt::Attempt;
 use super::pool::PoolCore;
-use super::waiting::closed;
+use super::pool::waiting::closed;
 use super::{Keepalive, Pool, PoolOptions, Select, Unit};
 use crate::Micros;
 use crate::error::{Error, Result};
@@ -193,7 +193,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         let selection = selection.unwrap_or_else(|| Err(closed()));
         match &selection {
             Ok(_) => wallet.core.counters.waited(wallet.core.runtime.now().saturating_sub(began)),
-            Err(_) => super::statistics::Counters::add(&wallet.core.counters.refused),
+            Err(_) => super::pool::statistics::Counters::add(&wallet.core.counters.refused),
         }
         selection
     }

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
-use super::super::courier::{JUMPS, QUEUE, full, silent, unavailable, undone, unsure};
 use super::super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::super::lanes::look_later;
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
+use crate::client::pool::courier::{JUMPS, QUEUE, full, silent, unavailable, undone, unsure};
 use crate::error::{Code, Error, Result};
 use crate::limits::{
     Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, MAX_RESERVATION, Performed, Reply, Request,

@@ -1,7 +1,7 @@
 //! How limits of money stood when this process last heard of them: what it has seen, a store that forgot is told.
 
-use super::super::courier::unsure;
 use super::recent::Recent;
+use crate::client::pool::courier::unsure;
 use crate::error::Result;
 use crate::id::Name;
 use crate::limits::{

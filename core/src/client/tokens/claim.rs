@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::LockedToken;
-use crate::client::acquisition::mix;
-use crate::client::courier::{Delivered, unsure};
-use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
+use crate::client::pool::acquisition::mix;
+use crate::client::pool::courier::{Delivered, unsure};
+use crate::client::pool::lease::unexpected;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Outcome;
@@ -73,7 +73,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Has a spent token rest no more. Tried for so long, in which nobody else can have it.
-    pub(super) fn end_rest(&self, slot: SlotId, time: Micros) {
+    pub(in crate::client) fn end_rest(&self, slot: SlotId, time: Micros) {
         let request = Request::Change { slot, change: SlotChange::Remove };
         if self.courier.pool().perform_now(0, &request).is_none() {
             let until = self.runtime.now() + time;

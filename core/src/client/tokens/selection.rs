@@ -9,7 +9,7 @@ use futures_util::future::Shared;
 
 use super::{Lent, Wallet};
 use crate::Micros;
-use crate::client::holding::{first, release, renew};
+use crate::client::lock::holding::{first, release, renew};
 use crate::client::{Lease, ReleaseOptions};
 use crate::error::{Code, Error, Result};
 use crate::poison::unpoisoned;

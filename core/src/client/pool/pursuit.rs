@@ -12,10 +12,10 @@ use std::sync::atomic::Ordering::Relaxed;
 #[cfg(not(target_family = "wasm"))]
 use futures_channel::oneshot;
 
-use super::Lease;
+use super::PoolCore;
 use super::acquisition::{Refused, Want};
-use super::pool::PoolCore;
 use super::waiting::{Asking, Call, JITTER, Place, RECHECK, Seat, Turn, closed};
+use crate::client::Lease;
 use crate::error::Result;
 use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::slots::Refusal;
@@ -51,7 +51,7 @@ impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
 }
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
-    pub(super) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
+    pub(in crate::client) async fn pursue(self: &Arc<Self>, want: &Want) -> Result<Vec<Lease<S, R>>> {
         let place = self.place(want);
         // In memory a ticket costs nothing, and only the store knows those who came before from other handles.
         let in_turn = place.is_for_any() && !self.answers_at_once();
@@ -183,7 +183,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Where an acquisition waits: in the store's line for any slot, in those of its process's slots, or of those that it names.
-    pub(super) fn place(&self, want: &Want) -> Place {
+    pub(in crate::client) fn place(&self, want: &Want) -> Place {
         match &want.slots {
             Some(_) => Place::Names(self.holder(want)),
             None if self.names_own(want) && self.stands_for_all() => Place::Own(self.holder(want)),

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Refused, Want, mix};
 use crate::Micros;
-use crate::client::lease::unexpected;
 use crate::client::pool::PoolCore;
-use crate::client::waiting::Seat;
+use crate::client::pool::lease::unexpected;
+use crate::client::pool::waiting::Seat;
 use crate::error::Result;
 use crate::runtime::{self, Runtime};
 use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request};

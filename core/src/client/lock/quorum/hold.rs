@@ -9,7 +9,7 @@ use futures_util::future::{join_all, select_all};
 
 use crate::Micros;
 use crate::client::Lease;
-use crate::client::holding::{self, Several, is_lost};
+use crate::client::lock::holding::{self, Several, is_lost};
 use crate::error::{Error, Result};
 use crate::poison::unpoisoned;
 use crate::runtime::{BoxedFuture, Runtime};

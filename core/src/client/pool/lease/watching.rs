@@ -7,7 +7,7 @@ use futures_channel::oneshot;
 
 use super::{Lease, Life, claimed, lost};
 use crate::Micros;
-use crate::client::vigil::{Ending, Vigil, Word};
+use crate::client::pool::vigil::{Ending, Vigil, Word};
 use crate::error::Error;
 use crate::runtime::{self, Runtime};
 use crate::slots::Loss;

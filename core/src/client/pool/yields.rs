@@ -14,7 +14,7 @@ const MARGIN: Micros = 2;
 
 /// The handshakes of thieves in one pool: from the moment at which a holder was told until the thief had the slot.
 #[derive(Debug, Default)]
-pub(super) struct Yields {
+pub(in crate::client) struct Yields {
     lately: Mutex<Vec<Micros>>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
-use super::pool::PoolCore;
+use super::PoolCore;
 use super::vigil::{Ending, Need, Vigil};
 use crate::poison::unpoisoned;
 use crate::runtime::{self, Runtime};
@@ -26,7 +26,7 @@ const RETRY: Micros = SECOND;
 
 /// The leases of a pool that are watched.
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(in crate::client) struct Keeper {
     state: Mutex<State>,
 }
 
@@ -145,7 +145,7 @@ impl Task {
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Watches a lease, and renews it if it is to be kept.
-    pub(super) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
+    pub(in crate::client) fn watch_over(self: &Arc<Self>, vigil: Arc<Vigil>) {
         if self.keeper.watch(vigil) {
             let run = run(Arc::downgrade(self));
             #[cfg(not(target_family = "wasm"))]
@@ -218,7 +218,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// The store says, at its time `at`, that a lease is claimed and ends by `until`, which may be earlier than the task
     /// expects. It is asked about while it lasts, whoever renews it: nobody tells that its claimant has left.
-    pub(super) fn claimed(&self, vigil: &Vigil, until: Micros, at: Micros, priority: i16) {
+    pub(in crate::client) fn claimed(&self, vigil: &Vigil, until: Micros, at: Micros, priority: i16) {
         vigil.claim(until, at, priority);
         let here = self.lease_clock();
         let next = next_renewal(here, here, vigil);
@@ -235,7 +235,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.keeper.look_by(time);
     }
 
-    pub(super) fn lose(&self, vigil: &Vigil, why: Ending) {
+    pub(in crate::client) fn lose(&self, vigil: &Vigil, why: Ending) {
         if vigil.lose(why) {
             self.counters.lost(why == Ending::Lost(Loss::Expired));
         }
@@ -277,7 +277,7 @@ async fn run<S: Store, R: Runtime>(core: Weak<PoolCore<S, R>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::vigil::Term;
+    use crate::client::pool::vigil::Term;
     use crate::id::SlotId;
     use crate::slots::LeaseRef;
 

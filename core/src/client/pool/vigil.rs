@@ -11,7 +11,7 @@ use crate::slots::{LeaseRef, Loss};
 
 /// One lease that is watched. Times are on the pool's clock of leases.
 #[derive(Debug)]
-pub(super) struct Vigil {
+pub(in crate::client) struct Vigil {
     pub lease: LeaseRef,
     pub ttl: Micros,
     /// How often it is renewed; 0 if the holder does that.
@@ -34,7 +34,7 @@ struct Watched {
 
 /// How long a lease lasts, and how it ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(in crate::client) struct Term {
     until: Micros,
     ending: Option<Ending>,
     /// The priority of whoever claims it, and when the store said so, by its own time.
@@ -43,7 +43,7 @@ pub(super) struct Term {
 
 /// How a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::client) enum Ending {
     GivenBack,
     Lost(Loss),
     /// Nobody renews it any more, or tells of its end.
@@ -53,14 +53,14 @@ pub(super) enum Ending {
 
 /// What a holder is told of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(in crate::client) enum Word {
     Ended(Ending),
     /// By one of this priority.
     Claimed(i16),
 }
 
 /// What a lease needs now.
-pub(super) enum Need {
+pub(in crate::client) enum Need {
     Nothing,
     Renewal,
     /// Its deadline has passed.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::Lease;
-use super::builders::micros;
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
 use crate::Micros;
+use crate::client::Lease;
+use crate::client::builders::micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
@@ -48,7 +48,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     }
 
     /// Larger than that of any lock before: what a resource checks to refuse a late holder. Of a quorum's lock less is
-    /// true: see [`Quorum`](super::Quorum).
+    /// true: see [`Quorum`](crate::client::Quorum).
     pub fn fence(&self) -> u64 {
         self.fence
     }

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
-use super::pool::{OwnSlots, PoolCore};
 #[cfg(not(target_family = "wasm"))]
 use super::waiting::Seat;
+use super::{OwnSlots, PoolCore};
 use crate::error::Result;
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
@@ -36,7 +36,7 @@ const LATER: Micros = SECOND;
 
 /// Which of this process's slots are in the pool.
 #[derive(Debug, Default)]
-pub(super) struct Stock {
+pub(in crate::client) struct Stock {
     /// Nothing if that was not asked, or all are there.
     present: Option<Vec<SlotId>>,
     /// Until when that counts. A wasm module, which is judged by its size, does not look again.
@@ -64,7 +64,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Finds out which of this process's slots the pool has. What an operator removed stays away; what was
     /// lost is made anew, where another process made the pool first and knew its own slots only. In its quiet time the pool
     /// has just lost its memory.
-    pub(super) async fn take_stock(&self, want: &Want, quiet: bool) -> Result<()> {
+    pub(in crate::client) async fn take_stock(&self, want: &Want, quiet: bool) -> Result<()> {
         let own = self.own.as_ref().map(OwnSlots::ids).unwrap_or_default();
         // Before it looks: whoever looks at the same time may have made them by then.
         let known = self.stock().loss;
@@ -110,7 +110,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Whether a claim of any slot names those of this process, because one of another came a while ago. One that stands in
     /// line goes on with what it said there.
-    pub(super) fn names_own(&self, want: &Want) -> bool {
+    pub(in crate::client) fn names_own(&self, want: &Want) -> bool {
         let until = self.own_until.load(Relaxed);
         // A wasm module, which is judged by its size, does so from then on.
         if cfg!(target_family = "wasm") || want.slots.is_some() {
@@ -164,7 +164,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Who stands in line for its own while some of them are away looks now and then whether that is still so: one look serves all
     /// who wait. If others are there now it takes a new ticket, which stands for these.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) async fn look_again(&self, want: &Want, seat: Option<&Seat>) {
+    pub(in crate::client) async fn look_again(&self, want: &Want, seat: Option<&Seat>) {
         if seat.is_none() || !want.has_ticket.load(Relaxed) || !want.names_own.load(Relaxed) {
             return;
         }
@@ -188,7 +188,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Notes for which of its own it gets a ticket, if it gets one.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) fn note_stock(&self, want: &Want) {
+    pub(in crate::client) fn note_stock(&self, want: &Want) {
         if !want.has_ticket.load(Relaxed) && self.own.is_some() {
             want.stock.store(self.stock().changes, Relaxed);
         }
@@ -208,7 +208,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
     /// what is missing later was removed.
-    pub(super) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
+    pub(in crate::client) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
         // A wasm module, which is judged by its size, looks only for who wants any.
         let own = |slot: &SlotId| {
             !cfg!(target_family = "wasm") && self.own.as_ref().is_some_and(|own| own.has(slot))

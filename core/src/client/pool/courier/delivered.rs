@@ -4,8 +4,8 @@ use crate::Micros;
 use crate::slots::{Grant, Reply};
 
 /// A reply on its way to its caller. Leases that it grants are given back if it is dropped unread.
-pub(in super::super) struct Delivered {
-    pub(super) reply: Option<Reply>,
+pub(in crate::client) struct Delivered {
+    pub(in crate::client) reply: Option<Reply>,
     /// The store's time of the reply.
     pub now: Micros,
     /// When the request was first sent, on the local clock: no lease is counted from later.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::Unit;
 use crate::Micros;
+use crate::client::Unit;
 use crate::value::Value;
 
 /// Upper bounds of the wait times that are counted together: 2^n microseconds.
@@ -63,7 +63,7 @@ impl Statistics {
 
 /// The counts as they grow.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(in crate::client) struct Counters {
     pub granted: AtomicU64,
     /// Leases that were given back or found lost as they were.
     pub ended: AtomicU64,

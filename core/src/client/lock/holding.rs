@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use futures_util::future::poll_fn;
 
-use super::{Lease, LockOptions, ReleaseOptions};
+use crate::client::{Lease, LockOptions, ReleaseOptions};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::runtime::{BoxedFuture, MaybeSend, MaybeSync, Runtime};
@@ -15,7 +15,9 @@ use crate::{Code, Micros};
 
 /// Several servers that grant locks together. Behind a pointer, so that a program without a quorum does not carry what
 /// that needs.
-pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
+pub(in crate::client) trait Electorate<S: Store, R: Runtime>:
+    MaybeSend + MaybeSync
+{
     fn check(&self, options: &LockOptions) -> Result<()>;
 
     /// Ends what is held of these names, at all of them.
@@ -25,7 +27,7 @@ pub(super) trait Electorate<S: Store, R: Runtime>: MaybeSend + MaybeSync {
 }
 
 /// What several servers granted. Dropped, it is given back.
-pub(super) trait Several: MaybeSend + MaybeSync {
+pub(in crate::client) trait Several: MaybeSend + MaybeSync {
     fn fence(&self) -> u64;
 
     fn remaining(&self) -> Micros;
@@ -50,7 +52,7 @@ pub(super) fn remaining<S: Store, R: Runtime>(leases: &[Lease<S, R>]) -> Micros 
 }
 
 /// Of several names the first that is lost ends it, whatever became of the others.
-pub(super) fn lost<S: Store, R: Runtime>(
+pub(in crate::client) fn lost<S: Store, R: Runtime>(
     leases: &[Lease<S, R>],
 ) -> impl Future<Output = Option<Error>> + use<S, R> {
     first(leases.iter().map(|lease| Box::pin(lease.lost()) as _).collect())
@@ -63,7 +65,7 @@ pub(super) fn claimed<S: Store, R: Runtime>(
     first(leases.iter().map(|lease| Box::pin(lease.claimed()) as _).collect())
 }
 
-pub(super) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
+pub(in crate::client) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -> Option<Error> {
     poll_fn(|context| {
         let mut told = None;
         words.retain_mut(|word| match word.as_mut().poll(context) {
@@ -79,7 +81,7 @@ pub(super) async fn first(mut words: Vec<BoxedFuture<'static, Option<Error>>>) -
 }
 
 /// Gives all of them back, to be leased again after so long; the pool's cooldown if not given.
-pub(super) fn release<'a, S: Store, R: Runtime>(
+pub(in crate::client) fn release<'a, S: Store, R: Runtime>(
     leases: impl IntoIterator<Item = &'a Lease<S, R>>,
     cooldown: Option<Micros>,
 ) -> impl Future<Output = Result<()>> {
@@ -88,7 +90,7 @@ pub(super) fn release<'a, S: Store, R: Runtime>(
 }
 
 /// Prolongs all of them to this time to live from now, or that of their pool.
-pub(super) fn renew<'a, S: Store, R: Runtime>(
+pub(in crate::client) fn renew<'a, S: Store, R: Runtime>(
     leases: impl IntoIterator<Item = &'a Lease<S, R>>,
     ttl: Option<Micros>,
 ) -> impl Future<Output = Result<()>> {

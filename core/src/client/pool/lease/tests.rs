@@ -266,7 +266,7 @@ async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others
     let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
     for broken in [0, 1] {
         let leases = pool.acquire_many(2).await.unwrap();
-        let lost = crate::client::holding::lost(&leases);
+        let lost = crate::client::lock::holding::lost(&leases);
         pool.break_lease(leases[broken].slot()).await.unwrap();
         for lease in &leases {
             let _ = lease.release().await;
@@ -275,8 +275,8 @@ async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others
         pool.enable(leases[broken].slot()).await.unwrap();
     }
     let leases = pool.acquire_many(2).await.unwrap();
-    let lost = crate::client::holding::lost(&leases);
-    crate::client::holding::release(&leases, None).await.unwrap();
+    let lost = crate::client::lock::holding::lost(&leases);
+    crate::client::lock::holding::release(&leases, None).await.unwrap();
     assert!(lost.await.is_none());
 }
 

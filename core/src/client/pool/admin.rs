@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::Pool;
 use super::acquisition::no_slot;
-use super::builders::micros;
+use super::definition;
 use super::lease::unexpected;
-use super::options::{Unit, check_rest, id_list, rest, slot_specs, weighted_list};
-use super::pool::definition;
 use crate::Micros;
+use crate::client::Pool;
+use crate::client::builders::micros;
+use crate::client::options::{Unit, check_rest, id_list, rest, slot_specs, weighted_list};
 use crate::error::{Error, Result};
 use crate::id::SlotId;
 use crate::nonce::Nonce;

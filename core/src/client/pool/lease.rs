@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::ReleaseOptions;
-use super::builders::micros;
-use super::options::check_rest;
-use super::pool::PoolCore;
+use super::PoolCore;
 use super::statistics::Counters;
 use super::vigil::{Ending, Term, Vigil};
 use crate::Micros;
+use crate::client::ReleaseOptions;
+use crate::client::builders::micros;
+use crate::client::options::check_rest;
 use crate::error::{Code, Error, Result};
 use crate::nonce::{Nonce, NonceRecord, Outcome, Words};
 use crate::poison::unpoisoned;
@@ -76,7 +76,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// The same, for one of many that are granted together: who keeps it alive counts from this time on.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    pub(super) fn since(
+    pub(in crate::client) fn since(
         core: Arc<PoolCore<S, R>>,
         grant: Grant,
         ttl: Micros,
@@ -263,7 +263,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// Gives it back if it was not, and does not ask what came of that.
-    pub(super) fn abandon(&self, options: ReleaseOptions) {
+    pub(in crate::client) fn abandon(&self, options: ReleaseOptions) {
         if let Some((outcome, cooldown)) = self.close(options) {
             self.core.release_and_forget(&self.at, outcome, cooldown);
         }
@@ -291,7 +291,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// Whether it was not given back in time, as far as is known here.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(in crate::client) fn has_ended(&self) -> bool {
         let held = self.lock();
         held.open && held.life.term().deadline() <= self.core.lease_clock()
     }
@@ -355,7 +355,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         given_back.unwrap_or_else(|| self.found_lost(loss))
     }
 
-    pub(super) fn found_ended(&self) -> Error {
+    pub(in crate::client) fn found_ended(&self) -> Error {
         self.found_lost(Loss::Expired)
     }
 
@@ -461,7 +461,7 @@ fn claimed(slot: &str, priority: i16) -> Error {
     )
 }
 
-pub(super) fn unexpected(reply: &Reply) -> Error {
+pub(in crate::client) fn unexpected(reply: &Reply) -> Error {
     let kind = reply.kind();
     Error::new(Code::Internal, format!("the store's reply does not fit ({kind}); report this as a bug"))
 }

@@ -38,7 +38,7 @@ pub(super) const JITTER: Micros = 4;
 const APART: Micros = 100 * MILLISECOND;
 
 #[derive(Debug, Default)]
-pub(super) struct WaitingRoom {
+pub(in crate::client) struct WaitingRoom {
     room: Mutex<Room>,
     /// Changes with the room locked; whoever takes something asks it, without.
     closed: AtomicBool,
@@ -95,7 +95,7 @@ pub(super) type Turn = (i32, i64);
 
 /// How somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::client) enum Place {
     /// In the store's line for any slot, with a ticket of this name.
     Line(u128),
     /// The same in the lines of names, for all of them or for some.
@@ -108,7 +108,7 @@ pub(super) enum Place {
 
 /// A place in the waiting room, given up when it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(in crate::client) struct Seat {
     room: Arc<WaitingRoom>,
     turn: Turn,
     number: u64,
@@ -117,11 +117,11 @@ pub(super) struct Seat {
 
 /// How much had come free when a newcomer asked.
 #[derive(Debug, Default)]
-pub(super) struct Asking(u32);
+pub(in crate::client) struct Asking(u32);
 
 /// Why a caller tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
+pub(in crate::client) enum Call {
     /// A slot became ready.
     Ready,
     /// The alarm rang: any number of slots may have come due.
@@ -565,7 +565,7 @@ impl Place {
 }
 
 /// The error of a caller whose handle was closed.
-pub(super) fn closed() -> Error {
+pub(in crate::client) fn closed() -> Error {
     Error::new(Code::Cancelled, "the handle was closed; nothing is held by this call, open anew")
 }
 

@@ -16,16 +16,16 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
-pub(super) use self::delivered::Delivered;
+pub(in crate::client) use self::delivered::Delivered;
 use self::delivered::Refund;
 #[cfg(not(target_family = "wasm"))]
 use self::parcel::pair_up;
 use self::parcel::{Parcel, abandon, release_first, requests, tell_impatient};
 use super::acquisition::mix;
-use super::lanes::Lanes;
-#[cfg(not(target_family = "wasm"))]
-use super::lanes::look_later;
 use super::waiting::WaitingRoom;
+use crate::client::lanes::Lanes;
+#[cfg(not(target_family = "wasm"))]
+use crate::client::lanes::look_later;
 use crate::error::{Code, Error, Result};
 use crate::nonce::Outcome;
 use crate::poison::unpoisoned;
@@ -44,7 +44,7 @@ const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
 /// The most requests that wait. [`full`] says the number.
-pub(super) const QUEUE: usize = 100_000;
+pub(in crate::client) const QUEUE: usize = 100_000;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.
 const PURSUIT: Micros = 30 * SECOND;
 /// A step of the server's clock that is noticed.
@@ -58,7 +58,7 @@ const REMAKES: u32 = 4;
 
 /// The carrier of one pool in one process.
 #[derive(Debug)]
-pub(super) struct Courier<P, R> {
+pub(in crate::client) struct Courier<P, R> {
     pool: P,
     runtime: R,
     client: u128,
@@ -586,7 +586,7 @@ fn jumping() -> StoreError {
 }
 
 /// What is said of a store whose clock does.
-pub(super) const JUMPS: &str = words(
+pub(in crate::client) const JUMPS: &str = words(
     "the store's clock jumps",
     "the store's clock jumps: look how it is set (`doctor` tells how far it is off)",
 );
@@ -597,28 +597,28 @@ const fn words(short: &'static str, long: &'static str) -> &'static str {
 }
 
 /// The error of a request for which there is no room.
-pub(super) fn full() -> Error {
+pub(in crate::client) fn full() -> Error {
     Error::new(Code::Busy, "100,000 requests wait already; try again later")
 }
 
 /// What is known of an envelope that got no answer for so long.
-pub(super) fn silent(time: Micros) -> StoreError {
+pub(in crate::client) fn silent(time: Micros) -> StoreError {
     let time = time / MILLISECOND;
     StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms"))
 }
 
 /// The error of a store that does not answer what leaves nothing behind.
-pub(super) fn unavailable(cause: &str) -> Error {
+pub(in crate::client) fn unavailable(cause: &str) -> Error {
     unusable(cause, "nothing is held by this call, try again when the store is back")
 }
 
 /// The error of a store that cannot be asked, and does nothing of it.
-pub(super) fn undone(cause: &str) -> Error {
+pub(in crate::client) fn undone(cause: &str) -> Error {
     unusable(cause, "nothing was done, try again when the store is back")
 }
 
 /// The error of a store that does not answer anything else, and may have done it, or do it yet.
-pub(super) fn unsure(cause: &str) -> Error {
+pub(in crate::client) fn unsure(cause: &str) -> Error {
     unusable(cause, "it may have been done or not: look when the store is back")
 }
 

@@ -4,7 +4,7 @@
 mod claiming;
 mod nonces;
 
-pub(super) use self::claiming::lasting;
+pub(in crate::client) use self::claiming::lasting;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,10 +20,10 @@ use futures_util::FutureExt;
 use self::nonces::Unread;
 use self::nonces::rest_unread;
 use super::courier::unavailable;
-use super::options::{check_factor, check_rest};
-use super::pool::{OwnSlots, PoolCore, in_time, unread};
 use super::waiting::{Seat, closed};
-use super::{AcquireOptions, Keepalive, Lease};
+use super::{OwnSlots, PoolCore, in_time, unread};
+use crate::client::options::{check_factor, check_rest};
+use crate::client::{AcquireOptions, Keepalive, Lease};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, SlotId};
 #[cfg(not(target_family = "wasm"))]
@@ -38,14 +38,14 @@ use crate::{MILLISECOND, Micros};
 const TRIES: u32 = 3;
 
 /// A claim that was not granted.
-pub(super) struct Refused {
+pub(in crate::client) struct Refused {
     pub why: Refusal,
     /// When asking again can help, on the local clock.
     pub earliest: Option<Micros>,
 }
 
 /// What one acquisition wants, options applied.
-pub(super) struct Want {
+pub(in crate::client) struct Want {
     /// Names the acquisition and its ticket; another one names it when what it was granted had to be given back.
     pub name: AtomicU64,
     pub priority: i16,
@@ -142,7 +142,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Options applied over those of the pool.
     // Else it is carried from place to place, for longer than it takes to make. A wasm module is judged by its size.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    pub(super) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
+    pub(in crate::client) fn want(&self, options: AcquireOptions, now: Micros) -> Result<Want> {
         if self.room.is_closed() {
             return Err(closed());
         }
@@ -211,7 +211,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// How often a lease of this time to live is renewed; 0 if it is not.
-    pub(super) fn interval(&self, keepalive: Option<Keepalive>, ttl: Micros) -> Result<Micros> {
+    pub(in crate::client) fn interval(&self, keepalive: Option<Keepalive>, ttl: Micros) -> Result<Micros> {
         let keepalive = keepalive.unwrap_or(self.options.keepalive);
         keepalive.check()?;
         let interval = keepalive.interval(ttl);
@@ -237,7 +237,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// The lease of a grant whose deadline is that of this process.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    pub(super) fn lease(self: &Arc<Self>, want: &Want, grant: Grant) -> Lease<S, R> {
+    pub(in crate::client) fn lease(self: &Arc<Self>, want: &Want, grant: Grant) -> Lease<S, R> {
         Lease::new(self.clone(), grant, want.ttl, want.interval)
     }
 
@@ -274,7 +274,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Claims once and, where the pool has a `read_nonce`, sees to it that every lease has its nonce. Who has a seat waits for
     /// its turn with the store if it is refused.
-    pub(super) async fn attempt(
+    pub(in crate::client) async fn attempt(
         self: &Arc<Self>,
         want: &Want,
         seat: Option<&Seat>,
@@ -397,7 +397,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    pub(super) fn late(&self, refused: &Refused, want: &Want) -> Error {
+    pub(in crate::client) fn late(&self, refused: &Refused, want: &Want) -> Error {
         if let Some(cause) = self.courier.trouble() {
             return unavailable(&cause);
         }
@@ -505,7 +505,7 @@ pub(super) fn no_slot(field: &'static str, pool: &Name, first: &str, count: usiz
 }
 
 /// Scatters the bits of a counter (splitmix64).
-pub(super) fn mix(value: u64) -> u64 {
+pub(in crate::client) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
