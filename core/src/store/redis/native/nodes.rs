@@ -162,12 +162,13 @@ impl Nodes {
         self.slots.retain(|_, node| node.is_kept());
     }
 
-    /// Others are asked before this one, and it is forgotten if it failed and nothing else is known of it.
+    /// Others are asked before this one, and it is forgotten if it failed and nothing else is known of it. Not while it is connected
+    /// to: to one that is far that may take longer than a command, and each that is sent there would begin it anew.
     pub fn pass_over(&mut self, node: &Arc<Node>) {
         self.slots.retain(|_, serves| !Arc::ptr_eq(serves, node));
         let Some(place) = self.list.iter().position(|known| Arc::ptr_eq(known, node)) else { return };
         let node = self.list.remove(place);
-        if node.is_kept() || !node.failed.load(Relaxed) {
+        if node.is_kept() || !node.failed.load(Relaxed) || node.server.is_connecting() {
             self.list.push(node);
         }
     }

@@ -167,6 +167,11 @@ impl Server {
         kept.era == self.era.load(SeqCst)
     }
 
+    /// Whether a connection is being made.
+    pub fn is_connecting(&self) -> bool {
+        [&self.connection, &self.hosted].iter().any(|kept| kept.try_lock().is_err())
+    }
+
     /// Drops what nobody has just now. Who has it sees the era.
     pub fn drop_kept(&self) {
         for kept in [&self.connection, &self.hosted] {
@@ -407,7 +412,8 @@ fn resp(value: Value) -> Resp {
         Value::Nil => Resp::Nil,
         Value::Int(number) => Resp::Integer(number),
         Value::BulkString(bytes) => Resp::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        Value::SimpleString(text) => Resp::Text(text),
+        // That is how RESP3 has `INFO`.
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Resp::Text(text),
         Value::Okay => Resp::Text("OK".to_owned()),
         Value::Array(values) => Resp::List(values.into_iter().map(resp).collect()),
         // As RESP2 has it: keys and values in turn.
@@ -443,6 +449,7 @@ pub(super) fn describe(error: &RedisError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ::redis::VerbatimFormat;
     use tokio::runtime::Handle;
 
     use super::*;
@@ -518,6 +525,30 @@ mod tests {
             assert!(failed > 0, "nobody waits for longer");
             assert_eq!(fake.connections(), 1);
         }
+    }
+
+    // One that is neither an entry nor listed was forgotten as the time for a command was over, and begun anew with the next for ever.
+    #[tokio::test]
+    async fn so_is_one_to_a_node_that_only_another_names() {
+        let [entry, far] = [Fake::start().await, Fake::start().await];
+        entry.names(&far);
+        far.takes(Duration::from_secs(1), Duration::ZERO);
+        let url = RedisUrl::new(&format!("redis+cluster://127.0.0.1:{}", entry.port)).unwrap();
+        let transport = NativeTransport::new(url, Handle::current(), SECOND / 2);
+        let mut failed = 0;
+        while transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec()).await.is_err() {
+            failed += 1;
+            assert!(failed < 9);
+        }
+        assert_eq!(far.connections(), 1);
+    }
+
+    // Of `INFO` in RESP3 nobody saw a line, and a replica was told to be fit.
+    #[test]
+    fn a_text_of_resp3_is_its_text() {
+        let text = "# Replication\r\nrole:slave\r\n".to_owned();
+        let value = Value::VerbatimString { format: VerbatimFormat::Text, text: text.clone() };
+        assert_eq!(resp(value), Resp::Text(text));
     }
 
     // Where the crates of a program bring two, rustls chooses none, and the driver panicked with each connection.

@@ -87,14 +87,21 @@ impl Subscriptions {
         unpoisoned(&shared.channels).entry(channel.clone()).or_default().push((number, listener));
         // From here on the listener goes when the subscription does, whatever fails.
         let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
-        let mut link = shared.link.lock().await;
+        let link = shared.link.lock().await;
         match link.as_ref().filter(|link| !link.is_over()) {
             Some(open) => {
                 let (mut sink, over) = (open.sink.clone(), open.over.clone());
                 shared.ask(link, &over, sink.subscribe(&channel)).await?;
             }
-            // Nobody would notice that the others' connection is gone with this one.
-            None => *link = Some(shared.connect().await.inspect_err(|_| shared.mend())?),
+            None => {
+                drop(link);
+                // In a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to the next
+                // who asks. It subscribes to all channels that are wanted, which this one is by now.
+                let task = shared.handle.spawn(shared.clone().join());
+                let gone =
+                    || TransportError::NotSent("the connection for messages is made no more".to_owned());
+                task.await.unwrap_or_else(|_| Err(gone()))?;
+            }
         }
         Ok(Watch::new(subscription))
     }
@@ -142,6 +149,16 @@ impl Shared {
     /// Has a lost connection made anew.
     fn mend(self: &Arc<Self>) {
         self.handle.spawn(reconnect(Arc::downgrade(self)));
+    }
+
+    /// Has a connection, which somebody may have made meanwhile.
+    async fn join(self: Arc<Self>) -> Result<(), TransportError> {
+        let mut link = self.link.lock().await;
+        if link.as_ref().is_none_or(Link::is_over) {
+            // Nobody would notice that the others' connection is gone with this one.
+            *link = Some(self.connect().await.inspect_err(|_| self.mend())?);
+        }
+        Ok(())
     }
 
     /// Makes the connection, subscribes to every channel that is wanted, and starts to listen.
@@ -318,6 +335,25 @@ mod tests {
         let fake = Fake::start().await;
         let url = RedisUrl::new(&format!("redis://127.0.0.1:{}", fake.port)).unwrap();
         (fake, NativeTransport::new(url, Handle::current(), 10 * SECOND))
+    }
+
+    // It was dropped with whoever waited for it no longer, and begun anew by the next for ever.
+    #[tokio::test]
+    async fn a_connection_that_takes_longer_than_it_is_waited_for_is_there_for_the_next() {
+        let (fake, transport) = transport().await;
+        fake.takes(Duration::from_secs(1), Duration::ZERO);
+        let mut given_up = 0;
+        let watch = loop {
+            let subscribed = transport.subscribe("pool".to_owned(), Arc::new(|_| {}));
+            match tokio::time::timeout(Duration::from_millis(500), subscribed).await {
+                Ok(watch) => break watch,
+                Err(_) => given_up += 1,
+            }
+            assert!(given_up < 9);
+        };
+        assert!(watch.unwrap().is_some());
+        assert!(given_up > 0, "nobody waits for longer");
+        assert_eq!(fake.connections(), 1);
     }
 
     // Each channel took a round trip, and nobody else could subscribe before the last.
