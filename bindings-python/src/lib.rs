@@ -3,6 +3,7 @@
 //! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
 
 mod amount;
+mod answer;
 mod asked;
 mod asyncio;
 mod bell;
@@ -38,6 +39,8 @@ mod _leasehold {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::answer::LimitAnswer;
+    #[pymodule_export]
     use super::asyncio::Pending;
     #[pymodule_export]
     use super::bridge::Bridge;
@@ -69,7 +72,6 @@ mod _leasehold {
     fn init(py: Python<'_>) -> PyResult<()> {
         super::guard::guard(|| {
             super::errors::classes(py)?;
-            super::limit::answers(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)
         })

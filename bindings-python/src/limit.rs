@@ -6,13 +6,13 @@ use leasehold::client::native::NativeLeasehold;
 use leasehold::client::{LimitAnswer, LimitOptions, Unit};
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Amount;
-use leasehold::{Code, Error, Micros};
+use leasehold::{Code, Error};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::PyTuple;
 
 use crate::amount::{Int, Whole};
+use crate::answer::Answer;
 use crate::errors::{Failure, at_end, weighed};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::granted::Granted;
@@ -358,32 +358,4 @@ fn ended() -> Failure {
         Code::Lost,
         "this reservation was ended already, by an earlier call; end it by its id to hear what became of it, or reserve anew",
     )
-}
-
-/// The class of answers, which is fetched before any: one at the exit finds no module any more. It runs no code of Python's.
-pub fn answers(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static ANSWERS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    ANSWERS.import(py, "leasehold.views", "LimitAnswer")
-}
-
-/// An answer as Python has it.
-struct Answer(LimitAnswer);
-
-impl<'py> IntoPyObject<'py> for Answer {
-    type Target = PyDict;
-    type Output = Bound<'py, PyDict>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let LimitAnswer { allowed, limit, remaining, retry_after_micros, reset_after_micros, said } = self.0;
-        let seconds = |time: Option<Micros>| time.map(|time| Unit::Seconds.count(time));
-        let dict = answers(py)?.call0()?.cast_into::<PyDict>()?;
-        dict.set_item("allowed", allowed)?;
-        dict.set_item("limit", limit.as_ref().map(|name| name.as_str()))?;
-        dict.set_item("remaining", Int(remaining))?;
-        dict.set_item("retry_after", seconds(retry_after_micros))?;
-        dict.set_item("reset_after", seconds(reset_after_micros))?;
-        dict.set_item("said", said.as_str())?;
-        Ok(dict)
-    }
 }

@@ -47,20 +47,24 @@ def test_each_value_of_a_registered_action_is_a_limit_of_its_own(lh, other):
     assert lh.limit("action:7", max=2, period=HOUR).take()["remaining"] == 1
 
 
-# It was a `dict` of six keys, which is true: a refusal looked like success.
+# It was a `dict` of six keys, which is true: a refusal looked like success; then a false `dict`, of which those who write one wrote nothing.
 def test_an_answer_is_as_true_as_what_it_says(lh):
     limit = lh.limit("a", max=2, period=HOUR)
     group = lh.group([limit, lh.limit("b", max=3, period=HOUR)])
     assert limit.take() and limit.peek() and group.take() and limit.refund()
     assert limit.wait() and not limit.peek() and not limit.take() and not group.take() and not group.peek()
     answer = limit.take()
-    # Also as attributes, and otherwise a `dict` as before.
-    assert answer == {key: getattr(answer, key) for key in KEYS} and isinstance(answer, dict)
+    # Also by name.
+    said = dict(answer)
+    assert said == {key: getattr(answer, key) for key in KEYS} and list(answer) == answer.keys() == list(said)
     assert (answer.allowed, answer.limit, answer.remaining) == (False, "a", 0)
     assert 0 < answer.retry_after <= answer.reset_after
-    assert json.loads(json.dumps(answer)) == answer
+    assert [json.loads(json.dumps(said, indent=indent)) for indent in (None, 1)] == [said, said]
+    assert repr(answer) == f"LimitAnswer({', '.join(f'{key}={value!r}' for key, value in said.items())})"
+    with pytest.raises(KeyError, match="other"):
+        answer["other"]
     for same in (copy.copy(answer), pickle.loads(pickle.dumps(answer))):
-        assert same == answer and not same
+        assert same == answer and hash(same) == hash(answer) and not same and same != limit.peek(0)
     with pytest.raises(AttributeError):
         answer.allowed = True
     with lh.limit("c", max=1, kind="in_flight").reserve(ttl=60) as reservation:

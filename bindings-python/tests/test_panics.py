@@ -24,6 +24,7 @@ LOCKED = LOCK.acquire()
 LIMIT = LH.limit("a", max=10**6, period=3600)
 LH.register("action", max=1, period=1)
 RESERVATION = LIMIT.reserve(ttl=3600)
+ANSWER = LIMIT.peek()
 RESERVATION_ID = RESERVATION.id
 SOURCE = leasehold.TokensInMemory()
 SOURCE.add("w", "", {"id": "a", "amount": 1})
@@ -88,6 +89,15 @@ CALLS = {
     "Limit.used": LIMIT.used,
     "Limit.wait": LIMIT.wait,
     "Limit.wait_to_reserve": lambda: LIMIT.wait_to_reserve(ttl=1),
+    "LimitAnswer": lambda: leasehold.views.LimitAnswer(True, None, 1, 0.0, 0.0, "store"),
+    "LimitAnswer.__repr__": ANSWER.__repr__,
+    "LimitAnswer.allowed": lambda: ANSWER.allowed,
+    "LimitAnswer.keys": ANSWER.keys,
+    "LimitAnswer.limit": lambda: ANSWER.limit,
+    "LimitAnswer.remaining": lambda: ANSWER.remaining,
+    "LimitAnswer.reset_after": lambda: ANSWER.reset_after,
+    "LimitAnswer.retry_after": lambda: ANSWER.retry_after,
+    "LimitAnswer.said": lambda: ANSWER.said,
     "Lock.__repr__": LOCK.__repr__,
     "Lock._enter": LOCK._enter,
     "Lock.acquire": LOCK.acquire,

@@ -3,8 +3,8 @@
 import builtins
 import sys
 from asyncio import Future
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, final, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TypeVar, final, overload
 
 from .errors import Claimed, Lost
 from .options import (
@@ -26,7 +26,7 @@ from .options import (
     WaitOptions,
 )
 from .sources import TokenChange, TokenSpec
-from .views import Census, Finding, LimitAnswer, LockedToken, LockState, Statistics, Token, TokenCounts
+from .views import Census, Finding, LockedToken, LockState, Statistics, Token, TokenCounts
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -41,6 +41,7 @@ __all__ = [
     "Lease",
     "Leasehold",
     "Limit",
+    "LimitAnswer",
     "Lock",
     "Locked",
     "Pending",
@@ -281,6 +282,67 @@ class Lease:
 
     def __enter__(self) -> Lease: ...
     def __exit__(self, *exception: object) -> None: ...
+
+@final
+class LimitAnswer:
+    """Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of those that
+    allow, the one of which least remains. As true as `allowed` is, and so no `dict`: those who write one take a false one for empty.
+    `dict(answer)` is one."""
+
+    def __new__(
+        cls,
+        allowed: bool,
+        limit: str | None,
+        remaining: int,
+        retry_after: float | None,
+        reset_after: float | None,
+        said: Literal["store", "memory", "outage"],
+    ) -> LimitAnswer: ...
+    @property
+    def allowed(self) -> bool:
+        """Whether all limits allow it, and it was charged."""
+
+    @property
+    def limit(self) -> str | None:
+        """The name of the limit that binds; None where there is none. Of a registered action it is `action%=value`: see `limit_of`."""
+
+    @property
+    def remaining(self) -> int:
+        """What can still be taken of that limit."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """When it would be allowed: 0.0 if it is, None if it never will be. Of what is in flight, when the first that is not given back
+        ends by itself."""
+
+    @property
+    def reset_after(self) -> float | None:
+        """When that limit is as if never used; None if never."""
+
+    @property
+    def said(self) -> Literal["store", "memory", "outage"]:
+        """Who says so: the store; this process, which remembers that the store refused the like a moment ago; or this process alone,
+        while the store cannot be used and the limit is open then."""
+
+    def keys(self) -> list[str]:
+        """The names of what it says."""
+
+    @overload
+    def __getitem__(self, name: Literal["allowed"], /) -> bool: ...
+    @overload
+    def __getitem__(self, name: Literal["limit"], /) -> str | None: ...
+    @overload
+    def __getitem__(self, name: Literal["remaining"], /) -> int: ...
+    @overload
+    def __getitem__(self, name: Literal["retry_after", "reset_after"], /) -> float | None: ...
+    @overload
+    def __getitem__(self, name: Literal["said"], /) -> Literal["store", "memory", "outage"]: ...
+    @overload
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __bool__(self) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Lock:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import Literal, TypedDict
+
+from ._leasehold import LimitAnswer
 
 __all__ = ["Census", "Finding", "LimitAnswer", "LockState", "LockedToken", "SlotState", "Statistics", "Token", "TokenCounts"]
 
@@ -161,59 +163,3 @@ class TokenCounts(TypedDict):
 
     missed: int
     """Those of them that others had."""
-
-
-class LimitAnswer(dict[str, Any]):
-    """Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of those that
-    allow, the one of which least remains. As true as `allowed` is; a `dict` of what its attributes say, under their names."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return self.allowed
-
-    @property
-    def allowed(self) -> bool:
-        """Whether all limits allow it, and it was charged."""
-        return self["allowed"]
-
-    @property
-    def limit(self) -> str | None:
-        """The name of the limit that binds; None where there is none. Of a registered action it is `action%=value`: see `limit_of`."""
-        return self["limit"]
-
-    @property
-    def remaining(self) -> int:
-        """What can still be taken of that limit."""
-        return self["remaining"]
-
-    @property
-    def retry_after(self) -> float | None:
-        """When it would be allowed: 0.0 if it is, None if it never will be. Of what is in flight, when the first that is not given back
-        ends by itself."""
-        return self["retry_after"]
-
-    @property
-    def reset_after(self) -> float | None:
-        """When that limit is as if never used; None if never."""
-        return self["reset_after"]
-
-    @property
-    def said(self) -> Literal["store", "memory", "outage"]:
-        """Who says so: the store; this process, which remembers that the store refused the like a moment ago; or this process alone,
-        while the store cannot be used and the limit is open then."""
-        return self["said"]
-
-    if TYPE_CHECKING:
-
-        @overload  # type: ignore[override]  # it has these keys alone
-        def __getitem__(self, key: Literal["allowed"], /) -> bool: ...
-        @overload
-        def __getitem__(self, key: Literal["limit"], /) -> str | None: ...
-        @overload
-        def __getitem__(self, key: Literal["remaining"], /) -> int: ...
-        @overload
-        def __getitem__(self, key: Literal["retry_after", "reset_after"], /) -> float | None: ...
-        @overload
-        def __getitem__(self, key: Literal["said"], /) -> Literal["store", "memory", "outage"]: ...
-        def __getitem__(self, key: str, /) -> Any: ...
