@@ -1,9 +1,9 @@
 //! A budget for each period of the calendar.
 
-use super::Amount;
 use super::lifetime::fits;
 use super::record::{Judged, Lasts};
 use super::standing::{Birth, Standing};
+use super::{Amount, REMEMBERED};
 use crate::Micros;
 
 /// What is used of a period, which may be asked by several calendars.
@@ -68,11 +68,15 @@ impl Budget {
             let began = if told > now { told } else { now };
             self.standing = Standing::of_period(ends, began, birth);
         }
-        let mut budget = Budget { standing: self.standing, said: Some(said), told: 0, known };
-        if goes_on && told > budget.over() {
-            budget.told = told;
+        Budget { standing: self.standing, said: Some(said), told, known }.tidy()
+    }
+
+    /// Without what it is told to last until by what it is anyway.
+    fn tidy(mut self) -> Self {
+        if self.told <= self.over() {
+            self.told = 0;
         }
-        budget
+        self
     }
 
     /// Whether who asks by this calendar changes until when it lasts, or what was said.
@@ -120,10 +124,13 @@ impl Budget {
         self.standing.used() == Amount::ZERO
     }
 
-    /// Nothing is used of the period that it is now by this calendar, whatever others have said.
+    /// Nothing is used of the period that it is now by this calendar, whatever others have said. Who has not heard of it in this period
+    /// brings along in a later one what was told before.
     pub fn reset(&mut self, calendar: Calendar, now: Micros, birth: Birth) {
+        let told = self.told.max(self.over());
         self.standing.reset(birth, calendar.ends(now));
-        (self.said, self.told) = (Some(calendar), 0);
+        let standing = std::mem::take(&mut self.standing);
+        *self = Budget { standing, said: Some(calendar), told, known: self.known }.tidy();
     }
 
     /// What was said of it is kept, though nothing is used: it begins to count, in this birth.
@@ -134,10 +141,12 @@ impl Budget {
     }
 
     /// How long the record is needed: to the end of the following period, which is as long as the longest that was said in this
-    /// one.
-    pub fn lasts(&self, now: Micros) -> Lasts {
+    /// one. Where somebody may have been told of a later end, as before a reset or by a clock that was wrong, for as long as anybody
+    /// remembers that.
+    pub fn lasts(&self, now: Micros, wall: Micros) -> Lasts {
         let over = self.over();
         let following = self.said.map_or(over, |said| said.ends(over));
-        Lasts::After(if self.standing.is_blank() { 0 } else { following - now })
+        let told = self.told.max(self.standing.ends()).saturating_sub(wall).min(REMEMBERED);
+        Lasts::After(if self.standing.is_blank() { 0 } else { told.max(following - now) })
     }
 }

@@ -347,7 +347,7 @@ impl<'a> Draft<'a> {
             (rule, Usage::Refill(refill)) => refill.lasts(most(rule)),
             (_, Usage::Rolling(rolling)) => rolling.lasts(self.now),
             (_, Usage::Lifetime(lifetime)) => lifetime.lasts(),
-            (_, Usage::Budget(budget)) => budget.lasts(self.now),
+            (_, Usage::Budget(budget)) => budget.lasts(self.now, wall),
             (_, Usage::InFlight(flights)) => flights.lasts(self.now),
             _ => Lasts::After(0),
         };

@@ -289,8 +289,8 @@ impl Standing {
         let newest = known.parts.iter().map(|part| part.birth).fold(before, Birth::max);
         self.version = if fresh { 1 } else { self.version + 1 };
         self.birth = if fresh { now.after(newest) } else { before };
-        // What is counted since before a reset of which nobody here knew was charged after it all the same.
-        let stays = |birth| birth == before && !blank && (!fresh || before < known.since);
+        // What is counted here since before a reset of which nobody here knew was charged after it all the same.
+        let stays = |birth| birth == before && !blank && (!fresh || !moved && before < known.since);
         self.put(&known, stays);
         true
     }
@@ -298,10 +298,10 @@ impl Standing {
     /// Takes in what the store has told, in whatever order that comes: a client's memory. Of a period that was lengthened, or forgotten
     /// before it was over, what is known counts still, and of one that was reset nothing, however long it was.
     pub(crate) fn update(&mut self, told: &Standing) {
-        if told.since() > self.birth {
+        if told.since() > self.birth || told.follows(self) {
             return self.clone_from(told);
         }
-        if self.since() > told.birth {
+        if self.since() > told.birth || self.follows(told) {
             return;
         }
         let both =

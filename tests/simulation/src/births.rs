@@ -56,14 +56,26 @@ impl Births {
                 next.said.clear();
             }
             next.said.push(calendar);
-            next.told = if told > next.over() { told } else { 0 };
+            next.was_told(told);
             return next;
         }
         // The next is as long as the longest that was said in this one, if it is the next.
         let last = longest.filter(|last| ends > 0 && now < ending(*last, ends));
         let whole = last.filter(|(period, _)| *period >= calendar.0).unwrap_or(calendar);
         let began = told.max(now);
-        Births { said: vec![calendar], follows: last.is_some(), began, ..Self::of_period(ending(whole, now)) }
+        let mut next = Self::of_period(ending(whole, now));
+        (next.said, next.follows, next.began) = (vec![calendar], last.is_some(), began);
+        next.was_told(told);
+        next
+    }
+
+    fn was_told(&mut self, told: u64) {
+        self.told = if told > self.over() { told } else { 0 };
+    }
+
+    /// For how long somebody may bring along when it was told to end.
+    pub fn remembered(&self, wall: u64) -> u64 {
+        self.told.max(self.ends).saturating_sub(wall).min(REMEMBERED)
     }
 
     /// Whether something else is known of it once somebody asks by this calendar.
@@ -184,9 +196,11 @@ impl Births {
 
     /// Nothing is used, whatever was seen of what was; of a budget, of the period that it is by this calendar.
     pub fn reset(&mut self, calendar: Option<(u64, u64)>, now: u64) {
+        let told = self.told.max(self.over());
         self.ends = calendar.map_or(0, |calendar| ending(calendar, now));
         self.said = calendar.into_iter().collect();
-        (self.began, self.told) = (0, 0);
+        self.began = 0;
+        self.was_told(told);
         (self.since, self.present) = (UNNAMED.to_owned(), UNNAMED.to_owned());
         self.known = [(UNNAMED.to_owned(), (1, 0))].into();
     }
@@ -217,7 +231,8 @@ impl Births {
         }
         // What was charged since a reset that was forgotten was charged after it.
         let forgot = !self.is_blank() && self.present < next.since;
-        let kept = if forgot { next.known.get(&self.present).map_or(0, |(_, net)| *net) } else { 0 };
+        let kept =
+            if forgot && !moved { next.known.get(&self.present).map_or(0, |(_, net)| *net) } else { 0 };
         next.known.retain(|birth, _| *birth >= next.since);
         if begins || forgot {
             next.present = UNNAMED.to_owned();

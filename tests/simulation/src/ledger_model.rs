@@ -342,7 +342,7 @@ impl LedgerModel {
                 // That nothing is used of it.
                 Used::Money(Births { ends: 0, .. }) if used.is_empty() => Some(REMEMBERED),
                 Used::Money(Births { ends: 0, .. }) => None,
-                Used::Money(births) => Some(births.following() - now),
+                Used::Money(births) => Some(births.remembered(wall).max(births.following() - now)),
                 // A period where that is as long at least.
                 Used::Parts { period, parts, .. }
                     if *parts > 0 && cost.most() == cost.max && *parts <= cost.max * u128::from(*period) =>

@@ -226,3 +226,19 @@ proptest! {
         prop_assert_eq!(clock.now(wall), wall);
     }
 }
+
+// Its record ended before the memory of those who had seen it, and the limit's own time with it: an hour's budget was shut for ten days.
+#[test]
+fn a_budget_is_not_shut_until_a_time_that_was_wrong_once() {
+    let hourly = Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 };
+    let (mut server, mut client) = (Server::new(), Client::default());
+    server.wall += 10 * DAY;
+    assert!(client.takes(&mut server, hourly, 3));
+    server.wall -= 10 * DAY;
+    assert!(client.takes(&mut server, hourly, 7));
+    assert!(!client.takes(&mut server, hourly, 1));
+    for hours in [5, 18] {
+        server.wall += hours * HOUR;
+        assert!(client.takes(&mut server, hourly, 10), "{hours}");
+    }
+}

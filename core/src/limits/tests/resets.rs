@@ -79,3 +79,50 @@ fn a_lifetime_that_is_reset_stays_one() {
     assert_eq!((told.retry_after, told.reset_after), (Some(0), Some(0)));
     assert_eq!(client.seen.unwrap().ends(), 0);
 }
+
+// In the next period nothing said that there had been a reset, and who had slept through it brought back what was used before, and
+// until when: a whole year, for everybody.
+#[test]
+fn nor_does_who_sleeps_through_it_bring_back_in_a_later_period_what_was_before() {
+    let stray = Rule::Budget { max: 100u64.into(), period: MAX_PERIOD, offset: 0 };
+    for (asked, awake) in [(stray, true), (stray, false), (daily(100), true)] {
+        let hourly = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
+        let (mut server, mut idle, mut admin) = (Server::new(), Client::default(), Client::default());
+        server.wall += 9 * HOUR + HOUR / 2;
+        assert!(idle.takes(&mut server, hourly, 40) && idle.takes(&mut server, asked, 60));
+        let before = idle.seen.clone();
+        server.wall += SECOND;
+        admin.judge(&mut server, Act::Reset, hourly, 0);
+        // Within the hour after, and as long after as anybody remembers.
+        for pass in [HOUR, 3 * HOUR, 19 * HOUR] {
+            server.wall += pass;
+            if awake {
+                assert!(admin.takes(&mut server, hourly, 1));
+            }
+            let mut late = Client { seen: before.clone() };
+            let told = late.judge(&mut server, Act::Peek, hourly, 100 - u64::from(awake));
+            assert!(told.allowed, "{pass} after a reset of {asked:?}: {told:?}");
+            // It has heard of it, unless there is nothing to be told.
+            assert!(!awake || late.seen != before, "{pass}");
+        }
+    }
+}
+
+// It was, where who had reset it asked first, and was not where somebody else did.
+#[test]
+fn a_reset_of_which_a_lagging_replica_has_not_heard_is_not_undone_while_somebody_knows_of_it() {
+    for other_first in [false, true] {
+        let (mut server, mut client, mut admin) = (Server::new(), Client::default(), Client::default());
+        assert!(client.takes(&mut server, SPEND, 80));
+        let lags = server.ledger.clone();
+        server.wall += SECOND;
+        admin.judge(&mut server, Act::Reset, SPEND, 0);
+        server.promote(lags);
+        if other_first {
+            assert!(Client::default().takes(&mut server, SPEND, 7));
+        }
+        let left = if other_first { 7u64 } else { 0 };
+        assert_eq!(admin.used(&mut server, SPEND), left.into(), "{other_first}");
+        assert_eq!(client.used(&mut server, SPEND), left.into(), "{other_first}");
+    }
+}

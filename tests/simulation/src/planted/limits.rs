@@ -99,7 +99,7 @@ pub const OF_LIMITS: [Planted; 42] = [
     },
     Planted {
         name: "budget as long as before its reset",
-        fault: Limits(&[("ends = ending(said, said_offset, now)\nend\nend\nif gives", "end\nend\nif gives")]),
+        fault: Limits(&[("ends = ending(said, said_offset, now)\nif furthest", "if furthest")]),
     },
     Planted {
         name: "nothing given back by who has not heard of a reset",

@@ -74,8 +74,8 @@
               for k = 1, #parts do
                 local part = parts[k]
                 if part[1] > newest then newest = part[1] end
-                -- What is counted since before a reset of which nobody here knew was charged after it all the same.
-                local stays = part[1] == own and (not fresh or own < since)
+                -- What is counted here since before a reset of which nobody here knew was charged after it all the same.
+                local stays = part[1] == own and (not fresh or not moved and own < since)
                 if stays or part[1] >= since then
                   sum = plus(sum, part[3])
                   if not stays then others[#others + 1] = part end

@@ -3,8 +3,9 @@
           birth, now = born_after(birth), wall
           used, version, past, epoch = '0', 1, ' ' .. birth, false
           if kind == 'b' then
-            said, said_offset, furthest = period, tonumber(args[at + 4]), 0
+            furthest, said, said_offset = math.max(furthest, over(ends)), period, tonumber(args[at + 4])
             ends = ending(said, said_offset, now)
+            if furthest <= ends then furthest = 0 end
           end
         end
         if gives then

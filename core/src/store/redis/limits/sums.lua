@@ -40,22 +40,22 @@
               ends = math.max(ends, ending(period, offset, now))
             end
             if ends > r[FIRST] and birth ~= 0 then version = version + 1 end
-            if furthest <= over(ends) then furthest = 0 end
           else
             known = said > 0 and now < ending(said, said_offset, ends)
             if not known or said < period then said, said_offset = period, offset end
             ends, used, version, birth = ending(said, said_offset, now), '0', 0, 0
             -- When it began, or the last one was told to be over, where its birth does not tell.
             furthest = math.max(furthest, now)
-            past, furthest = dawn ~= furthest and format(' -%016d', furthest) or '', 0
-            said, said_offset = period, offset
+            past, said, said_offset = dawn ~= furthest and format(' -%016d', furthest) or '', period, offset
           end
+          if furthest <= over(ends) then furthest = 0 end
           turns = known and (ends ~= r[FIRST] or said ~= r[SAID] or said_offset ~= r[SAID_OFFSET])
         end
         -- How long it is needed. One of which everything was given back says so to those who have seen it used, and a budget what
-        -- was said to the end of the next period.
+        -- was said to the end of the next period, or for as long as anybody remembers that it was told to end later.
         local function lasting(ends, used, birth)
           if kind == 'l' then return birth == 0 and 0 or used == '0' and REMEMBERED end
-          return birth == 0 and 0 or ending(said, said_offset, over(ends)) - now
+          local told = math.min(math.max(furthest, ends) - wall, REMEMBERED)
+          return birth == 0 and 0 or math.max(told, ending(said, said_offset, over(ends)) - now)
         end
         if used == '0' then epoch = false end
