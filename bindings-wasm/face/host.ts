@@ -5,12 +5,13 @@ import { words } from "./shared/asking.js";
 import { failure as told, type LeaseholdError } from "./shared/errors.js";
 import type { Facts } from "./shared/lease.js";
 import { isNotSent, reply, type Transport } from "./transport.js";
+import { dismissAll, running } from "./turns.js";
 
+export { wake } from "./turns.js";
 export { words };
 
 /** How the module is told of what it waits for; set by `instance.ts`. */
 export interface Ears {
-  runTasks(): void;
   settle(number: number, fulfilled: boolean, value: unknown): void;
   message(number: number, text: string): void;
   answer(call: number, fulfilled: boolean, value: unknown): void;
@@ -35,6 +36,7 @@ export function clear(): string | undefined {
   for (const watch of watches.values()) watch.stop?.();
   watches.clear();
   late.clear();
+  dismissAll();
   for (const number of [...subscriptions.keys()]) unsubscribe(number);
   counter.last = (counter.last + MOST_THINGS) >>> 0;
   const message = panic;
@@ -90,24 +92,18 @@ export function entropy(bytes: Uint8Array<ArrayBuffer>): void {
   crypto.getRandomValues(bytes);
 }
 
-export function defer(): void {
-  queueMicrotask(() => ears.runTasks());
-}
-
 export function setTimer(number: number, milliseconds: number): void {
-  const timer: Timer = { number, serial: ++timers, due: now() + milliseconds, sets: 0 };
+  const timer: Timer = { number, task: running(), due: now() + milliseconds };
   watches.set(number, timer);
   set(timer);
 }
 
-/** How many timers were set so far. */
-export function timersSet(): number {
-  return timers;
-}
-
-/** Sets all anew that were set after so many and wait yet, where they were perhaps set in a request that ends sooner. */
-export function setAgain(since: number): void {
-  for (const watch of watches.values()) if (isTimer(watch) && watch.serial > since) set(watch);
+/** The tasks that wait for what should have rung. */
+export function overdue(): Set<number | undefined> {
+  const time = now();
+  const all = new Set<number | undefined>();
+  for (const watch of watches.values()) if (isTimer(watch) && watch.due < time) all.add(watch.task);
+  return all;
 }
 
 /** Sets the timers that could not be set when they were wanted. */
@@ -237,14 +233,12 @@ interface Watch {
 
 interface Timer extends Watch {
   readonly number: number;
-  /** How many had been set with it. */
-  readonly serial: number;
+  /** Which waits for it. */
+  readonly task: number | undefined;
   readonly due: number;
-  /** How often it was set. */
-  sets: number;
 }
 
-const isTimer = (watch: Watch): watch is Timer => "serial" in watch;
+const isTimer = (watch: Watch): watch is Timer => "due" in watch;
 
 interface Subscription {
   ended: boolean;
@@ -281,18 +275,11 @@ const watches = new Map<number, Watch>();
 /** The timers that the host has yet to set. */
 const late = new Map<number, Timer>();
 
-let timers = 0;
-
 const subscriptions = new Map<number, Subscription>();
 
 function set(timer: Timer): void {
-  const { number, stop } = timer;
-  const mine = ++timer.sets;
-  const ring = () => {
-    // What follows is set where this rings: there where it was set last, if that is still there.
-    if (mine === timer.sets) settle(number, timer, true, undefined);
-    else if (watches.get(number) === timer) setTimeout(() => settle(number, timer, true, undefined), GRACE);
-  };
+  const { number } = timer;
+  const ring = () => settle(number, timer, true, undefined);
   const timeout = (what: () => void, left: number): unknown => {
     const handle = setTimeout(what, left) as unknown;
     if (typeof handle === "object") (handle as { unref?(): void }).unref?.();
@@ -312,7 +299,6 @@ function set(timer: Timer): void {
     const whole = left <= LONGEST ? timeout(ring, left) : undefined;
     if (left > NAP) nap = timeout(wait, NAP);
     timer.stop = () => {
-      stop?.();
       unset(whole as number);
       unset(nap as number);
     };
@@ -321,9 +307,6 @@ function set(timer: Timer): void {
     late.set(number, timer);
   }
 }
-
-/** Milliseconds by which a timer that was set elsewhere too rings later. */
-const GRACE = 2;
 
 /** Where a worker takes back no timer either, it rings in vain. */
 function unset(timer: number): void {

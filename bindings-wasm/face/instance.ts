@@ -1,7 +1,8 @@
 // The one instance of the compiled module, and the guard around every way into it.
 import * as glue from "./glue/leasehold.js";
-import { clear, listen, newNumber, own, Passed, setAgain, setLate, timersSet } from "./host.js";
+import { clear, listen, newNumber, now, overdue, own, Passed, setLate } from "./host.js";
 import { invalid, LeaseholdError } from "./shared/errors.js";
+import { dismiss, gone, turnsBy } from "./turns.js";
 
 /**
  * Where the module is, or what it is: an address, a `URL`, a `Request`, a `Response`, its bytes, or a
@@ -34,8 +35,12 @@ export interface Host {
 export function start(module: object, host: Host = {}): void {
   if (started) return;
   ({ pulse, collectsOutside = false, partsTimers = false } = host);
+  turnsBy((task) => {
+    let ended = true;
+    unattended(() => (ended = glue.runTask(task)));
+    return ended;
+  }, partsTimers);
   listen({
-    runTasks: () => unattended(() => glue.runTasks()),
     settle: (number, fulfilled, value) => unattended(() => glue.settle(number, fulfilled, value)),
     message: (number, text) => unattended(() => glue.message(number, text)),
     answer,
@@ -74,6 +79,7 @@ function enter(): void {
   if (!started) throw new LeaseholdError("invalid_argument", "leasehold-wasm is not ready: `await init()` first");
   setLate();
   if (fallen.length > 0) fallen.splice(0).forEach(free);
+  if (partsTimers) gone(now, overdue).forEach(leave);
 }
 
 /**
@@ -81,21 +87,21 @@ function enter(): void {
  * call breaks the instance. If the signal is aborted the call is given up, and rejected with the signal's reason.
  */
 export function settled<T>(begin: (call: Call) => Begun, signal?: unknown): Promise<T> {
-  return here<T>((resolve, reject) => {
+  return new Promise<T>((resolve, reject) => {
     const given = checked(signal);
     const number = newNumber(isCall);
     if (calls.size === 0) pulse?.ref();
-    const call: Waiter = { resolve, reject };
+    const call: Waiter = { task: undefined, resolve: resolve as (value: unknown) => void, reject };
     calls.set(number, call);
     try {
-      const task = begin(number);
+      const task = (call.task = begin(number));
       if (!given) return;
       call.forget = onAbort(given, () => {
         // What was granted before is on its way already, and is returned.
         if (calls.get(number) !== call) return;
         ended(number, call);
         reject(given.reason);
-        guarded(() => glue.cancel(task));
+        giveUp(task);
       });
     } catch (error) {
       ended(number, call);
@@ -113,33 +119,16 @@ const NEVER = 2 ** 32 - 1;
  */
 export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => void): void {
   const number = newNumber(isCall);
+  let task: Begun;
   try {
-    if (begin(number) === NEVER) return;
+    task = begin(number);
+    if (task === NEVER) return;
   } catch (error) {
     if (!(error instanceof LeaseholdError && (error.code === "lost" || error.code === "claimed"))) throw error;
     return tell(error);
   }
   // By a promise, because the module is in the middle of its work when it answers.
-  here((resolve, reject) => asides.set(number, { resolve, reject })).catch(tell);
-}
-
-/**
- * A promise that goes on in the request that waits for it. It may have been settled in another, as by who gave back what
- * was waited for: then the timers that were set with that, which look after what was granted, are set here too.
- */
-function here<T>(executor: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void): Promise<T> {
-  if (!partsTimers) return new Promise<T>(executor as (resolve: (value: T) => void, reject: (reason: unknown) => void) => void);
-  let since: number | undefined;
-  const settled = new Promise<T>((resolve, reject) => {
-    const marking = <V>(settle: (value: V) => void) => (value: V) => {
-      settle(value);
-      const set = timersSet();
-      // What waits in the same request goes on before this.
-      queueMicrotask(() => (since = set));
-    };
-    executor(marking(resolve as (value: unknown) => void), marking(reject));
-  });
-  return settled.finally(() => since !== undefined && setAgain(since));
+  new Promise((resolve, reject) => asides.set(number, { task, resolve, reject })).catch(tell);
 }
 
 /**
@@ -222,6 +211,7 @@ const fallen: Thing[] = [];
 const aborts = new WeakMap<AbortSignal, Set<() => void>>();
 
 interface Waiter {
+  task: Begun | undefined;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
   forget?: () => void;
@@ -240,6 +230,24 @@ function ended(number: number, call: Waiter): void {
   if (calls.delete(number) && calls.size === 0) pulse?.unref();
   asides.delete(number);
   call.forget?.();
+}
+
+function giveUp(task: Begun): void {
+  // First: its number may be that of another from then on.
+  dismiss(task);
+  guarded(() => glue.cancel(task));
+}
+
+/** A task whose request has ended, and what it waited for with it. */
+function leave(task: Begun): void {
+  for (const waiters of [calls, asides]) {
+    for (const [number, call] of waiters) {
+      if (call.task !== task) continue;
+      ended(number, call);
+      call.reject(new LeaseholdError("cancelled", "the request that this was called in has ended, as it seems; acquire anew"));
+    }
+  }
+  unattended(() => giveUp(task));
 }
 
 function checked(signal: unknown): AbortSignal | undefined {

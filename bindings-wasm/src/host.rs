@@ -28,8 +28,8 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn entropy(bytes: &mut [u8]) -> Result<(), JsValue>;
 
-    /// Has `run_tasks` called soon.
-    pub fn defer();
+    /// Has `run_task` called soon of a task, perhaps of one that begins.
+    pub fn wake(task: u32, begins: bool);
 
     /// Has `settle` called when the time has come. Does not keep the process alive.
     #[wasm_bindgen(js_name = setTimer)]

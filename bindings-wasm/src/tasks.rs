@@ -1,6 +1,6 @@
 //! Futures, run in turns that the face gives, and woken by timers and promises that the face watches.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use crate::lease::Granted;
 #[cfg(feature = "full")]
 use crate::limit::Reserved;
 use crate::lock::facts;
-use crate::runtime::tick;
 use crate::shelf::Shelf;
 use crate::things::HostLocked;
 #[cfg(feature = "full")]
@@ -104,28 +103,24 @@ pub async fn settled(promise: &JsValue) -> Result<JsValue, JsValue> {
     watch.await
 }
 
-/// Gives every task that was woken one turn. Called by the face.
-#[wasm_bindgen(js_name = runTasks)]
-pub fn run_tasks() {
+/// Gives a task that was woken one turn; true if it has ended. Called by the face.
+#[wasm_bindgen(js_name = runTask)]
+pub fn run_task(number: u32) -> bool {
     entered();
     TASKS.with(|tasks| {
-        tasks.deferred.set(false);
-        // Those woken meanwhile wait for the next time, so that the host gets its turn too.
-        for number in tasks.woken.take() {
-            let Some(mut future) = tasks.futures.lift(number) else { continue };
-            let waker = Waker::from(Arc::new(Bell(number)));
-            tasks.current.set(Some(number));
-            tick();
-            let pending = future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
-            tasks.current.set(None);
-            if pending && !tasks.given_up.take() {
-                tasks.futures.lay(number, future);
-            } else {
-                tasks.given_up.set(false);
-                tasks.futures.free(number);
-            }
+        let Some(mut future) = tasks.futures.lift(number) else { return true };
+        let waker = Waker::from(Arc::new(Bell(number)));
+        tasks.current.set(Some(number));
+        let pending = future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+        tasks.current.set(None);
+        let ended = tasks.given_up.take() || !pending;
+        if ended {
+            tasks.futures.free(number);
+        } else {
+            tasks.futures.lay(number, future);
         }
-    });
+        ended
+    })
 }
 
 /// Tells what became of a timer or a promise. Called by the face.
@@ -146,8 +141,6 @@ pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
 thread_local! {
     static TASKS: Tasks = const { Tasks {
         futures: Shelf::new(),
-        woken: RefCell::new(Vec::new()),
-        deferred: Cell::new(false),
         current: Cell::new(None),
         given_up: Cell::new(false),
     } };
@@ -158,8 +151,6 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Tasks {
     futures: Shelf<Task>,
-    woken: RefCell<Vec<u32>>,
-    deferred: Cell<bool>,
     /// The task that has its turn, and whether it was given up meanwhile.
     current: Cell<Option<u32>>,
     given_up: Cell<bool>,
@@ -168,18 +159,9 @@ struct Tasks {
 fn run(work: Task) -> u32 {
     TASKS.with(|tasks| {
         let number = tasks.futures.put(work);
-        tasks.wake(number);
+        host::wake(number, true);
         number
     })
-}
-
-impl Tasks {
-    fn wake(&self, number: u32) {
-        self.woken.borrow_mut().push(number);
-        if !self.deferred.replace(true) {
-            host::defer();
-        }
-    }
 }
 
 /// Wakes a task by its number, because a waker must be sendable and a task here is not. If the number is
@@ -188,7 +170,7 @@ struct Bell(u32);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        TASKS.with(|tasks| tasks.wake(self.0));
+        host::wake(self.0, false);
     }
 }
 

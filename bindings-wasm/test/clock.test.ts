@@ -69,7 +69,7 @@ test("a timer rings at its time, and within five seconds after the machine woke 
   mock.method(globalThis, "setTimeout", (ring: () => void, delay: number) => set.push({ ring, at: steady + delay }));
   const rung: number[] = [];
   const nothing = () => {};
-  host.listen({ runTasks: nothing, message: nothing, answer: nothing, settle: (number) => rung.push(number) });
+  host.listen({ message: nothing, answer: nothing, settle: (number) => rung.push(number) });
   /** The host's timers go by the steady clock. Which rang, by when they were set to. */
   const pass = (steadily: number, slept = 0) => {
     [steady, wall] = [steady + steadily, wall + steadily + slept];
