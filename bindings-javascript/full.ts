@@ -14,7 +14,7 @@ export class Leasehold extends Small {
    * kind share what was used, whatever their options are.
    */
   limit(name: string, options: LimitOptions): Limit {
-    return new Limit(guarded(() => glue.limit(ownedBy(this).number, name, limitToCore(options))));
+    return new Limit(guarded(() => glue.limit(ownedBy(this).number, name, limitToCore(options))), ownedBy(this));
   }
 
   /**
@@ -33,7 +33,7 @@ export class Leasehold extends Small {
    * yet. Throws `invalid_argument` naming `action` if it is not registered.
    */
   limitOf(action: string, value: string | number | bigint): Limit {
-    return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, value)));
+    return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, value)), ownedBy(this));
   }
 
   /**
@@ -42,7 +42,7 @@ export class Leasehold extends Small {
    * of one handle, whichever that is.
    */
   group(limits: Iterable<Limit | null | undefined>): Limit {
-    return Limit.group(limits);
+    return Limit.group(limits, ownedBy(this));
   }
 
   /**
@@ -54,7 +54,7 @@ export class Leasehold extends Small {
     const { memory, page, spent } = sourced(source);
     const core = toCore(rest);
     const open = () => glue.tokens(ownedBy(this).number, wallet, core, memory, asking(page), asking(spent));
-    return new Tokens(guarded(open), wallet);
+    return new Tokens(guarded(open), wallet, ownedBy(this));
   }
 
   /**

@@ -59,20 +59,21 @@ export class Leasehold {
     const [readNonce, rest] = taken(options, "readNonce");
     if (readNonce !== undefined && typeof readNonce !== "function") throw invalid("readNonce", "must be a function");
     const [core, asker] = [toCore(rest), asking(readNonce as ((slot: string) => unknown) | undefined)];
-    return new Pool(await settled<number>((call) => glue.pool(this.#owned.number, name, core, asker, call)), name);
+    return new Pool(await settled<number>((call) => glue.pool(this.#owned.number, name, core, asker, call)), name, this.#owned);
   }
 
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the store yet. */
   lock(names: string | readonly string[], options?: LockOptions): Lock {
-    return Lock.of(guarded(() => glue.lock(this.#owned.number, names, toCore(options))), names);
+    return Lock.of(guarded(() => glue.lock(this.#owned.number, names, toCore(options))), names, this.#owned);
   }
 
   /**
    * Opens no more pools and limits, and ends with `cancelled` what waits for a slot, a limit or tokens. Leases that are held stay held
-   * until they are given back.
+   * until they are given back. In `leasehold-wasm` nothing else is kept of it, nor of what was opened through it: where nothing is
+   * collected, this alone frees them, and every call of them fails with `cancelled` from then on.
    */
   async close(): Promise<void> {
-    guarded(() => glue.close(this.#owned.number));
+    this.#owned.close((number) => guarded(() => glue.close(number)));
   }
 
   async [asyncDispose](): Promise<void> {

@@ -112,12 +112,12 @@ export class Limit {
   #names: readonly string[] | undefined;
 
   /** @internal */
-  constructor(number: number) {
-    this.#owned = Owned.of(number);
+  constructor(number: number, opener: Owned) {
+    this.#owned = Owned.of(number, opener);
   }
 
   /** @internal */
-  static group(members: Iterable<Limit | null | undefined>): Limit {
+  static group(members: Iterable<Limit | null | undefined>, opener: Owned): Limit {
     if (typeof members !== "object" || members === null || !(Symbol.iterator in members)) {
       throw invalid("limits", "must be a list of limits");
     }
@@ -126,7 +126,9 @@ export class Limit {
       if (!Limit.is(member)) throw invalid(`limits[${at}]`, "must be a limit");
       return [member];
     });
-    return new Limit(guarded(() => glue.limitGroup(Uint32Array.from(there, (member) => member.#owned.number))));
+    const [first] = there;
+    const number = guarded(() => glue.limitGroup(Uint32Array.from(there, (member) => member.#owned.number)));
+    return new Limit(number, first ? first.#owned : opener);
   }
 
   /** @internal */
@@ -139,7 +141,7 @@ export class Limit {
    * and costs its gas.
    */
   atCost(cost: Amount): Limit {
-    return new Limit(guarded(() => glue.limitAtCost(this.#owned.number, digits(cost))));
+    return new Limit(guarded(() => glue.limitAtCost(this.#owned.number, digits(cost))), this.#owned);
   }
 
   /**

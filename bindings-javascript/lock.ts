@@ -68,14 +68,14 @@ export class Lock<Options = LockOptions> {
   readonly #owned: Owned;
 
   /** @internal */
-  constructor(number: number, names: readonly string[]) {
+  constructor(number: number, names: readonly string[], opener: Owned) {
     this.#names = names;
-    this.#owned = Owned.of(number);
+    this.#owned = Owned.of(number, opener);
   }
 
   /** @internal A lock of these names, which may be one. */
-  static of<Options>(number: number, names: string | readonly string[]): Lock<Options> {
-    return new Lock(number, typeof names === "string" ? [names] : [...names]);
+  static of<Options>(number: number, names: string | readonly string[], opener: Owned): Lock<Options> {
+    return new Lock(number, typeof names === "string" ? [names] : [...names], opener);
   }
 
   /**

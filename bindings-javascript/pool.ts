@@ -116,9 +116,9 @@ export class Pool {
   readonly #owned: Owned;
 
   /** @internal */
-  constructor(number: number, name: string) {
+  constructor(number: number, name: string, opener: Owned) {
     this.name = name;
-    this.#owned = Owned.of(number);
+    this.#owned = Owned.of(number, opener);
   }
 
   /** Leases one slot, waiting until the acquisition's or the pool's timeout. */

@@ -22,7 +22,7 @@ export class Quorum {
 
   /** A lock of one name, or of several that are held together or not at all. Asks nothing of the servers yet. */
   lock(names: string | readonly string[], options?: QuorumLockOptions): Lock<QuorumLockOptions> {
-    return Lock.of(guarded(() => glue.quorumLock(this.#owned.number, names, toCore(options))), names);
+    return Lock.of(guarded(() => glue.quorumLock(this.#owned.number, names, toCore(options))), names, this.#owned);
   }
 
   /**
@@ -33,9 +33,9 @@ export class Quorum {
     return fromCore(await settled((call) => glue.quorumDoctor(this.#owned.number, call))) as Finding[];
   }
 
-  /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. */
+  /** Ends acquisitions that wait with `cancelled`. Locks that are held stay held until they are given back. See `Leasehold.close`. */
   async close(): Promise<void> {
-    guarded(() => glue.quorumClose(this.#owned.number));
+    this.#owned.close((number) => guarded(() => glue.quorumClose(number)));
   }
 
   async [asyncDispose](): Promise<void> {

@@ -117,9 +117,9 @@ export class Tokens {
   readonly #owned: Owned;
 
   /** @internal */
-  constructor(number: number, wallet: string) {
+  constructor(number: number, wallet: string, opener: Owned) {
     this.wallet = wallet;
-    this.#owned = Owned.of(number);
+    this.#owned = Owned.of(number, opener);
   }
 
   /**

@@ -14,7 +14,8 @@ export class Owned {
     collected.register(this, this.#cell);
   }
 
-  static of(number: number): Owned {
+  /** What it was opened through makes no difference here: what nobody has any more is collected. */
+  static of(number: number, _opener?: Owned): Owned {
     const owned = spare.pop() ?? new Owned();
     owned.#cell.number = number;
     return owned;
@@ -27,6 +28,11 @@ export class Owned {
   /** Whether the thing can still be asked: an addon does not break. */
   get lives(): boolean {
     return true;
+  }
+
+  /** Ends what it stands for, which stays there until it is collected. */
+  close(end: (number: number) => void): void {
+    end(this.number);
   }
 
   /** The addon has taken the thing, whose number may be another's from now on. The owner must forget this. */

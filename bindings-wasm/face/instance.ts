@@ -133,7 +133,8 @@ export function aside(begin: (call: Call) => Begun, tell: (error: unknown) => vo
 
 /**
  * Who has a thing that lives in the instance, by its number there: lost when the instance breaks, freed when its owner is
- * collected. To register one takes long, so those of things that were given back are used again.
+ * collected, or what it was opened through is closed. To register one takes long, so those of things that were given back are used
+ * again.
  */
 export class Owned {
   readonly #thing: Thing;
@@ -142,22 +143,32 @@ export class Owned {
     this.#thing = thing;
   }
 
-  static of(number: number, free: (number: number) => void = glue.free): Owned {
+  /** `opener`: what it was opened through, if it is not to outlast that. */
+  static of(number: number, opener?: Owned, free: (number: number) => void = glue.free): Owned {
     const owned = idle.pop() ?? Owned.#made();
     const thing = owned.#thing;
     thing.number = number;
     thing.generation = generation;
     thing.free = free;
+    if (opener) opened(thing, opener.#thing);
     return owned;
   }
 
   get number(): number {
     if (this.lives) return this.#thing.number;
-    throw broken();
+    throw this.#thing.generation === CLOSED ? closed() : broken();
   }
 
   get lives(): boolean {
     return this.#thing.generation === generation;
+  }
+
+  /** Ends it by a call, and frees it and what was opened through it. A second time does nothing. */
+  close(end: (number: number) => void): void {
+    if (this.#thing.generation === CLOSED) return;
+    end(this.number);
+    for (const each of this.#thing.through ?? []) shut(each);
+    shut(this.#thing);
   }
 
   /** The module has taken the thing, whose number may be another's from now on. The owner must forget this. */
@@ -179,9 +190,14 @@ interface Thing {
   /** The instance in which it lives. */
   generation: number;
   free: (number: number) => void;
+  /** The handle that it was opened through. */
+  opener?: Thing;
+  /** Of a handle, what was opened through it. */
+  through?: Set<Thing>;
 }
 
 const NONE = -1;
+const CLOSED = -2;
 const MOST_IDLE = 1_000;
 const idle: Owned[] = [];
 
@@ -273,8 +289,22 @@ function collected(thing: Thing): void {
   else free(thing);
 }
 
-function free({ number, generation: lived, free }: Thing): void {
-  if (lived === generation) unattended(() => free(number));
+function free(thing: Thing): void {
+  thing.opener?.through?.delete(thing);
+  if (thing.generation === generation) unattended(() => thing.free(thing.number));
+}
+
+/** Where nothing is ever collected a handle has to free what is its own. */
+function opened(thing: Thing, by: Thing): void {
+  const handle = by.opener ?? by;
+  if (handle.generation === CLOSED) return shut(thing);
+  thing.opener = handle;
+  (handle.through ??= new Set()).add(thing);
+}
+
+function shut(thing: Thing): void {
+  free(thing);
+  thing.generation = CLOSED;
 }
 
 /** A way in that no caller is waiting at: those who wait for the instance have already been told. */
@@ -318,6 +348,10 @@ function rebuild(trap: Error): LeaseholdError {
   for (const { reject } of asides.values()) reject(broken());
   asides.clear();
   return error;
+}
+
+function closed(): LeaseholdError {
+  return new LeaseholdError("cancelled", "the handle was closed; open anew");
 }
 
 function broken(): LeaseholdError {

@@ -71,6 +71,12 @@ pub fn put(thing: Thing) -> u32 {
     THINGS.with(|things| things.put(thing))
 }
 
+/// How many there are.
+#[cfg(feature = "trial")]
+pub fn count() -> u32 {
+    THINGS.with(Shelf::len)
+}
+
 /// Takes a thing and frees its number; nothing if it is not there.
 pub fn take(number: u32) -> Option<Thing> {
     THINGS.with(|things| things.take(number))

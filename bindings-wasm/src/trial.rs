@@ -109,6 +109,12 @@ pub fn under_way() -> u32 {
     crate::tasks::under_way()
 }
 
+/// How many things the face has by number.
+#[wasm_bindgen]
+pub fn things() -> u32 {
+    crate::things::count()
+}
+
 /// A task that sleeps, and that nobody waits for.
 #[wasm_bindgen]
 pub fn background(milliseconds: f64) {

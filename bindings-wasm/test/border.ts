@@ -158,7 +158,7 @@ export const border: Checks = {
   },
 
   async "a handle of the broken instance is lost, whatever has its number now"() {
-    const open = () => Owned.of(guarded(() => trial.place()), () => {});
+    const open = () => Owned.of(guarded(() => trial.place()), undefined, () => {});
     const dig = (handle: Owned, panics: boolean) => guarded(() => trial.dig(handle.number, panics));
     const handle = open();
     same([dig(handle, false), dig(handle, false)], [1, 2]);

@@ -1,6 +1,6 @@
 // Limits; in memory and over whatever transport.
 import type { Transport } from "../face/api.js";
-import { type Leasehold, type Limit, limited, limitHandler, type LimitOptions, open, Reservation } from "../face/full/api.js";
+import { type Leasehold, type Limit, limited, limitHandler, type LimitOptions, open, openQuorum, Reservation } from "../face/full/api.js";
 import * as trial from "../face/glue/leasehold.js";
 import { guarded } from "../face/instance.js";
 import { type Checks, eventually, fails, same, sleep, unique } from "./support.js";
@@ -319,6 +319,39 @@ export function limits(connect: () => Transport): Checks {
         await fails(() => closing.limit("closing", { max: 1, period }), "cancelled");
         same(await lh.limit("closing", { max: 1, period }).used(), 1n);
       }),
+
+    // Where nothing is collected they stayed for ever, and the worker that opens for each request ran out of memory.
+    async "a handle that is closed frees its number, and those of what was opened through it"() {
+      const before = trial.things();
+      const lh = await open(`memory:${unique()}`);
+      const pool = await lh.pool("p", { slots: ["a"] });
+      const [lock, limit, wallet] = [lh.lock("a"), lh.limit("a", { max: 3, period }), lh.tokens("w", { source: () => [] })];
+      const [whole, none] = [lh.group([limit.atCost(1)]), lh.group([])];
+      const [lease, locked] = [await pool.acquire(), await lock.acquire()];
+      const opening = lh.pool("q", { slots: ["a"] });
+      await lh.close();
+      await lh.close();
+      await opening.catch(() => {});
+      const others = [() => pool.acquire(), () => pool.statistics(), () => lock.acquire(), () => limit.take(), () => whole.take()];
+      for (const use of [...others, () => none.take(), () => wallet.select(1), () => lh.lock("b"), () => lh.pool("p")]) {
+        await fails(use, "cancelled", /closed/);
+      }
+      same([lease.held, locked.held], [true, true]);
+      await Promise.all([lease.release(), locked.release()]);
+      same(trial.things(), before);
+    },
+
+    async "a quorum that is closed frees its number, and those of its locks"() {
+      const before = trial.things();
+      const quorum = await openQuorum([`memory:${unique()}`, `memory:${unique()}`, `memory:${unique()}`]);
+      const lock = quorum.lock("a");
+      const locked = await lock.acquire();
+      await quorum.close();
+      await quorum.close();
+      await fails(() => lock.acquire(), "cancelled", /closed/);
+      await locked.release();
+      same(trial.things(), before);
+    },
 
     "many who take at once have no more than there is": () =>
       everywhere(async (lh, other) => {
