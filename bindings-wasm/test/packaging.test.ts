@@ -33,6 +33,25 @@ test("Node imports it, ready for use", () => {
   assert.equal(run(process.execPath, ["import.mjs"]), "0.1.0\n");
 });
 
+// A bundler for Node takes the code along and leaves the module behind: the bundle threw as it was imported.
+test("where the module was left behind, it is imported all the same, and works once it is handed that", () => {
+  const installed = join(consumer, "node_modules/leasehold-wasm/dist");
+  cpSync(installed, join(consumer, "bundled"), { recursive: true, filter: (name) => !name.endsWith(".wasm") });
+  writeFileSync(
+    join(consumer, "handed.mjs"),
+    `import { readFileSync } from "node:fs";
+     const said = (call) => call().then(() => "done", ({ code, field, message }) => [code, field, /init/.test(message)].join());
+     for (const [place, name] of [["", "leasehold.wasm"], ["full/full/", "full/leasehold.wasm"]]) {
+       const { init, version } = await import(\`./bundled/\${place}node.js\`);
+       const file = new URL(import.meta.resolve(\`leasehold-wasm/\${name}\`));
+       const steps = [async () => version(), () => init(), () => init(place ? file : readFileSync(file)), () => init(), async () => version()];
+       for (const step of steps) console.log(await said(step));
+     }`,
+  );
+  const each = ["invalid_argument,,true", "invalid_argument,source,true", "done", "done", "done"];
+  assert.deepEqual(run(process.execPath, ["handed.mjs"]).trimEnd().split("\n"), [...each, ...each]);
+});
+
 test("it says what it is, and under which licences", () => {
   const installed = join(consumer, "node_modules/leasehold-wasm");
   const files = readdirSync(installed);
