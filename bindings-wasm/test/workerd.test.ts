@@ -118,11 +118,12 @@ before(async () => {
   writeFileSync(join(folder, "worker.js"), worker);
   writeFileSync(join(folder, "forgetful.js"), forgetful);
   const [pays, sponsors] = examples();
-  writeFileSync(join(folder, "example.js"), pays);
-  writeFileSync(join(folder, "sponsor.js"), sponsors);
+  writeFileSync(join(folder, "example.ts"), pays);
+  writeFileSync(join(folder, "sponsor.ts"), sponsors);
   writeFileSync(join(folder, "serve.ts"), local(serving()));
-  // What it makes of its types another test checks.
-  execFileSync(tsc, ["--noCheck", "--target", "ES2022", "--module", "ESNext", "serve.ts"], { cwd: folder });
+  // As bundlers do for `await using`. What it makes of the types another test checks.
+  const programs = ["example.ts", "sponsor.ts", "serve.ts"];
+  execFileSync(tsc, ["--noCheck", "--target", "ES2022", "--module", "ESNext", ...programs], { cwd: folder });
   writeFileSync(join(folder, "config.capnp"), config());
   workerd = spawn(program(), ["serve", "--control-fd=3", "config.capnp"], {
     cwd: folder,
