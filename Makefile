@@ -11,7 +11,7 @@ help: ## this list
 setup: ## install what is missing: Redis, Chromium, the Rust toolchain, npm and Python packages
 	@$(STEPS) setup
 
-demo: ## a few workers of every language on the same accounts (STORE=memory or STORE=redis)
+demo: ## payments on a real chain: of one process, or of one in each language on the same accounts (STORE=redis)
 	@$(STEPS) demo
 
 test: ## everything that has to be right, the slow parts included; ends with "N passed, 0 failed"

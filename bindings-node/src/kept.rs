@@ -1,12 +1,10 @@
-//! State of a class that JavaScript's garbage collector may drop.
+//! State of a thread that ends outside every guard.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Holds the fields of a class whose own `Drop` runs code that could panic.
-///
-/// napi drops a collected instance inside a callback of Node, where a panic would end the process.
+/// Holds state whose own `Drop` runs code that could panic: Node drops it with its environment, where a panic would end the process.
 pub struct Kept<T>(ManuallyDrop<T>);
 
 impl<T> Kept<T> {

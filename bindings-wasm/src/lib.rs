@@ -9,7 +9,7 @@
 //!   JavaScript engine, where a trap would end the process and leave the promise waiting for ever.
 //! - No import throws, or it is marked `catch`: an exception that passes through Rust frames skips their `Drop`.
 //! - No class is exported: its `free` and its finalizer are outside the guard, and on a handle of a former instance
-//!   they free what is not theirs. Things are numbers here and a `Handle` in the face.
+//!   they free what is not theirs. Things are numbers here and an `Owned` in the face.
 //! - An export's error is made by `host::failure`, or by `host::passed` if it is the caller's own exception.
 
 #[cfg(feature = "full")]

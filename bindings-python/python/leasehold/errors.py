@@ -123,7 +123,7 @@ class InvalidArgument(LeaseholdError, ValueError):
 
 
 class Stalled(LeaseholdError):
-    """The account is stuck on nonces that do not settle: look at it, then resync."""
+    """The chain names a lower nonce than the record: the account rests until that is settled. Look at it, then resync."""
 
     code: ClassVar[str] = "stalled"
 

@@ -103,13 +103,13 @@
               last = last + 2
             end
             sum = sum + cost
-            if window and last > MAX_CELLS then
+            if window and last > MAX_CELL_NUMBERS then
               -- Those that the longest window alone counts are merged by its grain, and if that does not suffice, all are.
               local coarse = floor((longest + 31) / 32)
               local till, by = now - shortest, math.max(coarse - grain, 1)
               for pass = 1, 2 do
                 local merged = 0
-                for k = 1, last > MAX_CELLS and last or 0, 2 do
+                for k = 1, last > MAX_CELL_NUMBERS and last or 0, 2 do
                   local time, amount = live[k], live[k + 1]
                   live[k], live[k + 1] = nil, nil
                   if merged > 0 and time <= till and floor(time / by) == floor(live[merged - 1] / by) then

@@ -37,7 +37,7 @@ local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
 -- at most for who is far away.
 local PATIENCE, FAR = 500000, 1500000
 -- Of a rolling window, each with its time.
-local MAX_CELLS = 256
+local MAX_CELL_NUMBERS = 256
 -- More than that was never reserved: an epoch ends once it has refilled so much.
 local COUNTED = 1125899906842624
 local MOST = '115792089237316195423570985008687907853269984665640564039457584007913129639935'
