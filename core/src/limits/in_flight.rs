@@ -102,6 +102,13 @@ impl InFlight {
         }
     }
 
+    /// Prolongs a flight, which needs no room; returns whether it has not landed.
+    pub fn prolong(&mut self, until: Micros, cost: u64, longer: Micros) -> bool {
+        let flight = Flight { until, amount: cost };
+        let found = self.flights.iter_mut().find(|known| **known == flight);
+        found.map(|flight| flight.until = longer).is_some()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }

@@ -139,7 +139,7 @@ impl Ledger {
         limits.for_each(|(rule, limit)| self.forget(&Key::of(rule.letter(), limit.clone())));
     }
 
-    /// As [`Self::apply_one`], of charges that are borrowed; nothing for what ends a reservation, which is not judged. Its verdict is
+    /// As [`Self::apply_one`], of charges that are borrowed; nothing for what prolongs or ends a reservation, which is not judged. Its verdict is
     /// given as it is, because to pass it on within something else takes as long as to find it.
     pub fn judge(&mut self, wall: Micros, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
         self.sweep(wall);
@@ -190,6 +190,7 @@ impl Ledger {
         match act {
             Act::Commit { id } => Reply::Settled(self.settle(sight, charges, id, false)),
             Act::GiveBack { id } => Reply::Settled(self.settle(sight, charges, id, true)),
+            Act::Renew { id, ttl } => Reply::Settled(self.renew(sight, charges, id, ttl)),
             _ => self.judged(sight, &act, charges).map_or(Reply::Settled(Settlement::Gone), Reply::Judged),
         }
     }
@@ -220,7 +221,7 @@ impl Ledger {
                 let nothing = charges.iter().map(|charge| Charged { cost: Amount::ZERO, ..*charge });
                 self.take(sight, &nothing.collect::<Vec<_>>(), Charging::Not, None)
             }
-            Act::Commit { .. } | Act::GiveBack { .. } => return None,
+            Act::Commit { .. } | Act::GiveBack { .. } | Act::Renew { .. } => return None,
         })
     }
 
@@ -336,18 +337,10 @@ impl Ledger {
         id: u128,
         given_back: bool,
     ) -> Settlement {
-        let wall = sight.wall;
-        let Some(reservation) = self.reservations.get(&id).filter(|reservation| reservation.until > wall)
-        else {
-            return Settlement::Gone;
+        let parts = match self.pending(sight.wall, charges, id) {
+            Ok(parts) => parts,
+            Err(ended) => return ended,
         };
-        match reservation.state {
-            State::Pending if reservation.parts.len() != charges.len() => return Settlement::Gone,
-            State::Pending => {}
-            State::Committed => return Settlement::Before { given_back: false },
-            State::GivenBack => return Settlement::Before { given_back: true },
-        }
-        let parts = reservation.parts.clone();
         let mut state = if given_back { State::GivenBack } else { State::Committed };
         for (charge, part) in charges.iter().zip(parts) {
             if given_back || charge.term.rule().letter() == 'f' {
@@ -361,18 +354,66 @@ impl Ledger {
                 self.write(charge.term.key(), &mut draft);
             }
         }
-        self.end(wall, id, state);
+        self.end(sight.wall, id, state);
         if given_back && state == State::Committed { Settlement::Gone } else { Settlement::Done }
     }
 
-    fn end(&mut self, wall: Micros, id: u128, state: State) {
-        let Some(reservation) = self.reservations.get_mut(&id) else { return };
-        reservation.state = state;
-        self.due.remove(&(reservation.gone, Owner::Reservation(id)));
-        // Of what was given back its holder is to hear as long as it may believe that it is charged.
-        if state != State::GivenBack {
-            reservation.until = reservation.until.min(wall + ENDED);
+    /// Prolongs a reservation, or changes nothing if something that it has in flight is counted no more.
+    fn renew(&mut self, sight: &mut Sight<'_>, charges: &[Charged<'_>], id: u128, ttl: Micros) -> Settlement {
+        let mut parts = match self.pending(sight.wall, charges, id) {
+            Ok(parts) => parts,
+            Err(ended) => return ended,
+        };
+        let (mut drafts, mut flies) = (Vec::new(), true);
+        for (charge, part) in charges.iter().zip(&mut parts) {
+            // The rest of what it charged stays as it is.
+            if charge.term.rule().letter() == 'f' {
+                let mut draft = self.draft(sight, charge);
+                match draft.prolong(part.cost, part.mark, part.epoch, ttl) {
+                    Some(mark) => part.mark = mark,
+                    None => flies = false,
+                }
+                drafts.push((charge.term.key(), draft));
+            }
         }
+        if !flies {
+            return Settlement::Gone;
+        }
+        drafts.into_iter().for_each(|(key, mut draft)| self.write(key, &mut draft));
+        self.change(sight.wall, id, |reservation| {
+            reservation.until = reservation.until.max(sight.wall + ttl);
+            reservation.parts = parts;
+        });
+        Settlement::Done
+    }
+
+    /// What a reservation of as many limits charged that has not ended.
+    fn pending(&self, wall: Micros, charges: &[Charged<'_>], id: u128) -> Result<Vec<Part>, Settlement> {
+        let reservation = self.reservations.get(&id).filter(|reservation| reservation.until > wall);
+        let reservation = reservation.ok_or(Settlement::Gone)?;
+        match reservation.state {
+            State::Pending if reservation.parts.len() != charges.len() => Err(Settlement::Gone),
+            State::Pending => Ok(reservation.parts.clone()),
+            State::Committed => Err(Settlement::Before { given_back: false }),
+            State::GivenBack => Err(Settlement::Before { given_back: true }),
+        }
+    }
+
+    fn end(&mut self, wall: Micros, id: u128, state: State) {
+        self.change(wall, id, |reservation| {
+            reservation.state = state;
+            // Of what was given back its holder is to hear as long as it may believe that it is charged.
+            if state != State::GivenBack {
+                reservation.until = reservation.until.min(wall + ENDED);
+            }
+        });
+    }
+
+    /// Changes a reservation, and with it when it is forgotten.
+    fn change(&mut self, wall: Micros, id: u128, change: impl FnOnce(&mut Reservation)) {
+        let Some(reservation) = self.reservations.get_mut(&id) else { return };
+        change(reservation);
+        self.due.remove(&(reservation.gone, Owner::Reservation(id)));
         reservation.gone = gone(wall, reservation.until);
         self.due.insert((reservation.gone, Owner::Reservation(id)));
     }

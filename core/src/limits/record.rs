@@ -311,6 +311,18 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Prolongs what is in flight with this mark to so long from now, never to less than it had; returns its mark from then on, and
+    /// nothing if it is counted no more, as it has landed or is of another epoch.
+    pub fn prolong(&mut self, cost: Amount, mark: Mark, epoch: Epoch, ttl: Micros) -> Option<Mark> {
+        if cost.is_zero() {
+            return Some(mark);
+        }
+        let (Mark::Time(until), Usage::InFlight(flights)) = (mark, &mut self.usage) else { return None };
+        let longer = until.max(self.now + ttl);
+        let flies = self.epoch == Some(epoch) && flights.prolong(until, cost.saturating_u64(), longer);
+        flies.then_some(Mark::Time(longer))
+    }
+
     /// Nothing is used of it any more, and what was reserved of it gives nothing back. A budget is of the calendar that resets it.
     pub fn reset(&mut self) {
         self.epoch = None;

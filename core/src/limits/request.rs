@@ -17,7 +17,7 @@ impl Request {
     /// The limits of which it may leave more than there was.
     pub fn freed(&self) -> impl Iterator<Item = &Name> {
         let frees = |charge: &&Charge| match self.act {
-            Act::Take | Act::Peek | Act::Reserve { .. } => false,
+            Act::Take | Act::Peek | Act::Reserve { .. } | Act::Renew { .. } => false,
             Act::Commit { .. } => matches!(charge.rule, Rule::InFlight { .. }),
             Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
         };
@@ -71,6 +71,14 @@ pub enum Act {
         /// stands back for others. Of envelopes without a lane this means nothing.
         waited: Option<Waited>,
     },
+    /// Prolongs a reservation: it lasts until the later of what it had and this time to live from now, and so does what it has in
+    /// flight. That needs no room, and is not refused because a maximum was lowered or somebody waits.
+    Renew {
+        /// The reservation.
+        id: u128,
+        /// How long it lasts from now on, at least.
+        ttl: Micros,
+    },
     /// Ends a reservation: what it charged stays charged, and is in flight no longer.
     Commit {
         /// The reservation.
@@ -118,16 +126,16 @@ pub(crate) fn line<'a>(limits: impl Iterator<Item = (char, &'a Name)>) -> u16 {
 }
 
 impl Act {
-    /// Whether it makes a reservation or ends one.
+    /// Whether it makes a reservation, prolongs or ends one.
     pub(crate) fn is_of_reservation(self) -> bool {
-        matches!(self, Act::Reserve { .. } | Act::Commit { .. } | Act::GiveBack { .. })
+        !matches!(self, Act::Take | Act::Peek | Act::Refund | Act::Reset)
     }
 }
 
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Of all acts but those that end a reservation.
+    /// Of all acts but those that prolong or end a reservation.
     Judged(Verdict),
     /// Of those.
     Settled(Settlement),
@@ -152,7 +160,7 @@ pub struct Verdict {
 /// What became of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settlement {
-    /// It ends with this request.
+    /// It ends with this request, or lasts for longer.
     Done,
     /// It had ended before. One that was to be given back and was not, as the store had lost its memory, counts as committed.
     Before {
@@ -160,6 +168,6 @@ pub enum Settlement {
         given_back: bool,
     },
     /// It is not there: its time has passed, and what it charged stays charged. So does what was to be given back by who had not heard
-    /// that the store lost its memory.
+    /// that the store lost its memory. Of one that was to be prolonged also that something it had in flight is counted no more.
     Gone,
 }

@@ -123,6 +123,7 @@ fn request(value: &Value) -> Result<Request> {
             ttl: needed(keys.take("ttl", number)?, "ttl")?,
             waited: waited(&mut keys)?,
         },
+        "renew" => Act::Renew { id: id(&mut keys)?, ttl: needed(keys.take("ttl", number)?, "ttl")? },
         "commit" => Act::Commit { id: id(&mut keys)? },
         "give_back" => Act::GiveBack { id: id(&mut keys)? },
         other => return Err(unknown("request", other)),

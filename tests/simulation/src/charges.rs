@@ -65,6 +65,13 @@ pub enum Action {
         /// Who has waited for it, if somebody did whose lane tells who that is.
         waits: Option<Waits>,
     },
+    /// A reservation is prolonged.
+    Renew {
+        /// The reservation.
+        id: String,
+        /// How long it lasts from now on, at least.
+        ttl: u64,
+    },
     /// A reservation ends.
     Settle {
         /// The reservation.
@@ -264,6 +271,7 @@ impl SentCharges {
                     let waits = waits.map(|(client, (waited, reply, _))| Waits { client, waited, reply });
                     Action::Reserve { id, ttl, waits }
                 }
+                "renew" => Action::Renew { id: words.key(), ttl: words.number() as u64 },
                 "commit" | "return" => {
                     let id = words.key();
                     words.number();
@@ -361,6 +369,7 @@ pub fn of_memory(now: u64, request: &Request, reply: &Reply) -> Charging {
         Act::Reset => Action::Reset,
         // Without a lane nobody knows who waits.
         Act::Reserve { id, ttl, .. } => Action::Reserve { id: named(id), ttl, waits: None },
+        Act::Renew { id, ttl } => Action::Renew { id: named(id), ttl },
         Act::Commit { id } => Action::Settle { id: named(id), back: false },
         Act::GiveBack { id } => Action::Settle { id: named(id), back: true },
     };

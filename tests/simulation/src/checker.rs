@@ -32,7 +32,7 @@
 //! | W1 | a store that is gone is not hammered |
 //! | S9 | no window of a limit holds more than it allows of what callers were surely allowed: see [`Windows`] |
 //! | M1, M2 | what a store says of limits, and the times it tells, are what the definitions say: see [`LedgerModel`] |
-//! | M3 | a reservation ends once, before its time, and its end is told as it was |
+//! | M3 | a reservation ends once, before its time, and its end is told as it was; one that is renewed is prolonged |
 //! | M4 | a call is charged once, if it was allowed, and nothing is charged but for a call |
 //! | M5 | a refusal that is remembered is the store's, of a second ago at most |
 //! | M6 | in an outage a limit is closed, or it is open and allows a process what it would be allowed alone |

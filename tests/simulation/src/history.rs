@@ -49,6 +49,22 @@ pub enum What {
         /// What; `None` if the caller dropped it.
         told: Option<Told>,
     },
+    /// A process prolongs what a call reserved.
+    ReservationRenews {
+        /// The call's number.
+        call: u64,
+    },
+    /// It was told what became of that.
+    ReservationRenewed {
+        /// The call's number.
+        call: u64,
+        /// Whether what the store does of it is known to be of this call.
+        tagged: bool,
+        /// How long it lasts from when that was asked, at least.
+        ttl: u64,
+        /// The error's code.
+        error: Option<String>,
+    },
     /// A process ends what a call reserved.
     ReservationEnds {
         /// The call's number.

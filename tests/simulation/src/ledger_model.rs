@@ -127,6 +127,7 @@ impl LedgerModel {
         let costs = &deed.costs;
         match &deed.act {
             Action::Settle { id, back } => self.settle(wall, id, *back, deed),
+            Action::Renew { id, ttl } => self.renew(wall, id, *ttl, deed),
             Action::Reset => {
                 for cost in costs {
                     if let Some(Sight { used: Used::Money(mut births), .. }) =
@@ -226,18 +227,59 @@ impl LedgerModel {
         Ok(())
     }
 
+    /// What a reservation took that has not ended, or what is to be said of it.
+    fn pending(&self, wall: u64, id: &str) -> Result<Vec<Part>, Word> {
+        match self.reservations.get(id).filter(|reservation| reservation.until > wall) {
+            None => Err(Word::Gone),
+            Some(Reservation { ended: Some(back), .. }) => Err(Word::Before { back: *back }),
+            Some(reservation) => Ok(reservation.parts.clone()),
+        }
+    }
+
+    /// All that is in flight is prolonged, or nothing.
+    fn renew(&mut self, wall: u64, id: &str, ttl: u64, deed: &Deed) -> Result<(), Breach> {
+        let mut parts = match self.pending(wall, id) {
+            Err(due) => return told(id, deed, &due),
+            Ok(parts) => parts,
+        };
+        let (mut moved, mut flies) = (Vec::new(), true);
+        for (cost, (_, part)) in deed.costs.iter().zip(&mut parts) {
+            if cost.kind != Kind::InFlight {
+                continue;
+            }
+            let mut sight = self.sight(wall, cost);
+            let until = u128::from(sight.now + ttl);
+            flies &= match part {
+                // Nothing needs nothing.
+                Some((_, 0)) => true,
+                Some((mark, amount)) => {
+                    let longer = until.max(*mark);
+                    let flew = sight.prolong(*amount, *mark, longer);
+                    *mark = longer;
+                    flew
+                }
+                None => cost.cost == 0,
+            };
+            moved.push((cost, sight));
+        }
+        if !flies {
+            return told(id, deed, &Word::Gone);
+        }
+        moved.into_iter().for_each(|(cost, sight)| self.write(wall, std::slice::from_ref(cost), vec![sight]));
+        if let Some(reservation) = self.reservations.get_mut(id) {
+            reservation.parts = parts;
+            reservation.until = reservation.until.max(wall + ttl);
+            reservation.gone = last_millisecond(wall, reservation.until - wall);
+        }
+        told(id, deed, &Word::Settled)
+    }
+
     fn settle(&mut self, wall: u64, id: &str, back: bool, deed: &Deed) -> Result<(), Breach> {
-        let reservation = self.reservations.get_mut(id).filter(|reservation| reservation.until > wall);
-        let wrong = |due: Word| {
-            let text = format!("the end of {id} was answered with {:?}, not {due:?}", deed.word);
-            if due == deed.word { Ok(()) } else { Err(Breach::new("M3", text)) }
+        let parts = match self.pending(wall, id) {
+            Err(due) => return told(id, deed, &due),
+            Ok(parts) => parts,
         };
-        let reservation = match reservation {
-            None => return wrong(Word::Gone),
-            Some(Reservation { ended: Some(back), .. }) => return wrong(Word::Before { back: *back }),
-            Some(reservation) => reservation,
-        };
-        let (parts, mut all_back) = (reservation.parts.clone(), back);
+        let mut all_back = back;
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
             if back || cost.kind == Kind::InFlight {
@@ -263,7 +305,7 @@ impl LedgerModel {
             }
             reservation.gone = last_millisecond(wall, reservation.until - wall);
         }
-        wrong(if back && !all_back { Word::Gone } else { Word::Settled })
+        told(id, deed, &if back && !all_back { Word::Gone } else { Word::Settled })
     }
 
     /// Nothing of a limit is used: what was reserved of it until now is not among what will be.
@@ -378,6 +420,12 @@ impl Record {
     fn now(&self, wall: u64) -> u64 {
         wall.max(self.last).max((wall + self.shift + self.last).div_ceil(2))
     }
+}
+
+/// Whether it was said of a reservation what was to be said.
+fn told(id: &str, deed: &Deed, due: &Word) -> Result<(), Breach> {
+    let text = format!("{:?} of {id} was answered with {:?}, not {due:?}", deed.act, deed.word);
+    if *due == deed.word { Ok(()) } else { Err(Breach::new("M3", text)) }
 }
 
 fn key(cost: &Cost) -> (Kind, String) {

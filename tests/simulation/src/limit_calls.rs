@@ -115,6 +115,10 @@ struct Call {
     timeless: bool,
     /// The loss after which it was charged by a copy of what had been performed before it, as the store did not know that any more.
     copied: Option<Instant>,
+    /// When its reservation was last asked to be prolonged, and was by the store; until when it surely lasts.
+    renewing: Option<Instant>,
+    renewed: Option<Instant>,
+    lasts: Instant,
     /// When its reservation began to be ended, and whether to give it back.
     settling: Option<(Instant, bool)>,
     /// Whether it was given back.
@@ -220,6 +224,11 @@ impl LimitCalls {
                 call.into_iter().for_each(|call| call.back = true);
                 Ok(())
             }
+            (Action::Renew { id, .. }, _) if deed.word == Word::Settled => {
+                let call = self.reservations.get(id).and_then(|call| self.calls.get_mut(call));
+                call.into_iter().for_each(|call| call.renewed = Some(at));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -287,6 +296,9 @@ impl LimitCalls {
             charged: Vec::new(),
             timeless: false,
             copied: None,
+            renewing: None,
+            renewed: None,
+            lasts: at + ask.ttl,
             settling: None,
             back: false,
         };
@@ -421,6 +433,63 @@ impl LimitCalls {
         let sum: u128 = flights.iter().map(|flight| flight.cost).sum();
         if sum > *most {
             return Err(Breach::new("S9", format!("{sum} of {} are in flight, at most {most}", cost.limit)));
+        }
+        Ok(())
+    }
+
+    /// The caller prolongs what it reserved.
+    pub fn renews(&mut self, at: Instant, number: u64) {
+        if let Some(call) = self.calls.get_mut(&number) {
+            call.renewing = Some(at);
+        }
+    }
+
+    /// It is told what became of that. What is in flight is surely so for so long from when that was asked.
+    pub fn renewed(
+        &mut self,
+        at: Instant,
+        number: u64,
+        tagged: bool,
+        ttl: u64,
+        error: Option<&str>,
+    ) -> Result<(), Breach> {
+        let Some(call) = self.calls.get_mut(&number) else { return Ok(()) };
+        let Some(from) = call.renewing else { return Ok(()) };
+        let breach = |rule, what: &str| {
+            Err(Breach::new(rule, format!("call {number}, of {ttl} us: its renewal {what}: {error:?}")))
+        };
+        match error {
+            None if tagged && call.renewed.is_none_or(|when| when < from) => {
+                return breach("M3", "was not performed");
+            }
+            None => {}
+            Some("store_unavailable") => return Ok(()),
+            Some("lost") => {
+                let resets = |(when, limit): &(Instant, String)| {
+                    *when >= call.began && call.ask.costs.iter().any(|cost| cost.limit == *limit)
+                };
+                let ahead = self.steps.iter().filter(|(when, _)| *when >= call.began).map(|(_, by)| by);
+                // What clocks may differ by is not relied on.
+                let passed = at + ahead.sum::<u64>() + call.ask.ttl.max(ttl) / 25 + 10_000 >= call.lasts;
+                let forgot = self.losses.iter().any(|lost| *lost >= call.began);
+                return match passed || forgot || self.resets.iter().any(resets) {
+                    true => Ok(()),
+                    false => breach("T2", "was answered so"),
+                };
+            }
+            Some(_) => return breach("T2", "was answered so"),
+        }
+        if call.lasts >= from + ttl {
+            return Ok(());
+        }
+        call.lasts = from + ttl;
+        let flies = |cost: &&Cost| cost.kind == Kind::InFlight;
+        let flying: Vec<Cost> = call.ask.costs.iter().filter(flies).cloned().collect();
+        for cost in flying {
+            if let Some((_, flights)) = self.flights.get_mut(&cost.limit) {
+                flights.retain(|flight| flight.call != number);
+            }
+            self.fly(at, &cost, Flight { call: number, from, ttl, cost: cost.cost })?;
         }
         Ok(())
     }

@@ -161,6 +161,10 @@ impl<S: LimitStore> Member<S> {
     async fn hold(self: &Arc<Self>, held: Held, ttl: u64, mut rng: Rng) {
         let Held { call, plans, tag, reservation } = held;
         let (site, tagged) = (&self.site, tag.is_some());
+        for _ in 0..if rng.in_thousand(400) { rng.between(1, 4) } else { 0 } {
+            site.world.sleep(rng.spread(1_000, ttl * 9 / 8)).await;
+            self.renew(call, tagged, &reservation, ttl, &mut rng).await;
+        }
         site.world.sleep(rng.spread(1_000, ttl * 5 / 4)).await;
         let record = |what| site.history.record(site.world.now(), self.process, what);
         let way = rng.below(10);
@@ -194,6 +198,23 @@ impl<S: LimitStore> Member<S> {
             (true, Some(_)) => "reservation not given back",
         });
         record(What::ReservationEnded { call, tagged, error });
+    }
+
+    /// Prolongs what was reserved, for as long as that was or not.
+    async fn renew(&self, call: u64, tagged: bool, reservation: &SimReservation, ttl: u64, rng: &mut Rng) {
+        let other = rng.in_thousand(500).then(|| rng.spread(1_000, 20 * SECOND));
+        self.record(What::ReservationRenews { call });
+        let renewed = match other {
+            None => reservation.renew().await,
+            Some(ttl) => reservation.renew_for(Duration::from_micros(ttl)).await,
+        };
+        let error = renewed.err().map(|error| error.code().as_str().to_owned());
+        self.site.census.count(match error.as_deref() {
+            None => "reservation renewed",
+            Some("lost") => "reservation renewed too late",
+            Some(_) => "reservation not renewed",
+        });
+        self.record(What::ReservationRenewed { call, tagged, ttl: other.unwrap_or(ttl), error });
     }
 
     /// Has a process give back what this one reserved, some time.

@@ -143,7 +143,7 @@ const KINDS_OF_ROBBERIES: [&str; 12] = [
 const TWO_AT_ONCE: &str = "two hold a name";
 
 /// The same of worlds in which limits are charged.
-const KINDS_OF_LIMITS: [&str; 23] = [
+const KINDS_OF_LIMITS: [&str; 26] = [
     "clock set back",
     "clock set forward",
     "crash",
@@ -166,6 +166,9 @@ const KINDS_OF_LIMITS: [&str; 23] = [
     "reservation given back by another",
     "reservation not given back by another",
     "reservation left to itself",
+    "reservation not renewed",
+    "reservation renewed",
+    "reservation renewed too late",
     "restart without data",
 ];
 

@@ -9,6 +9,7 @@ use futures_util::future::select;
 
 use super::answer::{LimitAnswer, Said};
 use super::refusals::BELIEVED;
+use super::reservation::check_ttl;
 use super::scope::Scope;
 use super::{Outage, Reservation, WaitOptions, reservation_id};
 use crate::client::Wait;
@@ -18,9 +19,7 @@ use crate::client::pool::courier::unavailable;
 use crate::client::pool::in_time;
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
-use crate::limits::{
-    Act, Amount, Charge, Charged, MAX_CHARGES, MAX_RESERVATION, Rule, Term, Verdict, Waited,
-};
+use crate::limits::{Act, Amount, Charge, Charged, MAX_CHARGES, Rule, Term, Verdict, Waited};
 use crate::runtime::{self, Runtime};
 use crate::{MILLISECOND, Micros, SECOND};
 
@@ -269,6 +268,19 @@ impl<R: Runtime> Limit<R> {
         self.reserved(id)?.refund().await
     }
 
+    /// Prolongs a reservation that was made elsewhere, by its [`Reservation::id`], to this time to live from now, never to less than it
+    /// has. Any process does so by the same limits in the same order.
+    ///
+    /// # Errors
+    /// As [`Reservation::renew`]; `invalid_argument` for what is no id, or one of other limits, and for a `ttl` that is not 1 µs to 7
+    /// days.
+    pub async fn renew_reservation(&self, id: &str, ttl: Duration) -> Result<()> {
+        let reserved = self.reserved(id)?;
+        let renewal = reserved.renew_by(Some(micros(ttl)));
+        reserved.lapse();
+        renewal.await
+    }
+
     fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
         // What it cost the store knows.
@@ -284,13 +296,11 @@ impl<R: Runtime> Limit<R> {
         ttl: Micros,
         waited: Option<Waited>,
     ) -> Result<Result<Reservation<R>, LimitAnswer>> {
-        if ttl == 0 || ttl > MAX_RESERVATION {
-            return Err(Error::invalid("ttl", "is out of range; 1 µs to 7 days are allowed"));
-        }
+        check_ttl(ttl)?;
         let cost = cost.into();
         let charges = self.charges(cost);
         let Some(scope) = &self.scope else {
-            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store), ttl)));
+            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store), ttl, ttl)));
         };
         scope.check_open()?;
         let id = scope.runtime().random_id();
@@ -307,7 +317,7 @@ impl<R: Runtime> Limit<R> {
         if !answer.allowed {
             return Ok(Err(answer));
         }
-        let reserved = Reservation::new(Some(scope.clone()), id, charges, answer, until);
+        let reserved = Reservation::new(Some(scope.clone()), id, charges, answer, ttl, until);
         // What arrives with little left would be over before it is used, as with a lease; here without what clocks may differ
         // by, which is more than all of a brief one.
         if took > ttl - ttl / 4 {
@@ -467,7 +477,7 @@ impl<R: Runtime> Limit<R> {
             return self.reserve_for(cost, ttl, Some(waited)).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
-        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer, 0)) } else { Err(answer) })
+        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer, 0, 0)) } else { Err(answer) })
     }
 
     async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {

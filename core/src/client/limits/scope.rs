@@ -178,7 +178,7 @@ impl<R: Runtime> Scope<R> {
         judged(self.ask(&request).await?, &request.charges)
     }
 
-    /// Ends a reservation; those who wait look again.
+    /// Prolongs a reservation, or ends it; then those who wait look again.
     pub async fn settle(&self, act: Act, charges: Vec<Charge>) -> Result<Settlement> {
         let request = Request { act, charges };
         self.lobby.refusals().forget(&request);
@@ -232,6 +232,7 @@ impl<R: Runtime> Scope<R> {
             (Act::GiveBack { .. }, Reply::Settled(settlement)) => {
                 matches!(settlement, Settlement::Done | Settlement::Before { given_back: true })
             }
+            (Act::Renew { .. }, reply) => reply == Reply::Settled(Settlement::Done),
             _ => true,
         };
         if done {

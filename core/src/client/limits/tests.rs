@@ -389,7 +389,21 @@ async fn languages_ask_by_verbs_and_values() {
         Value::Map([("ttl".to_owned(), Value::Number(ttl))].into_iter().chain(more).collect())
     };
     let reserve = async |waits, options: Value| limit.reserve_by(waits, &cost(3), &options, unit).await;
-    reserve(false, options(1.0, &[])).await.unwrap().refund().await.unwrap();
+    let reserved = reserve(false, options(60_000.0, &[])).await.unwrap();
+    let id = Value::Text(reserved.id());
+    let renew = async |id: &Value, ttl: Value| limit.renew_reservation_by(id, &ttl, unit).await;
+    renew(&id, Value::Number(120_000.0)).await.unwrap();
+    reserved.renew_by(Some(120 * SECOND)).await.unwrap();
+    assert!(reserved.remaining_micros() > 100 * SECOND);
+    for (id, ttl, field) in [
+        (&Value::Null, Value::Number(1.0), "id"),
+        (&id, Value::Null, "ttl"),
+        (&id, Value::Bool(true), "ttl"),
+        (&id, Value::Number(0.0), "ttl"),
+    ] {
+        assert_eq!(renew(id, ttl).await.unwrap_err().field(), Some(field));
+    }
+    reserved.refund().await.unwrap();
     let timeout = [("timeout", Value::Number(0.0)), ("priority", Value::Number(3.0))];
     reserve(true, options(60_000.0, &timeout)).await.unwrap().commit().await.unwrap();
     assert_eq!(reserve(false, options(1.0, &[])).await.unwrap_err().code(), Code::Limited);

@@ -1,5 +1,7 @@
 //! What limits are asked by languages: a verb and values in, a value out.
 
+use std::time::Duration;
+
 use super::options::WaitOptions;
 use super::{Limit, LimitAnswer, Reservation};
 use crate::Micros;
@@ -41,6 +43,16 @@ impl<R: Runtime> Limit<R> {
             _ => return Err(Error::new(Code::Internal, "no limit has this verb; report this as a bug")),
         };
         Ok(told)
+    }
+
+    /// [`Limit::renew_reservation`] of what a language gives.
+    ///
+    /// # Errors
+    /// As that; `invalid_argument` naming `id` or `ttl`.
+    #[doc(hidden)]
+    pub async fn renew_reservation_by(&self, id: &Value, ttl: &Value, unit: Unit) -> Result<()> {
+        let id = id.as_text().map_err(|error| error.within("id"))?;
+        self.renew_reservation(id, Duration::from_micros(needed_ttl(ttl, unit)?)).await
     }
 
     /// [`Limit::verdict_now`] of what a language gives.
@@ -134,8 +146,11 @@ fn read_reserving(waits: bool, value: &Value, unit: Unit) -> Result<(Micros, Opt
         false => None,
     };
     options.end()?;
-    let ttl = read_ttl(ttl.unwrap_or(&Value::Null), unit)?;
-    Ok((ttl.ok_or_else(|| Error::invalid("ttl", "is missing"))?, waiting))
+    Ok((needed_ttl(ttl.unwrap_or(&Value::Null), unit)?, waiting))
+}
+
+fn needed_ttl(ttl: &Value, unit: Unit) -> Result<Micros> {
+    read_ttl(ttl, unit)?.ok_or_else(|| Error::invalid("ttl", "is missing"))
 }
 
 fn read_cost(cost: &Value) -> Result<Amount> {

@@ -9,6 +9,7 @@ mod lanes;
 mod losses;
 mod model;
 mod properties;
+mod renewals;
 mod reservations;
 mod resets;
 mod scene;

@@ -147,6 +147,7 @@ impl Words<'_> {
             Act::Reset => ("reset", None),
             Act::Reserve { id, ttl, waited: None } => ("reserve", Some((id, ttl))),
             Act::Reserve { id, ttl, waited: Some(_) } => ("wait", Some((id, ttl))),
+            Act::Renew { id, ttl } => ("renew", Some((id, ttl))),
             Act::Commit { id } => ("commit", Some((id, 0))),
             Act::GiveBack { id } => ("return", Some((id, 0))),
         };

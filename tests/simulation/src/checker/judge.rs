@@ -145,6 +145,10 @@ impl<'a> Judge<'a> {
                 }
                 self.limit_calls.told(at, *call, *tagged, told.as_ref())?;
             }
+            What::ReservationRenews { call } => self.limit_calls.renews(at, *call),
+            What::ReservationRenewed { call, tagged, ttl, error } => {
+                self.limit_calls.renewed(at, *call, *tagged, *ttl, error.as_deref())?;
+            }
             What::ReservationEnds { call, back } => self.limit_calls.settles(at, *call, *back),
             What::ReservationEnded { call, tagged, error } => {
                 self.limit_calls.settled(process, *call, *tagged, error.as_deref())?;

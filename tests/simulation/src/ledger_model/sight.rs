@@ -89,6 +89,13 @@ impl Sight {
         }
     }
 
+    /// Prolongs what is in flight until then, and returns whether it is.
+    pub fn prolong(&mut self, amount: u128, until: u128, longer: u128) -> bool {
+        let Used::Flights(flights, _) = &mut self.used else { return false };
+        let flight = flights.iter_mut().find(|flight| u128::from(flight.0) == until && flight.1 == amount);
+        flight.map(|flight| flight.0 = longer as u64).is_some()
+    }
+
     /// Gives back what was charged at a mark, as far as it still counts; without one as if it was charged just now.
     pub fn give_back(&mut self, of: &Cost, amount: u128, mark: Option<u128>) {
         let now = self.now;

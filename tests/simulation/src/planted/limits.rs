@@ -4,7 +4,7 @@ use super::PlantedFault::Limits;
 use super::{Planted, PlantedFault};
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 42] = [
+pub const OF_LIMITS: [Planted; 44] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[("if sequence <= last and", "if sequence < last and")]),
@@ -17,10 +17,7 @@ pub const OF_LIMITS: [Planted; 42] = [
     Planted { name: "store error read as allowed", fault: PlantedFault::ErrorAsGrant },
     Planted {
         name: "group without roll back",
-        fault: Limits(&[(
-            "local whole = answer or bound_allowed",
-            "local whole = answer or bound_allowed or count > 1",
-        )]),
+        fault: Limits(&[("(answer or bound_allowed)", "(answer or bound_allowed or count > 1)")]),
     },
     Planted {
         name: "group judged by its first limit",
@@ -39,10 +36,18 @@ pub const OF_LIMITS: [Planted; 42] = [
         fault: Limits(&[
             ("if not packed or ends <= wall then", "if not packed then"),
             (
-                "values[held], format('%d', ceil(ttl / 1000) + 1) }",
-                "values[held], format('%d', ceil(ttl / 100) + 1) }",
+                "values[held], format('%d', ceil((ends - wall) / 1000) + 1) }",
+                "values[held], format('%d', ceil((ends - wall) / 100) + 1) }",
             ),
         ]),
+    },
+    Planted {
+        name: "renewal that prolongs no flight",
+        fault: Limits(&[("time = math.max(time, now + ttl)", "")]),
+    },
+    Planted {
+        name: "renewal that shortens",
+        fault: Limits(&[("ends, parts = math.max(parts[2], ends),", "ends, parts = ends,")]),
     },
     Planted {
         name: "what was refilled since given back too",
@@ -75,7 +80,7 @@ pub const OF_LIMITS: [Planted; 42] = [
     },
     Planted {
         name: "flight that lands when it is given back only",
-        fault: Limits(&[("if what ~= 'commit' or kind == 'f' then", "if what ~= 'commit' then")]),
+        fault: Limits(&[("== 'commit') or kind == 'f' then", "== 'commit') then")]),
     },
     Planted {
         name: "room kept for one that waits taken by who came later",

@@ -50,7 +50,13 @@
           local time, amount = cells[k], cells[k + 1]
           if time + span > now then
             if lands and time == mark and amount == cost then
-              lands, amount = false, 0
+              lands = false
+              if renews then
+                time = math.max(time, now + ttl)
+                parts[4 + 3 * j] = time
+              else
+                amount = 0
+              end
             elseif k == its then
               back, amount = 0, amount - own
             elseif back > 0 and time > since then
@@ -65,7 +71,10 @@
           end
         end
         if last == 0 then epoch = false end
-        if gives then cost = 0 end
+        if gives then
+          if renews and lands and cost > 0 then answer = 'gone' end
+          cost = 0
+        end
         allowed = cost == 0 or sum + cost <= max
         if not allowed then
           if cost <= max then

@@ -5,7 +5,7 @@
 -- ARGV  schema, sequence | '-', not_after | '-', how many limits of money are charged, for each of them the place of its
 --       key and what the client has seen of it (see core/src/limits/standing.rs) or '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
---       reserve | commit | return, count, the reservation's key, ttl, charges
+--       reserve | renew | commit | return, count, the reservation's key, ttl, charges
 --       wait: as reserve, of a caller that waits; behind the ttl for how long it has, how long an answer takes to reach it,
 --       and its line: what it waits for, in 16 bits
 --       again: as the one before it, which is none that has a reservation
@@ -110,7 +110,7 @@ while cursor <= words do
   local again = args[cursor] == 'again'
   if not again then what, count, first = args[cursor], tonumber(args[cursor + 1]), cursor + 2 end
   local charges, gives, ttl, held, parts, answer, stays = what == 'take', what == 'refund', 0, nil, nil, nil, false
-  local whose, waited, far, barred = nil, nil, nil, false
+  local whose, waited, far, barred, renews = nil, nil, nil, false, what == 'renew'
   if what == 'reserve' or what == 'wait' then
     charges, parts, held, ttl, first = true, {}, tonumber(args[first]), tonumber(args[first + 1]), first + 2
     if what == 'wait' then
@@ -121,8 +121,8 @@ while cursor <= words do
         waited, far = tonumber(args[first - 3]), math.min(args[first - 2], FAR)
       end
     end
-  elseif what == 'commit' or what == 'return' then
-    gives, held, first = true, tonumber(args[first]), first + 2
+  elseif renews or what == 'commit' or what == 'return' then
+    gives, held, ttl, first = true, tonumber(args[first]), tonumber(args[first + 1]), first + 2
     local packed, state, ends, size = values[held], nil, nil, nil
     if packed then state, ends, size = struct.unpack('<c1dd', packed) end
     if not packed or ends <= wall then
@@ -148,7 +148,7 @@ while cursor <= words do
       numbers[args[at + 3]] = period
     end
     if gives and parts then mark, cost = parts[4 + 3 * j], parts[5 + 3 * j] end
-    if what ~= 'commit' or kind == 'f' then
+    if not (renews or what == 'commit') or kind == 'f' then
       -- By the text of its key's place: to read a number costs more than to look up a text.
       local r = records[args[at]]
       local money = kind == 'b' or kind == 'l'
@@ -219,4 +219,7 @@ while cursor <= words do
       end
       local allowed, remaining, retry, reset, lasts, epoch, turns = false, nil, nil, nil, nil, r[EPOCH], false
       -- What was charged in another epoch is not among what is used.
-      if parts and gives and string.sub(parts[6 + 3 * j], 1, 32) ~= epoch then mark, cost = nil, '0' end
+      if parts and gives and string.sub(parts[6 + 3 * j], 1, 32) ~= epoch then
+        if renews and cost ~= '0' then answer = 'gone' end
+        mark, cost = nil, '0'
+      end

@@ -44,7 +44,7 @@
   -- All are charged, or none; one that refuses is written if it is kept by another rule from now on, and a budget also if another
   -- does.
   if what ~= 'peek' then
-    local whole = answer or bound_allowed
+    local whole = answer ~= 'gone' and (answer or bound_allowed)
     for k = 1, changes do
       local r = changed[k]
       local kind = r[KIND]
@@ -73,11 +73,13 @@
         end
       end
     end
-    if charges and parts and whole then
-      values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', wall + ttl, count, unpack(parts))
+    if parts and whole and (charges or renews) then
+      local ends = wall + ttl
+      if renews then ends, parts = math.max(parts[2], ends), { unpack(parts, 4, 3 + 3 * count) } end
+      values[held] = struct.pack('<c1dd' .. string.rep('dss', count), 'p', ends, count, unpack(parts))
       later = later or {}
-      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil(ttl / 1000) + 1) }
-    elseif gives and parts then
+      later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
+    elseif gives and parts and not renews then
       -- What could not be given back stays charged: who asks once more is not to hear otherwise.
       local state, ends = 'r', parts[2]
       if stays then answer = 'gone' end
