@@ -197,7 +197,11 @@ impl Charging {
                 if self.random.once_in(20) {
                     charges.pop();
                 }
-                if self.random.once_in(2) { Act::Commit { id } } else { Act::GiveBack { id } }
+                match self.random.below(4) {
+                    0 => Act::Commit { id },
+                    1 => Act::GiveBack { id },
+                    _ => Act::Renew { id, ttl: self.duration().max(1) },
+                }
             }
             18 if self.random.once_in(2) => Act::Reset,
             _ => Act::Refund,

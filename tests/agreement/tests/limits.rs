@@ -221,7 +221,8 @@ fn windows<T: Transport>(transport: &T, seed: u64, set_wall: impl Fn(Micros)) ->
             let id = u128::from(if made.get(earlier as usize).is_some_and(ends) { step } else { earlier });
             let act = match random.below(100) {
                 0..10 => Act::Reserve { id: step.into(), ttl: 10 * SECOND, waited: None },
-                10..16 => Act::GiveBack { id },
+                10..15 => Act::GiveBack { id },
+                15 => Act::Renew { id, ttl: 1 },
                 16..20 => Act::Refund,
                 20..26 => Act::Peek,
                 26 if random.once_in(6) => Act::Reset,
@@ -303,9 +304,17 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
             let act = match random.below(20) {
                 0..9 if !flying.is_empty() => {
                     let at = random.below(flying.len() as u64) as usize;
-                    let (id, reserved) = flying.swap_remove(at);
+                    let (id, reserved) = flying[at].clone();
                     charges = reserved;
-                    if random.once_in(2) { Act::Commit { id } } else { Act::GiveBack { id } }
+                    let act = match random.below(4) {
+                        0 => Act::Commit { id },
+                        1 => Act::GiveBack { id },
+                        _ => Act::Renew { id, ttl: 1 + random.below(2 * SECOND) },
+                    };
+                    if !matches!(act, Act::Renew { .. }) {
+                        flying.swap_remove(at);
+                    }
+                    act
                 }
                 9 => Act::Peek,
                 10 if random.once_in(10) => Act::Reset,

@@ -10,6 +10,7 @@ mod limits;
 mod line;
 mod losses;
 mod purse;
+mod renewals;
 mod scenario;
 mod server;
 mod tally;
@@ -68,6 +69,7 @@ pub fn of_limits() -> Vec<Tally> {
         waiters::waiters(),
         limits::groups(),
         limits::reservations(),
+        renewals::renewals(),
         limits::changes(),
         limits::clocks(),
         limits::lanes(),

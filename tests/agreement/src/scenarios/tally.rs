@@ -129,6 +129,11 @@ pub fn reserve<const N: usize>(id: u128, ttl: Micros, charges: [Json; N]) -> Jso
     json!({ "request": "reserve", "id": id.to_string(), "ttl": ttl.to_string(), "charges": charges.as_slice() })
 }
 
+/// A request that prolongs a reservation.
+pub fn renew<const N: usize>(id: u128, ttl: Micros, charges: [Json; N]) -> Json {
+    json!({ "request": "renew", "id": id.to_string(), "ttl": ttl.to_string(), "charges": charges.as_slice() })
+}
+
 /// A request that ends a reservation: `commit` or `give_back`.
 pub fn settle<const N: usize>(how: &str, id: u128, charges: [Json; N]) -> Json {
     json!({ "request": how, "id": id.to_string(), "charges": charges.as_slice() })
