@@ -256,6 +256,15 @@ export class Limit {
     await this.#ended("refund_reservation", id);
   }
 
+  /**
+   * Prolongs a reservation that was made elsewhere, by its `id`, to `ttl` milliseconds from now, never to less than it has. Any process
+   * does so, of any language, by the same limits in the same order. Rejects as the `renew` of a reservation, and with
+   * `invalid_argument` for what is no id, or one of other limits.
+   */
+  async renewReservation(id: string, ttl: number): Promise<void> {
+    await settled((call) => glue.limitRenew(this.#owned.number, typeof id === "string" ? id : null, ttl, call));
+  }
+
   #ask<T>(verb: string, cost: Amount = 0): Promise<T> {
     return settled<T>((call) => glue.limitAsk(this.#owned.number, verb, digits(cost), call));
   }
@@ -284,8 +293,8 @@ export class Reservation {
   /** What the limits said as it was taken. */
   readonly answer: LimitAnswer;
   /**
-   * By which any process can end it, by the `commitReservation` or `refundReservation` of the same limits in the same order, also
-   * after this one has crashed. 40 digits.
+   * By which any process can prolong or end it, by the `renewReservation`, `commitReservation` or `refundReservation` of the same limits
+   * in the same order, also after this one has crashed. 40 digits.
    */
   readonly id: string;
   readonly #hold: Hold;
@@ -299,10 +308,21 @@ export class Reservation {
 
   /**
    * For how many milliseconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0 when
-   * its time has passed, or it has ended. Of workers of Cloudflare see `Lease.remaining`.
+   * its time has passed, it has ended, or a renewal was told that. Of workers of Cloudflare see `Lease.remaining`.
    */
   get remaining(): number {
     return this.#hold.remaining;
+  }
+
+  /**
+   * Prolongs it to `ttl` milliseconds from now, what it was reserved for if not given, never to less than it has: what it has in flight
+   * counts, and what it charged can be given back, for so long. That needs no room. Rejects with `lost` if it was ended before, its time
+   * has passed, or something it has in flight is counted no more, as after a reset or since the store lost its memory: then more may be
+   * in flight than is allowed. And with `store_unavailable`: it lasts as before, at least, and can be renewed again.
+   */
+  async renew(ttl?: number): Promise<void> {
+    const { number } = this.#hold;
+    await settled((call) => glue.reservationRenew(number, ttl, call));
   }
 
   /**

@@ -85,6 +85,8 @@ export interface Native {
   limitAsk(limit: number, verb: string, cost: unknown, call?: Call): Soon<unknown>;
   limitWait(limit: number, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
   limitReserve(limit: number, waits: boolean, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
+  limitRenew(limit: number, id: unknown, ttl: unknown, call?: Call): Soon<null>;
+  reservationRenew(reservation: number, ttl: unknown, call?: Call): Soon<null>;
   reservationEnd(reservation: number, givesBack: boolean, call?: Call): Soon<null>;
 }
 

@@ -1,6 +1,7 @@
 //! Limits: what they are asked, and what is reserved of them.
 
 use leasehold::Micros;
+use leasehold::client::read_ttl;
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Verdict;
 use leasehold::value::Value;
@@ -115,6 +116,31 @@ pub fn limit_reserve(
         Ok(Some(Granted::Reservation(limit.get()?.reserve_by(waits, &cost, &options, UNIT).await?)))
     });
     begin(env, call)
+}
+
+/// Prolongs a reservation that was made elsewhere.
+#[napi(catch_unwind)]
+pub fn limit_renew(
+    env: &Env,
+    limit: Numbered<NativeLimit>,
+    id: Arg,
+    ttl: Arg,
+) -> Result<Soon<Option<Granted>>> {
+    hit("limit_renew");
+    let call = Box::pin(async move {
+        limit.get()?.renew_reservation_by(&id.named("id")?, &ttl.named("ttl")?, UNIT).await?;
+        Ok(None)
+    });
+    begin(env, call)
+}
+
+/// Prolongs it. It is lent only: whoever ends it meanwhile takes it.
+#[napi(catch_unwind)]
+pub fn reservation_renew(env: &Env, reservation: u32, ttl: Arg) -> Result<Soon<Option<Granted>>> {
+    hit("reservation_renew");
+    let ttl = ttl.named("ttl").and_then(|ttl| read_ttl(&ttl, UNIT));
+    let renewal = ttl.and_then(|ttl| table::lent(reservation, |lent: &NativeReservation| lent.renew_by(ttl)));
+    begin(env, Box::pin(async move { renewal?.await.map(|()| None) }))
 }
 
 /// Ends it: what it charged is given back, or stays charged. The number is free from then on.

@@ -265,6 +265,37 @@ for (const place of ["memory", "Redis"]) {
       await assert.rejects(there.all.refundReservation(5 as never), failure("invalid_argument", "id"));
     });
 
+    test("a reservation is renewed, also by its id by another handle", async () => {
+      const flights = lh.limit("renewed", { max: 2, kind: "in_flight" });
+      const there = other.limit("renewed", { max: 2, kind: "in_flight" });
+      const reservation = await flights.reserve(1, { ttl: 20_000 });
+      await reservation.renew(ttl);
+      assert.ok(reservation.remaining > 20_000 && reservation.remaining < ttl);
+      const before = reservation.remaining;
+      await reservation.renew();
+      await reservation.renew(1);
+      assert.ok(reservation.remaining > before - 10_000, "never shorter");
+      await there.renewReservation(reservation.id, 2 * ttl);
+      assert.ok((await flights.peek(2)).retryAfter! > ttl);
+      for (const wrong of [0, -1, "1", 8 * 24 * 3_600_000]) {
+        await assert.rejects(reservation.renew(wrong as never), failure("invalid_argument", "ttl"));
+        await assert.rejects(there.renewReservation(reservation.id, wrong as never), failure("invalid_argument", "ttl"));
+      }
+      await assert.rejects(there.renewReservation(reservation.id, undefined as never), failure("invalid_argument", "ttl"));
+      await assert.rejects(there.renewReservation(5 as never, ttl), failure("invalid_argument", "id"));
+      // Whoever ends it need not wait for a renewal.
+      const renewal = reservation.renew();
+      await reservation.commit();
+      await renewal;
+      await assert.rejects(reservation.renew(), failure("lost"));
+      await assert.rejects(there.renewReservation(reservation.id, ttl), failure("lost"));
+      assert.equal(await flights.used(), 0n);
+      const forgotten = await flights.reserve(1, { ttl });
+      await there.reset();
+      await assert.rejects(forgotten.renew(), failure("lost"));
+      assert.equal(forgotten.remaining, 0);
+    });
+
     test("what is in flight for too long is told of", async () => {
       const flights = lh.limit("late-flights", { max: 2, kind: "in_flight" });
       const late = await flights.reserve(1, { ttl: 1_000 });

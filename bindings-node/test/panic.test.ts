@@ -91,6 +91,8 @@ const calls: Record<string, () => unknown> = {
   limit_ask: () => limit.peek(),
   limit_wait: () => limit.wait(),
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
+  limit_renew: () => limit.renewReservation("0".repeat(40), 1_000),
+  reservation_renew: async () => (await limit.reserve(1, { ttl: 1_000 })).renew(),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend({ bell: () => {}, cells, underWay, libuv: true })),

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use leasehold::client::native::NativeLeasehold;
-use leasehold::client::{LimitAnswer, LimitOptions, Unit};
+use leasehold::client::{LimitAnswer, LimitOptions, Unit, read_ttl};
 use leasehold::error::Result as CoreResult;
 use leasehold::limits::Amount;
 use leasehold::{Code, Error};
@@ -235,6 +235,16 @@ impl Limit {
         })
     }
 
+    /// Prolongs a reservation that was made elsewhere, by its id, to `ttl` seconds from now, never to less than it has.
+    fn renew_reservation(&self, py: Python<'_>, id: Arg, ttl: Arg) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let (id, ttl) = (id.named("id")?, ttl.named("ttl")?);
+            self.face.ask(py, &self.core, |core| async move {
+                core.renew_reservation_by(&id, &ttl, Unit::Seconds).await
+            })
+        })
+    }
+
     /// The same, of which every take charges so much, whatever the cost that is said.
     fn at_cost(&self, cost: Whole) -> PyResult<Self> {
         guard(|| Ok(Self::new(self.core.get()?.at_cost(cost.amount("cost")?), self.face)))
@@ -300,6 +310,17 @@ impl Reservation {
     /// Lets go of it without an end, for another process to end it by this id.
     fn hand_over(&self) -> PyResult<String> {
         guard(|| Ok(self.end()?.hand_over()))
+    }
+
+    /// Prolongs it to `ttl` seconds from now, what it was reserved for if not given, never to less than it has.
+    #[pyo3(signature = (ttl=None))]
+    fn renew(&self, py: Python<'_>, ttl: Option<Arg>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            let ttl = read_ttl(&ttl.unwrap_or_default().named("ttl")?, Unit::Seconds)?;
+            // It is not taken: whoever ends it meanwhile finds it there.
+            let renewal = lock(self.core.get()?).as_ref().ok_or_else(ended)?.renew_by(ttl);
+            self.face.value(py, renewal)
+        })
     }
 
     /// Ends it: what it charged stays charged.

@@ -76,6 +76,53 @@ def test_a_reservation_is_ended_by_its_id(memory):
     asyncio.run(main())
 
 
+def test_a_reservation_is_renewed(memory):
+    here, there = (memory.open().limit("renewed", max=2, kind="in_flight") for _ in range(2))
+    reservation = here.reserve(1, ttl=20)
+    assert reservation.renew(HOUR) is None
+    assert 0.9 * HOUR < reservation.remaining < HOUR
+    reservation.renew()
+    reservation.renew(1)
+    assert 0.9 * HOUR < reservation.remaining, "never shorter"
+    assert there.renew_reservation(reservation.id, 2 * HOUR) is None
+    assert here.peek(2)["retry_after"] > HOUR
+    for wrong in (0, -1, "1", 8 * 24 * HOUR):
+        for renew in (reservation.renew, lambda ttl: there.renew_reservation(reservation.id, ttl)):
+            with pytest.raises(errors.InvalidArgument) as caught:
+                renew(wrong)
+            assert caught.value.field == "ttl"
+    for wrong, field in ((None, "ttl"), ("x", "id")):
+        with pytest.raises(errors.InvalidArgument) as caught:
+            there.renew_reservation(reservation.id if field == "ttl" else wrong, None if field == "ttl" else 1)
+        assert caught.value.field == field
+    reservation.commit()
+    for renew in (reservation.renew, lambda: there.renew_reservation(reservation.id, 1)):
+        with pytest.raises(errors.Lost):
+            renew()
+    forgotten = here.reserve(1, ttl=HOUR)
+    there.reset()
+    with pytest.raises(errors.Lost):
+        forgotten.renew()
+    assert forgotten.remaining == 0.0
+
+    async def main():
+        limit = memory.open(aio).limit("renewed", max=2, kind="in_flight")
+        async with limit.reserve(1, ttl=20) as reservation:
+            await reservation.renew(HOUR)
+            assert reservation.remaining > 0.9 * HOUR
+            await limit.renew_reservation(reservation.id, 2 * HOUR)
+            # Whoever ends it need not wait for a renewal.
+            renewal = asyncio.ensure_future(reservation.renew())
+            await asyncio.sleep(0)
+            await reservation.commit()
+            await renewal
+        with pytest.raises(errors.Lost):
+            await reservation.renew()
+        assert await limit.used() == 0
+
+    asyncio.run(main())
+
+
 def test_a_reservation_as_a_block(lh):
     flying, spend = lh.limit("signer", max=1, kind="in_flight"), lh.limit("spend", max=10, kind="lifetime")
     both = lh.group([flying.at_cost(1), spend])

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use js_sys::Array;
-use leasehold::client::LimitOptions;
+use leasehold::client::{LimitOptions, read_ttl};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -116,6 +116,31 @@ pub fn limit_reserve(
     let work = async move {
         let reservation = limit.reserve_by(waits, &cost, &options, UNIT).await?;
         Ok(Answer::Reservation(Reserved(Some(reservation))))
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Prolongs a reservation that was made elsewhere.
+#[wasm_bindgen(js_name = limitRenew)]
+pub fn limit_renew(limit: u32, id: &JsValue, ttl: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let (limit, id, ttl) = (of(limit)?, value::named(id, "id")?, value::named(ttl, "ttl")?);
+    let work = async move {
+        limit.renew_reservation_by(&id, &ttl, UNIT).await?;
+        Ok(Answer::Nothing)
+    };
+    Ok(call(number, Box::pin(work)))
+}
+
+/// Prolongs it. Whoever ends it meanwhile takes it.
+#[wasm_bindgen(js_name = reservationRenew)]
+pub fn reservation_renew(reservation: u32, ttl: &JsValue, number: u32) -> Result<u32, JsValue> {
+    entered();
+    let ttl = read_ttl(&value::named(ttl, "ttl")?, UNIT).map_err(Failure::from)?;
+    let renewal = things::lent_reservation(reservation)?.renew_by(ttl);
+    let work = async move {
+        renewal.await?;
+        Ok(Answer::Nothing)
     };
     Ok(call(number, Box::pin(work)))
 }

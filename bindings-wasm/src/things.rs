@@ -129,10 +129,16 @@ pub fn reserved(number: u32) -> Option<Rc<HostReservation>> {
     if let Some(Thing::Reservation(reservation)) = get(number) { Some(reservation) } else { None }
 }
 
+/// The reservation, which is to be let go soon: who ends it takes it.
+#[cfg(feature = "full")]
+pub fn lent_reservation(number: u32) -> Result<Rc<HostReservation>, Failure> {
+    reserved(number).ok_or_else(gone)
+}
+
 /// The reservation, whose number is free from then on.
 #[cfg(feature = "full")]
 pub fn reservation(number: u32) -> Result<HostReservation, Failure> {
-    let reservation = reserved(number).ok_or_else(gone)?;
+    let reservation = lent_reservation(number)?;
     // The shelf's own is the only other one.
     take(number);
     Rc::into_inner(reservation).ok_or_else(gone)

@@ -219,6 +219,28 @@ export function limits(connect: () => Transport): Checks {
         await fails(() => there.all.refundReservation(5 as never), "invalid_argument", /must be text/, "id");
       }),
 
+    "a reservation is renewed, also by its id by another handle": () =>
+      everywhere(async (lh, other) => {
+        const flights = lh.limit("renewed", { max: 2, kind: "in_flight" });
+        const there = other.limit("renewed", { max: 2, kind: "in_flight" });
+        const reservation = await flights.reserve(1, { ttl: 20_000 });
+        await reservation.renew(ttl);
+        same(reservation.remaining > 20_000 && reservation.remaining < ttl, true);
+        await reservation.renew();
+        await there.renewReservation(reservation.id, 2 * ttl);
+        same((await flights.peek(2)).retryAfter! > ttl, true);
+        await fails(() => reservation.renew(0), "invalid_argument", /./, "ttl");
+        await fails(() => there.renewReservation(reservation.id, undefined as never), "invalid_argument", /./, "ttl");
+        await fails(() => there.renewReservation(5 as never, ttl), "invalid_argument", /./, "id");
+        // Whoever ends it need not wait for a renewal.
+        const renewal = reservation.renew();
+        await reservation.commit();
+        await renewal;
+        await fails(() => reservation.renew(), "lost");
+        await fails(() => there.renewReservation(reservation.id, ttl), "lost");
+        same(await flights.used(), 0n);
+      }),
+
     "what is in flight lands with its reservation": () =>
       everywhere(async (lh, other) => {
         const flights = lh.limit("flights", { max: 2, kind: "in_flight" });

@@ -108,6 +108,18 @@ describe("workers of all languages", { concurrency: true }, () => {
     assert.deepEqual(new Set(left), new Set(["0"]));
   });
 
+  it("renew each other's reservations", async () => {
+    await Promise.all(crew.workers.map(async (one, at) => {
+      const another = crew.workers[(at + 1) % crew.workers.length];
+      const limit = { name: `renewed:${one.language}`, kind: "budget", max: `${ETHER}`, period: YEAR };
+      const id = await one.ask("reserve", { limit, cost: `${ETHER / 4n}`, ttl: HOUR });
+      await another.ask("renew", { limit, id, ttl: 2 * HOUR });
+      await one.ask("refund", { limit, id });
+      await assert.rejects(another.ask("renew", { limit, id, ttl: HOUR }), { code: "lost" });
+      assert.equal(await another.ask("remaining", { limit }), `${ETHER}`);
+    }));
+  });
+
   it("end each other's reservations, once", async () => {
     await Promise.all(crew.workers.map(async (one, at) => {
       const [another, third] = [1, 2].map((next) => crew.workers[(at + next) % crew.workers.length]);

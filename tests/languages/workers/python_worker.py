@@ -59,6 +59,9 @@ class Worker:
     def reserve(self, limit: dict[str, Any], cost: str, ttl: int) -> str:
         return self._limit(**limit).reserve(cost, ttl=ttl / 1000).hand_over()
 
+    def renew(self, limit: dict[str, Any], id: str, ttl: int) -> None:
+        self._limit(**limit).renew_reservation(id, ttl / 1000)
+
     def commit(self, limit: dict[str, Any], id: str) -> None:
         self._limit(**limit).commit_reservation(id)
 

@@ -52,6 +52,7 @@ export async function work(open, connect) {
     },
     remaining: async ({ limit: spec }) => String(await limit(spec).remaining()),
     reserve: async ({ limit: spec, cost, ttl }) => (await limit(spec).reserve(cost, { ttl })).handOver(),
+    renew: ({ limit: spec, id, ttl }) => limit(spec).renewReservation(id, ttl),
     commit: ({ limit: spec, id }) => limit(spec).commitReservation(id),
     refund: ({ limit: spec, id }) => limit(spec).refundReservation(id),
     async select({ name, target, timeout: own = timeout }) {

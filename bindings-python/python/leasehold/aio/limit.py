@@ -115,6 +115,12 @@ class Limit(Face[_leasehold.Limit]):
         has passed. Fails as `Reservation.refund`."""
         await call(self._core.refund_reservation, id)
 
+    async def renew_reservation(self, id: str, ttl: float) -> None:
+        """Prolongs a reservation that was made elsewhere, by its `id`, to `ttl` seconds from now, never to less than it has. Any
+        process does so, of any language, by the same limits in the same order. Fails as `Reservation.renew`, and with `InvalidArgument`
+        for what is no id, or one of other limits."""
+        await call(self._core.renew_reservation, id, ttl)
+
     def at_cost(self, cost: int | str) -> Limit:
         """The same, of which every take charges so much, whatever the cost that is said: in a group, a request counts one and costs
         its gas."""
@@ -136,19 +142,26 @@ class Reservation(Held[_leasehold.Reservation]):
     @property
     def remaining(self) -> float:
         """For how many seconds it can still be relied on: that it can be given back, and that what it has in flight counts. 0.0 when
-        its time has passed, or it has ended."""
+        its time has passed, it has ended, or a renewal was told that."""
         return self._core.remaining
 
     @property
     def id(self) -> str:
         """By which any process can end it, by `commit_reservation` or `refund_reservation` of the same limits in the same order, also
-        after this one has crashed. 40 digits."""
+        after this one has crashed, and prolong it, by `renew_reservation`. 40 digits."""
         return self._core.id
 
     def hand_over(self) -> str:
         """Lets go of it without an end, for another process to end it by this id. If none does, it stays charged, and what it has in
         flight lands when its time has passed. `Lost` if it has ended already."""
         return self._core.hand_over()
+
+    async def renew(self, ttl: float | None = None) -> None:
+        """Prolongs it to `ttl` seconds from now, what it was reserved for if not given, never to less than it has: what it has in
+        flight counts, and what it charged can be given back, for so long. That needs no room. `Lost` if it has ended, its time has
+        passed, or something it has in flight is counted no more, as after a reset or since the store lost its memory: then more may be
+        in flight than is allowed. `StoreUnavailable`: it lasts as before, at least, and can be renewed again."""
+        await call(self._core.renew, ttl)
 
     async def commit(self) -> None:
         """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in

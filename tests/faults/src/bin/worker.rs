@@ -98,6 +98,9 @@ impl Worker {
                     self.limit(&what["limit"])?.reserve(amount(&what["cost"]), time(&what["ttl"])).await??;
                 return Ok(reserved.hand_over().into());
             }
+            "renew" => {
+                self.limit(&what["limit"])?.renew_reservation(text(&what["id"]), time(&what["ttl"])).await?;
+            }
             "commit" => self.limit(&what["limit"])?.commit_reservation(text(&what["id"])).await?,
             "refund" => self.limit(&what["limit"])?.refund_reservation(text(&what["id"])).await?,
             "select" => {
