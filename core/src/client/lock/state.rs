@@ -10,8 +10,9 @@ use crate::client::pool::PoolCore;
 use crate::client::pool::lease::unexpected;
 use crate::error::{Error, Result};
 use crate::id::SlotId;
+use crate::nonce::Outcome;
 use crate::runtime::Runtime;
-use crate::slots::{Reply, Request, SlotChange, SlotView, State};
+use crate::slots::{LeaseRef, Reply, Request, SlotView, State};
 use crate::store::Store;
 use crate::value::Value;
 
@@ -36,16 +37,7 @@ impl<S: Store, R: Runtime> Lock<S, R> {
             let message = "asks one server: open each of the quorum's by itself, and inspect the lock there";
             return Err(Error::invalid("inspect", message));
         }
-        match self.0.pool.ask(Request::Inspect { slots: self.0.names.to_vec() }).await? {
-            (Reply::Inspected { slots, .. }, now, _) => {
-                // Those that are there, in the order in which they were asked for.
-                let mut views = slots.into_iter().peekable();
-                let state =
-                    |name: &SlotId| LockState::new(name, views.next_if(|view| view.slot == *name), now);
-                Ok(self.0.names.iter().map(state).collect())
-            }
-            (other, ..) => Err(unexpected(&other)),
-        }
+        inspect_at(&self.0.pool, &self.0.names).await
     }
 
     /// The same as a value; times in the unit of the language.
@@ -57,8 +49,9 @@ impl<S: Store, R: Runtime> Lock<S, R> {
         Ok(Value::List(self.inspect().await?.iter().map(|state| state.to_value(unit)).collect()))
     }
 
-    /// Ends by force what is held of its names, for a holder that is known to be dead: one that lives believes in its lock until its
-    /// next renewal, or to its deadline. A quorum's ends at all servers, of which a majority must answer.
+    /// Ends by force what is held of its names as this looks, and nothing that is granted later, for a holder that is known to be dead:
+    /// one that lives believes in its lock until its next renewal, or to its deadline. A quorum's ends at all servers, of which a
+    /// majority must answer.
     ///
     /// # Errors
     /// `store_unavailable`: some of its names may be held still.
@@ -70,19 +63,33 @@ impl<S: Store, R: Runtime> Lock<S, R> {
     }
 }
 
-/// Ends what is held of these names at one server.
+/// Ends what is held of these names at one server: by its fence, so that nothing ends that was granted since, however late this comes.
 pub(in crate::client) async fn break_at<S: Store, R: Runtime>(
     core: &PoolCore<S, R>,
     names: &[SlotId],
 ) -> Result<()> {
-    let end = |slot: SlotId| async {
-        match core.ask(Request::Change { slot, change: SlotChange::Break }).await?.0 {
-            // Nobody holds what is not there.
-            Reply::Changed | Reply::NoSlot => Ok(()),
+    let end = |state: LockState| async move {
+        let Some(SlotView { slot, fence, .. }) = state.view else { return Ok(()) };
+        match core.release(&LeaseRef { slot, fence, place: 0 }, Outcome::Unused, 0).await? {
+            Reply::Released | Reply::Lost(_) => Ok(()),
             other => Err(unexpected(&other)),
         }
     };
-    together(names.iter().map(|name| Box::pin(end(name.clone()))).collect()).await
+    let states = inspect_at(core, names).await?;
+    together(states.into_iter().map(|state| Box::pin(end(state)) as _).collect()).await
+}
+
+/// Looks at these names at one server.
+async fn inspect_at<S: Store, R: Runtime>(core: &PoolCore<S, R>, names: &[SlotId]) -> Result<Vec<LockState>> {
+    match core.ask(Request::Inspect { slots: names.to_vec() }).await? {
+        (Reply::Inspected { slots, .. }, now, _) => {
+            // Those that are there, in the order in which they were asked for.
+            let mut views = slots.into_iter().peekable();
+            let state = |name: &SlotId| LockState::new(name, views.next_if(|view| view.slot == *name), now);
+            Ok(names.iter().map(state).collect())
+        }
+        (other, ..) => Err(unexpected(&other)),
+    }
 }
 
 impl LockState {

@@ -584,3 +584,15 @@ async fn a_waiter_has_what_was_ended_by_force() {
     waiting.break_lease().await.unwrap();
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("served").unwrap().unwrap();
 }
+
+// It ended whatever was held of the name by the time it came.
+#[tokio::test]
+async fn what_is_ended_by_force_is_named_by_its_fence() {
+    let (store, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
+    let lock = handle.lock_with(["free", "held"], at_once()).unwrap();
+    let held = handle.lock_with(["held"], unkept(20 * SECOND)).unwrap().acquire().await.unwrap();
+    lock.break_lease().await.unwrap();
+    assert_eq!(held.renew().await.unwrap_err().code(), Code::Lost);
+    assert_eq!(store.count(|request| matches!(request, Request::Change { .. })), 0);
+    assert_eq!(store.count(|request| matches!(request, Request::Release { .. })), 1);
+}

@@ -302,15 +302,13 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     let renewed = if remakes < REMAKES { self.redefine(lane).await } else { Err(homeless()) };
                     match renewed {
                         Ok(()) => {
-                            remakes += 1;
-                            envelope = self.envelope(lane, envelope.requests);
-                            (first, attempts) = (self.runtime.now(), 0);
-                            continue;
+                            (remakes, attempts) = (remakes + 1, 0);
+                            None
                         }
                         Err(error) if error.certainty == Certainty::Unknown => {
-                            StoreError { certainty: Certainty::NotPerformed, ..error }
+                            Some(StoreError { certainty: Certainty::NotPerformed, ..error })
                         }
-                        Err(error) => error,
+                        Err(error) => Some(error),
                     }
                 }
                 Some(Ok(Answer::Performed(performed))) => {
@@ -327,38 +325,40 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     // What may have been performed, by an answer that is remembered no more, is not performed again after so long.
                     let late = uncertain && self.runtime.now() > first + PURSUIT;
                     if remakes <= REMAKES && !late {
-                        envelope = self.envelope(lane, envelope.requests);
-                        (first, attempts, uncertain) = (self.runtime.now(), 0, false);
-                        continue;
+                        (attempts, uncertain) = (0, false);
+                        None
+                    } else {
+                        Some(if late { forgotten() } else { jumping() })
                     }
-                    if late { forgotten() } else { jumping() }
                 }
-                Some(Err(error)) => error,
+                Some(Err(error)) => Some(error),
             };
-            uncertain |= failure.certainty == Certainty::Unknown;
-            let now = self.runtime.now();
-            let too_long = now > first + PURSUIT;
-            let hopeless = failure.certainty == Certainty::Refused || too_long;
-            // What was refused may have been begun.
-            let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
-            if hopeless {
-                abandon(&mut parcels, &failure.cause, clean, too_long);
-            }
-            tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
-            // What only looks is not sent again for nobody: all others would wait behind it.
-            #[cfg(not(target_family = "wasm"))]
-            {
-                uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
-            }
-            {
-                let mut state = self.lock();
-                tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
-                // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
+            if let Some(failure) = failure {
+                uncertain |= failure.certainty == Certainty::Unknown;
+                let now = self.runtime.now();
+                let too_long = now > first + PURSUIT;
+                let hopeless = failure.certainty == Certainty::Refused || too_long;
+                // What was refused may have been begun.
+                let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
+                if hopeless {
+                    abandon(&mut parcels, &failure.cause, clean, too_long);
+                }
+                tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
+                // What only looks is not sent again for nobody: all others would wait behind it.
                 #[cfg(not(target_family = "wasm"))]
-                state.queue.retain(|parcel| parcel.is_wanted(now));
-                state.lanes.fail(failure.cause);
+                {
+                    uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
+                }
+                {
+                    let mut state = self.lock();
+                    tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
+                    // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
+                    #[cfg(not(target_family = "wasm"))]
+                    state.queue.retain(|parcel| parcel.is_wanted(now));
+                    state.lanes.fail(failure.cause);
+                }
+                uncertain &= !hopeless;
             }
-            uncertain &= !hopeless;
             // What was not performed is made anew for those who still wait.
             if !uncertain {
                 let now = self.runtime.now();
@@ -369,9 +369,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 envelope = self.envelope(lane, requests(&parcels));
                 first = self.runtime.now();
             }
-            let (least, most) = BACKOFF;
-            let pause = most.min(least << attempts.min(10));
-            self.runtime.sleep(self.runtime.jitter(pause)).await;
+            if attempts > 0 {
+                let (least, most) = BACKOFF;
+                let pause = most.min(least << attempts.min(10));
+                self.runtime.sleep(self.runtime.jitter(pause)).await;
+            }
         }
     }
 

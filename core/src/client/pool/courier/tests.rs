@@ -174,6 +174,33 @@ async fn what_may_have_been_performed_long_ago_is_not_performed_again() {
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
 }
 
+// Who was told that it had failed, and left, had a lock ended by force that another had been granted since.
+#[tokio::test]
+async fn what_came_too_late_is_made_anew_for_nobody_who_has_left() {
+    let (store, ahead) = jumping();
+    let passed = ahead.clone();
+    let pool = process_of(&store, Warped::new().clock(move |time| time + passed.load(Relaxed))).await;
+    store.is(LOST);
+    let disabling = {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.disable("a").await })
+    };
+    while pool.core.courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    ahead.store(12 * SECOND, Relaxed);
+    let error = soon(disabling).await.unwrap().unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    store.is(WELL);
+    while pool.core.courier.trouble().is_some() {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    pool.acquire_with(within(0)).await.unwrap();
+}
+
 // It waited for the subscription until its time was over, with its slot free.
 #[tokio::test]
 async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
