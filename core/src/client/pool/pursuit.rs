@@ -85,8 +85,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
-        // Behind others of this process there is time for that.
-        let mut call = (!crowded).then_some(Call::Ready);
+        // Behind others of this process there is time for that. But who steals claims nothing without a ticket.
+        let mut call = (!crowded || want.steal.is_some()).then_some(Call::Ready);
         loop {
             if matches!(call, Some(Call::Ready | Call::Alarm)) {
                 // It stands in line with this attempt, and may be called before the answer is here.

@@ -318,3 +318,36 @@ async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
     assert!(lease.is_claimed());
     [hasty, other].iter().for_each(JoinHandle::abort);
 }
+
+// It had no ticket, and claimed nothing, until all but seven of those before it had been served.
+#[tokio::test]
+async fn a_thief_behind_many_of_its_process_claims_what_is_held() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = store.opened(60 * SECOND);
+    let options = PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let wait = |steal| {
+        let pool = pool.clone();
+        let options = AcquireOptions { priority: Some(5), steal, ..within(60 * SECOND) };
+        tokio::spawn(async move { pool.acquire_with(options).await.map(drop) })
+    };
+    let mut waiting = Vec::new();
+    for (count, steal) in (1..=20).map(|count| (count, (count == 20).then_some(1.0))) {
+        waiting.push(wait(steal));
+        while pool.statistics().waiting < count {
+            tokio::task::yield_now().await;
+        }
+    }
+    let claimed = async {
+        loop {
+            match lease.renew().await {
+                Ok(()) => tokio::task::yield_now().await,
+                Err(error) => return error.code(),
+            }
+        }
+    };
+    let claimed = tokio::time::timeout(Duration::from_secs(10), claimed).await;
+    assert_eq!(claimed.expect("claimed"), Code::Claimed);
+    waiting.iter().for_each(JoinHandle::abort);
+}
