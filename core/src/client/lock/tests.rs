@@ -596,3 +596,11 @@ async fn what_is_ended_by_force_is_named_by_its_fence() {
     assert_eq!(store.count(|request| matches!(request, Request::Change { .. })), 0);
     assert_eq!(store.count(|request| matches!(request, Request::Release { .. })), 1);
 }
+
+// It was taken for one account that is there twice, as leading zeros mean nothing in those.
+#[tokio::test]
+async fn names_that_differ_in_zeros_only_are_two() {
+    let handle = opened("zeros").unwrap();
+    let lock = handle.lock_with(["0x1", "0x01"], at_once()).unwrap();
+    lock.acquire().await.unwrap().release().await.unwrap();
+}

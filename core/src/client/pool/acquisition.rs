@@ -148,7 +148,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let timeout = options.timeout.unwrap_or(self.options.timeout);
         let ttl = self.ttl(options.ttl)?;
-        options.check()?;
+        // Names of locks were looked at as the lock was opened, letter by letter: they are no accounts.
+        if !self.makes_names {
+            options.check()?;
+        }
         check_rest("timeout", timeout)?;
         check_factor(options.steal)?;
         // Those that are named are taken in the order in which they are.
