@@ -604,3 +604,14 @@ async fn names_that_differ_in_zeros_only_are_two() {
     let lock = handle.lock_with(["0x1", "0x01"], at_once()).unwrap();
     lock.acquire().await.unwrap().release().await.unwrap();
 }
+
+// What clocks may differ by was taken off twice over a network: `lost` was told while a renewal was under way.
+#[tokio::test]
+async fn a_lock_that_is_kept_alive_lasts_as_long_as_one_that_is_not() {
+    let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
+    let lasts = async |name, keepalive| {
+        let options = LockOptions { ttl: 60 * SECOND, keepalive, ..at_once() };
+        handle.lock_with([name], options).unwrap().acquire().await.unwrap().remaining()
+    };
+    assert_eq!(lasts("kept", Keepalive::Third).await, lasts("unkept", Keepalive::Off).await);
+}

@@ -407,7 +407,10 @@ impl Life {
         interval: Micros,
         now: Micros,
     ) -> Self {
-        let term = term.lasting(core.kept_until(now, now, term.until()));
+        // Over a network it is shorter already.
+        let until = term.until();
+        let until = if core.answers_at_once() { core.kept_until(now, now, until) } else { until };
+        let term = term.lasting(until);
         let vigil = Vigil::new(at.clone(), ttl, interval, term, now);
         core.watch_over(vigil.clone());
         Life::Watched(vigil)
