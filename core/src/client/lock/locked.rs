@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
 use crate::Micros;
 use crate::client::Lease;
@@ -141,9 +143,9 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// in time, which goes on trying.
     pub async fn release(&self) -> Result<()> {
         let Some(holding) = self.holding().take() else { return Ok(()) };
-        // What is left of it is given back in the background.
+        // What is left of it is given back in the background. One that was renewed just now goes on: it is told nothing.
         if holding.remaining() == 0
-            && let Some(error) = holding.lost().await
+            && let Some(error) = holding.lost().now_or_never().flatten()
         {
             return Err(error);
         }

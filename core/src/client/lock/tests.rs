@@ -6,6 +6,7 @@ use super::*;
 use crate::client::faulty::{DELAY, Faulty, SLOW, renews};
 use crate::client::native::{NativeLeasehold, connect};
 use crate::client::{Keepalive, Leasehold, OpenOptions};
+use crate::runtime::TokioRuntime;
 use crate::runtime::warped::Warped;
 use crate::slots::{Claim, Request, Strategy};
 use crate::{Code, SECOND};
@@ -614,4 +615,22 @@ async fn a_lock_that_is_kept_alive_lasts_as_long_as_one_that_is_not() {
         handle.lock_with([name], options).unwrap().acquire().await.unwrap().remaining()
     };
     assert_eq!(lasts("kept", Keepalive::Third).await, lasts("unkept", Keepalive::Off).await);
+}
+
+// It waited for the loss of what was held on, and kept it alive meanwhile.
+#[tokio::test]
+async fn what_is_renewed_just_as_it_seems_to_have_ended_is_given_back() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    // The next reading of the clock is after the deadline, those behind it are not: a renewal came between.
+    let late = Arc::new(AtomicU64::new(0));
+    let readings = late.clone();
+    let is_late = move || readings.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+    let runtime = Warped::new().clock(move |time| if is_late() { time + 120 * SECOND } else { time });
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let options = LockOptions { keepalive: Keepalive::Third, ttl: 60 * SECOND, ..at_once() };
+    let locked = handle.lock_with(["a"], options).unwrap().acquire().await.unwrap();
+    late.store(1, Relaxed);
+    tokio::time::timeout(Duration::from_secs(10), locked.release()).await.expect("an end").unwrap();
+    assert_eq!(late.load(Relaxed), 0);
+    store.opened(60 * SECOND).lock_with(["a"], at_once()).unwrap().acquire().await.unwrap();
 }
