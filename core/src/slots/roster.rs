@@ -81,8 +81,11 @@ impl Pool {
             return Reply::NoSlot;
         }
         let opens = matches!(change, SlotChange::Enable | SlotChange::Break);
-        // It can be had, or somebody is about to have it.
-        if opens && mode == Mode::Enabled && matches!(state, State::Ready | State::Offered) {
+        // It can be had, or somebody is about to have it. What nobody holds is not ended, whatever becomes of it later.
+        if opens
+            && (mode == Mode::Enabled || change == SlotChange::Break)
+            && matches!(state, State::Ready | State::Offered)
+        {
             return Reply::Changed;
         }
         self.break_offer(now, place);

@@ -575,7 +575,7 @@ impl Model {
             SlotChange::Break => matches!(state, State::Ready | State::Offered),
             _ => false,
         };
-        if idle && mode == Mode::Enabled {
+        if idle && (mode == Mode::Enabled || change == SlotChange::Break) {
             return Reply::Changed;
         }
         self.break_offer(now, id);

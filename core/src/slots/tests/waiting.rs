@@ -416,6 +416,21 @@ fn what_is_kept_for_somebody_stays_so_as_it_is_enabled() {
     }
 }
 
+// Nobody held it, and who had been called lost it, its place and the other names to the next.
+#[test]
+fn a_name_that_is_kept_for_somebody_stays_so_as_it_is_to_be_ended_by_force() {
+    let mut scene = Scene::of(&[]);
+    let held = scene.get(queue_for(7, &["x"]));
+    scene.wait(queue_for(8, &["x", "y"]));
+    scene.wait(queue_for(9, &["x"]));
+    assert_eq!(scene.give_back(&held), [8]);
+    assert_eq!(scene.ask(change("x", SlotChange::Break)), Reply::Changed);
+    for name in ["x", "y"] {
+        assert_eq!((scene.view(name).state, scene.view(name).holder), (State::Offered, 8));
+    }
+    scene.get(queue_for(8, &["x", "y"]));
+}
+
 #[test]
 fn what_an_administrator_takes_from_one_that_vanished_leaves_no_ticket() {
     let mut scene = Scene::of(&["a", "b"]);

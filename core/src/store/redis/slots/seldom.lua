@@ -47,8 +47,8 @@
     -- One that is removed is gone but for its lease.
     if not s or s[MODE] == 'r' and (change == 'enable' or change == 'disable' or change == 'drain') then
       answer = 'noslot'
-    elseif opens and s[MODE] == 'e' and (s[STATE] == 'r' or s[STATE] == 'h') then
-      -- It can be had, or somebody is about to have it.
+    elseif opens and (s[MODE] == 'e' or change == 'break') and (s[STATE] == 'r' or s[STATE] == 'h') then
+      -- It can be had, or somebody is about to have it. What nobody holds is not ended, whatever becomes of it later.
       answer = 'changed'
     else
       local leased = s[STATE] == 'l'
