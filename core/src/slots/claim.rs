@@ -1,6 +1,7 @@
 //! Claiming slots.
 
 use super::draw::Draw;
+use super::line::Ticket;
 use super::pool::{DOUBT, Pool};
 use super::slot::Slot;
 use super::{Choice, Claim, Grant, INTEREST, MANY, MAX_SLOTS, Refusal, Reply, State, Strategy};
@@ -43,7 +44,7 @@ impl Pool {
                     grants.extend(self.grant(now, place, claim));
                 }
                 if waiting {
-                    self.line.leave(claim.holder);
+                    self.depart(now, claim.holder);
                 }
                 return Reply::Granted(grants);
             }
@@ -60,18 +61,27 @@ impl Pool {
                 return self.claim_free(now, claim, slots, (*least, *most), *asked);
             }
         };
-        self.line.leave(claim.holder);
         Reply::Granted(self.grant_those(now, places, claim))
     }
 
-    /// Grants these; what was kept until now may be claimed by those who wait behind it and steal.
+    /// Grants these; what it waited for, or was kept until now, may be claimed by those who wait behind it and steal.
     pub(super) fn grant_those(&mut self, now: Micros, places: Vec<u32>, claim: &Claim) -> Vec<Grant> {
+        let left = self.line.leave(claim.holder);
         let was_kept = places.iter().any(|&place| self.is_offered(place, claim.holder, now));
         let grants: Vec<_> = places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
-        if was_kept {
-            self.steal_for_first(now, &mut grants.iter().map(|grant| &grant.slot));
+        match left {
+            Some(ticket) if ticket.holds_off() => self.steal_for_first(now, &mut ticket.names.iter()),
+            _ if was_kept => self.steal_for_first(now, &mut grants.iter().map(|grant| &grant.slot)),
+            _ => {}
         }
         grants
+    }
+
+    /// Who was granted what it asks for leaves its lines.
+    fn depart(&mut self, now: Micros, holder: u128) {
+        if let Some(ticket) = self.line.leave(holder).filter(Ticket::holds_off) {
+            self.steal_for_first(now, &mut ticket.names.iter());
+        }
     }
 
     pub(super) fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {

@@ -268,6 +268,11 @@ impl Ticket {
         self.count == 0 || slot.mode == Mode::Enabled
     }
 
+    /// Whether others may claim more once it is served: what it claimed, or was first for besides what it was granted.
+    pub fn holds_off(&self) -> bool {
+        self.steal.is_some() || self.names.len() > 1
+    }
+
     /// Its turn among the tickets of this pool.
     pub fn turn_of(&self, holder: u128) -> (Turn, u128) {
         (self.turn, holder)

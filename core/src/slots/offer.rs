@@ -84,6 +84,10 @@ impl Pool {
         };
         places.iter().for_each(|&place| self.keep_for(now, holder, place));
         self.call(holder, places);
+        // Of several that it might have had the others are left to those behind it.
+        if count.is_some() {
+            self.steal_for_first(now, &mut names.iter());
+        }
     }
 
     /// The places of these names, those made that are not there, if all are free and it is first in the line of each.
@@ -95,11 +99,11 @@ impl Pool {
         Some(names.iter().map(|name| self.place_of_name(name)).collect())
     }
 
-    fn is_ready(&self, place: u32) -> bool {
+    pub(super) fn is_ready(&self, place: u32) -> bool {
         self.slots.get(place as usize).is_some_and(|slot| slot.state == State::Ready)
     }
 
-    fn is_first(&mut self, now: Micros, holder: u128, name: &SlotId) -> bool {
+    pub(super) fn is_first(&mut self, now: Micros, holder: u128, name: &SlotId) -> bool {
         self.line.head(Some(name), now).is_some_and(|(first, _)| first == holder)
     }
 
@@ -193,8 +197,8 @@ impl Pool {
             let kept =
                 if stands { self.kept_for(now, holder, &ticket.names, u32::MAX) } else { ticket.offered };
             self.take_back(now, holder, kept);
-            // What it claimed may be claimed by those whose place it took.
-            if stands && ticket.steal.is_some() {
+            // What it claimed may be claimed by those whose place it took, and what it kept them from by who has all else.
+            if stands {
                 self.steal_for_first(now, &mut ticket.names.iter());
             }
         }

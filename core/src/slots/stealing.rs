@@ -40,20 +40,17 @@ impl Pool {
     /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever
     /// loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
-        let Some(ticket) = self.line.standing(holder, now) else { return false };
+        let Some(ticket) = self.line.standing(holder, now).cloned() else { return false };
         let Some(patience) = ticket.steal else { return false };
-        let count = ticket.count as usize;
         let (ways, there) = if ticket.names.is_empty() {
             // Among the first that come due, so that it does not take long.
             (self.due.first(SWEEP, &self.slots), self.count_ready() as usize)
         } else {
-            let places = ticket.names.iter().filter_map(|name| self.find(name));
-            let (there, ways): (Vec<_>, Vec<_>) =
-                places.partition(|&place| self.is_there(now, place, holder));
-            (ways, there.len())
+            self.ways_of(now, holder, &ticket)
         };
-        let wanting = if count == 0 { ways.len() } else { count.saturating_sub(there) };
-        let Some(places) = self.victims(now, holder, ticket, wanting, &ways) else {
+        let count = if ticket.count == 0 { ticket.names.len() } else { ticket.count as usize };
+        let wanting = count.saturating_sub(there);
+        let Some(places) = self.victims(now, holder, &ticket, wanting, &ways) else {
             for place in ways {
                 if self.claims(place, holder) {
                     self.drop_claimant(place);
@@ -86,10 +83,24 @@ impl Pool {
         }
     }
 
-    /// Whether a slot is in nobody's way: it is ready, or kept for this ticket.
-    fn is_there(&self, now: Micros, place: u32, ticket: u128) -> bool {
-        let there = |slot: &Slot| slot.state == State::Ready || slot.is_offered(ticket, now);
-        self.slots.get(place as usize).is_some_and(there)
+    /// Those of a ticket's names that others have, and how many it can have: they are kept for it, or free and nobody waits for
+    /// them before it. A free one that is for another is neither.
+    fn ways_of(&mut self, now: Micros, holder: u128, ticket: &Ticket) -> (Vec<u32>, usize) {
+        let (mut ways, mut there) = (Vec::new(), 0);
+        for name in ticket.names.iter() {
+            // Only for who wants all of them is one made that is not there.
+            let is_had = match self.find(name) {
+                Some(place) if self.is_offered(place, holder, now) => true,
+                Some(place) if !self.is_ready(place) => {
+                    ways.push(place);
+                    false
+                }
+                None if ticket.chooses() => false,
+                _ => self.is_first(now, holder, name),
+            };
+            there += usize::from(is_had);
+        }
+        (ways, there)
     }
 
     /// As many of these slots as are wanting to a ticket: those that it has claimed before, then those of the lowest

@@ -9,8 +9,8 @@
 //!
 //! Who cannot have a part of what it waits for lets go of the rest. Of one that waits for names and is replaced for one of
 //! them it is known that it does. Else it may whenever it looks again: as it asks in vain, as something is granted that
-//! was kept for another, as one that steals leaves, as it may have been replaced. It has not if it asks again and claims what it did, and nobody is
-//! called.
+//! was kept for another, as one that waits is served or leaves, as it may have been replaced. It has not if it asks again and claims
+//! what it did, and nobody is called.
 
 use std::collections::{HashMap, HashSet};
 

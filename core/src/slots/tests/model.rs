@@ -273,10 +273,15 @@ impl Model {
                 (account.state, account.holder, account.until) = (State::Offered, holder, now + OFFER);
             }
         }
-        if let Some(waiter) = self.queue.waiters.iter_mut().find(|waiter| waiter.holder == holder) {
-            waiter.offered = slots;
-        }
         self.called.push(holder);
+        let waiter = self.queue.waiters.iter_mut().find(|waiter| waiter.holder == holder);
+        let Some(waiter) = waiter else { return };
+        waiter.offered = slots;
+        // Of several that it might have had the others are left to those behind it.
+        if waiter.count > 0 && !waiter.names.is_empty() {
+            let names = waiter.names.clone();
+            self.steal_for_first(now, &names);
+        }
     }
 
     /// What is offered to a ticket, which is gone with it; nothing if a part of it is offered no more.
@@ -297,7 +302,7 @@ impl Model {
             let stands = waiter.offered.is_empty();
             let names = waiter.names.clone();
             self.take_back(now, holder, if stands { waiter.names } else { waiter.offered });
-            if stands && waiter.steal.is_some() {
+            if stands {
                 self.steal_for_first(now, &names);
             }
         }

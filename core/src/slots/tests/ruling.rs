@@ -53,7 +53,7 @@ impl Model {
                 return refusal;
             }
         };
-        self.queue.leave(claim.holder);
+        let left = self.queue.leave(claim.holder);
         let was_kept = slots.iter().any(|id| self.is_offered(id, claim.holder, now));
         for id in &slots {
             if self.account(id).is_none() {
@@ -73,8 +73,13 @@ impl Model {
         }
         let grant = |(at, id): (usize, &SlotId)| self.grant(now, id, claim, at, hint);
         let grants: Vec<_> = slots.iter().enumerate().filter_map(grant).collect();
-        if was_kept {
-            self.steal_for_first(now, &slots);
+        // Whoever was behind it may claim what it does not wait for any more, or what was nobody's until now.
+        match left.filter(|_| !matches!(claim.choice, Choice::Free { .. })) {
+            Some(waiter) if waiter.steal.is_some() || waiter.names.len() > 1 => {
+                self.steal_for_first(now, &waiter.names);
+            }
+            _ if was_kept => self.steal_for_first(now, &slots),
+            _ => {}
         }
         if !passed_over.is_empty() {
             let earliest = self.earliest(&Choice::Named { slots: passed_over });
@@ -142,7 +147,12 @@ impl Model {
                 (timed, self.in_state(State::Ready) as usize)
             } else {
                 let kept = self.kept_for(now, ticket, &waiter.names);
-                let has = |account: &&Account| account.state == State::Ready || kept.contains(&account.id);
+                let is_next = |name: &SlotId| {
+                    self.queue.first_of(Some(name)).is_some_and(|first| first.holder == ticket)
+                };
+                let has = |account: &&Account| {
+                    account.state == State::Ready && is_next(&account.id) || kept.contains(&account.id)
+                };
                 let (there, taken): (Vec<_>, Vec<_>) = waiter.names.iter().filter_map(find).partition(has);
                 (taken, there.len())
             };
@@ -157,8 +167,16 @@ impl Model {
             }
             timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
         } else {
-            let taken = waiter.names.iter().filter_map(find).filter(|account| account.state != State::Ready);
-            let mut taken: Vec<_> = taken.collect();
+            let is_free = |name: &SlotId| find(name).is_none_or(|account| account.state == State::Ready);
+            let (free, taken): (Vec<_>, Vec<_>) = waiter.names.iter().partition(|name| is_free(name));
+            // What is free is for those who come first.
+            if free
+                .iter()
+                .any(|name| self.queue.first_of(Some(name)).is_some_and(|first| first.holder != ticket))
+            {
+                return self.claims_none_of(&waiter.names, ticket);
+            }
+            let mut taken: Vec<_> = taken.into_iter().filter_map(find).collect();
             let comes = |account: &Account| account.state != State::Leased && account.is_timed();
             if !taken.iter().all(|account| yields(account) || comes(account)) {
                 return self.claims_none_of(&waiter.names, ticket);

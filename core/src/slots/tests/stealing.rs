@@ -282,6 +282,7 @@ fn what_rests_is_waited_for_and_what_is_out_of_reach_is_not() {
     let before = Claim { steal: None, priority: 2, ..thief_of(4, &["green"]) };
     scene.refusal(&before);
     scene.pass(SECOND);
+    scene.perform(vec![]);
     scene.refusal(&both);
     assert_eq!(scene.renewal(&red), Reply::Claimed { deadline: red.deadline, priority: 1 });
     scene.had(&before);
@@ -468,4 +469,54 @@ fn a_thief_that_gives_up_leaves_what_it_chose_to_who_waits_for_it_next() {
     let performed = scene.perform(vec![Request::Withdraw { holder: 1 }]);
     assert_eq!(performed.calls.claimed, [had[0].fence]);
     assert_eq!(scene.gives_back(&had[0]), [2]);
+}
+
+/// Where b is held and a is free, but first for one that waits for c too, a thief that waits for a and b.
+fn behind() -> (Scene, Grant, Claim) {
+    let mut scene = Scene::of(&[]);
+    let plain = |holder, priority, names: &[&str]| Claim { priority, steal: None, ..thief_of(holder, names) };
+    scene.had(&plain(1, 9, &["c"]));
+    let held = scene.had(&plain(2, 0, &["b"]));
+    assert!(!scene.refusal(&plain(3, 9, &["a", "c"])).0);
+    (scene, held, Claim { priority: 5, ..thief_of(4, &["a", "b"]) })
+}
+
+// It took b, which came free and then lay idle: all waited behind the thief, and that behind the other.
+#[test]
+fn a_free_name_for_which_another_waits_first_is_out_of_reach() {
+    let (mut scene, held, thief) = behind();
+    assert_eq!(scene.refusal(&thief).2, []);
+    assert!(matches!(scene.renewal(&held), Reply::Renewed { .. }));
+}
+
+// Who stood before it stole nothing, and so nobody looked: it waited until it asked again.
+#[test]
+fn a_thief_claims_what_it_wants_as_the_one_before_it_leaves() {
+    let (mut scene, held, thief) = behind();
+    scene.refusal(&thief);
+    let performed = scene.perform(vec![Request::Withdraw { holder: 3 }]);
+    assert_eq!(performed.calls.claimed, [held.fence]);
+    assert_eq!(scene.gives_back(&held), [4]);
+    assert_eq!(scene.grants(Request::Claim(thief)).len(), 2);
+}
+
+// Whom it had displaced claimed nothing until it asked again, seconds later.
+#[test]
+fn a_thief_that_is_served_otherwise_leaves_what_it_chose_to_who_waits_for_it_next() {
+    for offered in [true, false] {
+        let (mut scene, had) = leased([0, 4, 9]);
+        let thief = some(1, 1, &["a", "b"]);
+        assert_eq!(scene.refusal(&thief).2, [had[0].fence]);
+        assert!(!scene.refusal(&Claim { priority: 3, ..some(2, 1, &["a"]) }).0, "a higher one has it");
+        let claimed = if offered {
+            let performed = scene.perform(vec![release(&had[1], Outcome::Unsettled)]);
+            assert_eq!(performed.calls.tickets, [1]);
+            performed.calls.claimed
+        } else {
+            let claim = Request::Claim(thief.clone());
+            scene.perform(vec![release(&had[1], Outcome::Unsettled), claim]).calls.claimed
+        };
+        assert_eq!(claimed, [had[0].fence], "offered: {offered}");
+        assert_eq!(scene.renewal(&had[0]), Reply::Claimed { deadline: had[0].deadline, priority: 3 });
+    }
 }

@@ -213,5 +213,46 @@ pub fn stealing() -> Scenario {
     told.look(&["b", "c", "d"]);
     told.ask(release("c", &held[1].1, "unused"));
     told.ask(some(53, 2, &["c", "b"]));
+    // One that is served otherwise leaves what it chose to who waits for it next.
+    told.pass(40).ask(define(&["b", "c"]));
+    let of = |priority: i64, mut claim: Value| {
+        claim["priority"] = json!(priority.to_string());
+        claim
+    };
+    told.ask(of(0, some(60, 1, &["b"])));
+    let other = fence(&told.ask(of(4, some(61, 1, &["c"]))));
+    told.ask(some(62, 1, &["b", "c"]));
+    told.ask(of(3, some(63, 1, &["b"])));
+    told.ask(release("c", &other, "unused"));
+    // A free name for which another waits first is out of reach. As that one leaves, who steals looks again.
+    let plain = |names: &[&str], holder: u64, priority: i64| {
+        let mut claim = thief_of(names, holder, priority, &safe);
+        claim.as_object_mut().expect("a claim").remove("steal");
+        claim
+    };
+    let (thief, held) = (thief_of(&["free", "near"], 74, 5, &safe), plain(&["near"], 72, 0));
+    told.pass(40).ask(plain(&["far"], 71, 9));
+    let near = fence(&told.ask(held));
+    told.ask(plain(&["free", "far"], 73, 9));
+    told.send(json!({ "requests": [thief.clone(), renew("near", &near)] }));
+    told.send(json!({ "requests": [withdraw(73), renew("near", &near)] }));
+    // What is ended by force is what is held, and not what is kept for somebody.
+    told.ask(change("near", "break"));
+    told.ask(change("near", "break"));
+    told.look(&["free", "near"]);
+    told.ask(thief);
+    // Whoever is first for several, with another between them, looks again after that one, which may have let go.
+    told.pass(40).ask(plain(&["n1", "n2", "n3"], 80, 0));
+    told.ask(plain(&["s"], 81, 0));
+    let q = fence(&told.ask(plain(&["q"], 82, 0)));
+    told.ask(plain(&["z"], 83, 10));
+    told.ask(thief_of(&["n1", "n2", "n3", "z"], 84, 9, &safe));
+    told.ask(thief_of(&["n2", "s", "q"], 85, 5, &safe));
+    told.ask(thief_of(&["n1", "n3", "s"], 86, 5, &safe));
+    told.send(
+        json!({ "requests": [plain(&["q"], 87, 9), plain(&["q"], 88, 9), release("q", &q, "unused")] }),
+    );
+    told.ask(plain(&["q"], 87, 9));
+    told.ask(withdraw(84));
     told
 }

@@ -10,7 +10,7 @@ use super::{Breach, Rules};
 use crate::bundles::Bundles;
 use crate::census::Census;
 use crate::flush::Flush;
-use crate::history::{Event, Fact, Performance, What, Wish};
+use crate::history::{Bid, Event, Fact, Performance, What, Wish};
 use crate::ledger_model::LedgerModel;
 use crate::limit_calls::{LimitCalls, Sayer, Told};
 use crate::line_model::LineModel;
@@ -341,17 +341,17 @@ impl<'a> Judge<'a> {
         }
         let mut turn = Turn::of(&done.facts, &self.line);
         for fact in &done.facts {
-            // Those who wait for what was kept for another look again when it is granted.
-            if let Fact::Served(bid) = fact
-                && self.line.is_kept_for(&bid.holder)
+            // Those who wait for what was kept for another look again when it is granted, and those behind one that is served.
+            if let Fact::Served(Bid { holder, .. }) | Fact::Offered { holder } = fact
+                && (self.line.is_kept_for(holder) || self.line.waits(holder))
             {
                 let thieves = self.line.thieves().into_iter();
                 let look = thieves.filter(|(wish, _)| wish.has_parts());
                 look.for_each(|(_, thief)| self.thefts.looks(&thief.holder));
             }
-            // Those who stand behind a thief that leaves look again too.
+            // Those who stand behind one that leaves look again too.
             if let Fact::Withdrawn { holder } = fact
-                && self.line.thief(holder).is_some()
+                && self.line.waits(holder)
             {
                 let others = self.line.thieves().into_iter().filter(|(_, thief)| thief.holder != *holder);
                 others.for_each(|(_, thief)| self.thefts.looks(&thief.holder));

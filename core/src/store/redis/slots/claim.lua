@@ -162,7 +162,7 @@
         why = 'exhausted'
       end
     end
-    if answer and way and pool[WAITING] > 0 then line('leave')(holder) end
+    if answer and way and pool[WAITING] > 0 then line(way == 'free' and 'leave' or 'depart')(holder) end
 
     if why then
       -- Who is refused waits in the lines of these names, in that of any slot if there are none, or without a ticket.

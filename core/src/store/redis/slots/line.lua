@@ -103,6 +103,7 @@ local function head(name)
     if not leave(holder) then call('ZREM', LINE, first) end
   end
 end
+queue.head = head
 
 -- How many slots there are that are or will be ready.
 local function obtainable()
@@ -183,8 +184,8 @@ function queue.withdraw(holder)
   local card = leave(holder)
   if card then
     take_back(holder, card.ids)
-    -- What it claimed may be claimed by those whose place it took.
-    if not card.offered and card.steal ~= '-' then queue.steal_for_first(card.ids) end
+    -- What it claimed may be claimed by those whose place it took, and what it kept them from by who has all else.
+    if not card.offered then queue.steal_for_first(card.ids) end
   end
   return 'withdrawn'
 end
@@ -248,22 +249,29 @@ function queue.break_offer(s)
 end
 -- Whoever is first in line now for one of these names, which others wanted before, or for any slot.
 function queue.steal_for_first(ids)
-  local tried = {}
+  local last
   for i = 1, #ids + 1 do
     local first, waits = head(ids[i] or '%')
-    -- Each looks at all that it wants.
-    if first and not tried[first] then
-      tried[first] = true
-      if waits.steal ~= '-' then stealing('steal')(first) end
-    end
+    -- Each looks at all that it wants, and is mostly first for many of them.
+    if first and first ~= last and waits.steal ~= '-' then stealing('steal')(first) end
+    last = first
   end
+end
+-- Whether others may claim more once it is served: what it claimed, or was first for besides what it was granted.
+local function holds_off(card)
+  return card and (card.steal ~= '-' or card.ids[2])
+end
+-- Who was granted what it asks for leaves its lines.
+function queue.depart(holder)
+  local card = leave(holder)
+  if holds_off(card) then queue.steal_for_first(card.ids) end
 end
 -- Grants what was kept for a ticket, which goes.
 function queue.grant_kept(holder, slots)
-  leave(holder)
+  local card = leave(holder)
   local answer, ids = grant(holder, #slots, slots), {}
   for i = 1, #slots do ids[i] = slots[i][ID] end
-  queue.steal_for_first(ids)
+  queue.steal_for_first(holds_off(card) and card.ids or ids)
   return answer
 end
 function queue.accept(holder)
@@ -305,12 +313,15 @@ local function keep_for(holder, s)
 end
 local function offer(holder, card, slots)
   stand_aside(holder, card)
-  if chooses(card) then touch(card.ids) end
+  local several = chooses(card) and card.ids
+  if several then touch(several) end
   local ids = {}
   for i = 1, #slots do ids[i] = slots[i][ID] end
   card.offered, card.ids = true, ids
   keep(holder, card)
   called = called .. ' ' .. holder
+  -- Of several that it might have had the others are left to those behind it.
+  if several then queue.steal_for_first(several) end
 end
 -- Keeps for a ticket what is there of its names until that is enough: see core/src/slots/offer.rs.
 local function gather(holder, card)

@@ -49,24 +49,29 @@ local function rival(s, holder, priority)
   if s[CLAIMANT] == holder then return 0 end
   return other < priority and 2 or nil
 end
--- The slots that may be in the way of a ticket that steals: of its names, or the first that come due; and how many are
--- wanting.
+-- The slots that may be in the way of a ticket that steals: of its names those that others have, or the first that come due;
+-- and how many are wanting. A free name for which another waits first is neither in the way nor had.
 local function ways_of(holder, card)
-  local ids, ways, there = card.ids, {}, 0
+  local ids, ways, there, count = card.ids, {}, 0, card.count
   if not ids[1] then
     arrange()
     ids = call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED, 'LIMIT', '0', SWEEP)
     there = pool[CERTAIN] + pool[DOUBTFUL]
+  elseif count == 0 then
+    count = #ids
   end
   for i = 1, #ids do
     local s = load(ids[i])
-    if s and card.ids[1] and (s[STATE] == 'r' or line('is_offered')(s, holder)) then
+    if card.ids[1] and line('is_offered')(s, holder) then
       there = there + 1
-    elseif s then
+    elseif s and (s[STATE] ~= 'r' or not card.ids[1]) then
       ways[#ways + 1] = s
+    -- Only for who wants all of them is one made that is not there.
+    elseif (s or card.count == 0) and line('head')(ids[i]) == holder then
+      there = there + 1
     end
   end
-  return ways, card.count == 0 and #ways or math.max(card.count - there, 0)
+  return ways, math.max(count - there, 0)
 end
 -- As many of them as are wanting: those that it has claimed before, then those of the lowest holders. None while there are
 -- enough only with those that rest or are offered to others, and nil if there are not.
