@@ -64,8 +64,8 @@ pub const OF_LIMITS: [Planted; 44] = [
     Planted {
         name: "calendar that stays though nobody says it",
         fault: Limits(&[(
-            "said, said_offset = period, offset\nend\nturns",
-            "if said ~= period then said, said_offset = period, offset end\nend\nturns",
+            "past, said, said_offset = dawn ~= furthest and format(' -%016d', furthest) or '', period, offset",
+            "past = dawn ~= furthest and format(' -%016d', furthest) or ''\nif said ~= period then said, said_offset = period, offset end",
         )]),
     },
     Planted {
