@@ -66,22 +66,21 @@ impl Pool {
 
     /// Grants these; what it waited for, or was kept until now, may be claimed by those who wait behind it and steal.
     pub(super) fn grant_those(&mut self, now: Micros, places: Vec<u32>, claim: &Claim) -> Vec<Grant> {
-        let left = self.line.leave(claim.holder);
         let was_kept = places.iter().any(|&place| self.is_offered(place, claim.holder, now));
         let grants: Vec<_> = places.into_iter().filter_map(|place| self.grant(now, place, claim)).collect();
-        match left {
-            Some(ticket) if ticket.holds_off() => self.steal_for_first(now, &mut ticket.names.iter()),
-            _ if was_kept => self.steal_for_first(now, &mut grants.iter().map(|grant| &grant.slot)),
-            _ => {}
+        if !self.depart(now, claim.holder) && was_kept {
+            self.steal_for_first(now, &mut grants.iter().map(|grant| &grant.slot));
         }
         grants
     }
 
-    /// Who was granted what it asks for leaves its lines.
-    fn depart(&mut self, now: Micros, holder: u128) {
-        if let Some(ticket) = self.line.leave(holder).filter(Ticket::holds_off) {
+    /// Who was granted what it asks for leaves its lines. Whether those behind it have tried to steal then.
+    fn depart(&mut self, now: Micros, holder: u128) -> bool {
+        let left = self.line.leave(holder).filter(Ticket::holds_off);
+        if let Some(ticket) = &left {
             self.steal_for_first(now, &mut ticket.names.iter());
         }
+        left.is_some()
     }
 
     pub(super) fn refuse(&mut self, now: Micros, claim: &Claim, mut why: Refusal) -> Reply {

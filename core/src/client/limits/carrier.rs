@@ -178,11 +178,12 @@ impl<R: Runtime> Carrier<R> {
             self.announce(&request);
             return Ok(reply);
         }
+        let patience = self.runtime.now() + self.response_timeout;
         // Only of who has seen something can the store tell whether it asks from before a loss.
         if request.act == Act::Refund && request.charges.iter().any(|charge| self.is_new_to(charge)) {
             let look = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
             let charges = request.charges.iter().map(look).collect();
-            let reply = self.send(Request { act: Act::Peek, charges }).await?;
+            let reply = self.send(Request { act: Act::Peek, charges }, patience).await?;
             // Of what nothing is known nothing was ever charged, or all was forgotten.
             for charge in request.charges.iter_mut().filter(|charge| self.is_new_to(charge)) {
                 charge.cost = Amount::ZERO;
@@ -191,12 +192,11 @@ impl<R: Runtime> Carrier<R> {
                 return Ok(reply);
             }
         }
-        self.send(request).await
+        self.send(request, patience).await
     }
 
-    /// Has the store asked, and hears what it says.
-    async fn send(self: &Arc<Self>, request: Request) -> Result<Reply> {
-        let patience = self.runtime.now() + self.response_timeout;
+    /// Has the store asked, and hears what it says. That it does not answer is told from then on, or so much later as an answer may take.
+    async fn send(self: &Arc<Self>, request: Request, patience: Micros) -> Result<Reply> {
         // What ends a reservation is not given up with its caller.
         let stands = if ends(&request.act) { PURSUIT } else { 0 };
         // Whoever leaves in the moment between a reply and its reading has reserved, and knows nothing of it.
