@@ -66,6 +66,7 @@ with leasehold.open("memory:x", namespace="eth:1", response_timeout=2) as lh:
     rate: leasehold.Limit = lh.limit("logins", max=5, period=60, kind="gcra", burst=9, outage="open")
     answer: LimitAnswer = rate.take(2)
     retry: float | None = answer["retry_after"]
+    assert answer.as_dict()["retry_after"] == retry
     if not answer:
         again: float | None = answer.retry_after
     group: leasehold.Limit = lh.group([rate, None, rate.at_cost(1)][:2])

@@ -5,7 +5,7 @@ use leasehold::client::{LimitAnswer as CoreAnswer, Unit};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::amount::Int;
 use crate::guard::guard;
@@ -15,7 +15,7 @@ const NAMES: [&str; 6] = ["allowed", "limit", "remaining", "retry_after", "reset
 
 /// Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of those that
 /// allow, the one of which least remains. As true as `allowed` is, and so no `dict`: those who write one take a false one for empty.
-/// `dict(answer)` is one.
+/// `as_dict` gives one.
 #[pyclass(frozen, module = "leasehold.views")]
 pub struct LimitAnswer {
     allowed: bool,
@@ -88,17 +88,17 @@ impl LimitAnswer {
         guard(|| Ok(self.value(py, "said")?))
     }
 
-    /// The names of what it says.
-    fn keys(&self) -> PyResult<Vec<&'static str>> {
-        guard(|| Ok(NAMES.to_vec()))
+    /// All that it says, by its names.
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(|| {
+            let said = PyDict::new(py);
+            NAMES.iter().zip(self.said.bind(py)).try_for_each(|(name, value)| said.set_item(name, value))?;
+            Ok(said)
+        })
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         guard(|| Ok(self.value(py, name)?))
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        guard(|| Ok(NAMES.into_pyobject(py)?.try_iter()?))
     }
 
     fn __bool__(&self) -> PyResult<bool> {

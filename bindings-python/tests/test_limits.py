@@ -55,8 +55,8 @@ def test_an_answer_is_as_true_as_what_it_says(lh):
     assert limit.wait() and not limit.peek() and not limit.take() and not group.take() and not group.peek()
     answer = limit.take()
     # Also by name.
-    said = dict(answer)
-    assert said == {key: getattr(answer, key) for key in KEYS} and list(answer) == answer.keys() == list(said)
+    said = answer.as_dict()
+    assert said == {key: getattr(answer, key) for key in KEYS} == {key: answer[key] for key in KEYS}
     assert (answer.allowed, answer.limit, answer.remaining) == (False, "a", 0)
     assert 0 < answer.retry_after <= answer.reset_after
     assert [json.loads(json.dumps(said, indent=indent)) for indent in (None, 1)] == [said, said]
@@ -86,7 +86,7 @@ def test_an_answer_is_as_true_as_what_it_says_with_asyncio(place):
 def test_each_verb(lh):
     limit = lh.limit("logins:10.0.0.1", max=3, period=HOUR)
     answer = limit.take()
-    assert set(answer) == KEYS
+    assert set(answer.as_dict()) == KEYS
     assert (answer["allowed"], answer["limit"], answer["remaining"], answer["retry_after"]) == (True, "logins:10.0.0.1", 2, 0.0)
     assert HOUR / 4 < answer["reset_after"] <= HOUR / 3 and answer["said"] == "store"
     assert limit.increment(2) is True and limit.increment() is False
@@ -118,7 +118,7 @@ def test_each_verb_with_asyncio(place):
         async with place.open(aio) as lh:
             limit = lh.limit("a", max=3, period=HOUR)
             answer = await limit.take(2)
-            assert (set(answer), answer["remaining"]) == (KEYS, 1)
+            assert (set(answer.as_dict()), answer["remaining"]) == (KEYS, 1)
             assert await limit.increment() is True and await limit.increment() is False
             with pytest.raises(errors.Limited):
                 await limit.increment_or_fail()

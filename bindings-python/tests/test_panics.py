@@ -93,7 +93,7 @@ CALLS = {
     "LimitAnswer": lambda: leasehold.views.LimitAnswer(True, None, 1, 0.0, 0.0, "store"),
     "LimitAnswer.__repr__": ANSWER.__repr__,
     "LimitAnswer.allowed": lambda: ANSWER.allowed,
-    "LimitAnswer.keys": ANSWER.keys,
+    "LimitAnswer.as_dict": ANSWER.as_dict,
     "LimitAnswer.limit": lambda: ANSWER.limit,
     "LimitAnswer.remaining": lambda: ANSWER.remaining,
     "LimitAnswer.reset_after": lambda: ANSWER.reset_after,

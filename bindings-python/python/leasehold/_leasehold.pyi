@@ -3,7 +3,7 @@
 import builtins
 import sys
 from asyncio import Future
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, final, overload
 
 from .errors import Claimed, Lost
@@ -287,7 +287,7 @@ class Lease:
 class LimitAnswer:
     """Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of those that
     allow, the one of which least remains. As true as `allowed` is, and so no `dict`: those who write one take a false one for empty.
-    `dict(answer)` is one."""
+    `as_dict` gives one."""
 
     def __new__(
         cls,
@@ -324,8 +324,8 @@ class LimitAnswer:
         """Who says so: the store; this process, which remembers that the store refused the like a moment ago; or this process alone,
         while the store cannot be used and the limit is open then."""
 
-    def keys(self) -> list[str]:
-        """The names of what it says."""
+    def as_dict(self) -> dict[str, Any]:
+        """All that it says, by its names: what `json` and `logging` take."""
 
     @overload
     def __getitem__(self, name: Literal["allowed"], /) -> bool: ...
@@ -337,9 +337,6 @@ class LimitAnswer:
     def __getitem__(self, name: Literal["retry_after", "reset_after"], /) -> float | None: ...
     @overload
     def __getitem__(self, name: Literal["said"], /) -> Literal["store", "memory", "outage"]: ...
-    @overload
-    def __getitem__(self, name: str, /) -> Any: ...
-    def __iter__(self) -> Iterator[str]: ...
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
