@@ -18,8 +18,7 @@ const NAMES: [&str; 6] = ["allowed", "limit", "remaining", "retry_after", "reset
 /// `as_dict` gives one.
 #[pyclass(frozen, module = "leasehold.views")]
 pub struct LimitAnswer {
-    allowed: bool,
-    /// All that it says, in the order of [`NAMES`].
+    /// In the order of [`NAMES`].
     said: Py<PyTuple>,
 }
 
@@ -48,14 +47,14 @@ impl LimitAnswer {
     ) -> PyResult<Self> {
         guard(|| {
             let said = (allowed, limit, remaining, retry_after, reset_after, said).into_pyobject(py)?;
-            Ok(Self { allowed, said: said.unbind() })
+            Ok(Self { said: said.unbind() })
         })
     }
 
     /// Whether all limits allow it, and it was charged.
     #[getter]
-    fn allowed(&self) -> PyResult<bool> {
-        guard(|| Ok(self.allowed))
+    fn allowed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guard(|| Ok(self.value(py, "allowed")?))
     }
 
     /// The name of the limit that binds.
@@ -101,8 +100,8 @@ impl LimitAnswer {
         guard(|| Ok(self.value(py, name)?))
     }
 
-    fn __bool__(&self) -> PyResult<bool> {
-        guard(|| Ok(self.allowed))
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(|| Ok(self.value(py, "allowed")?.is_truthy()?))
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -143,6 +142,6 @@ impl<'py> IntoPyObject<'py> for Answer {
         let (limit, said) = (limit.as_ref().map(|name| name.as_str()), said.as_str());
         let (retry_after, reset_after) = (seconds(retry_after_micros), seconds(reset_after_micros));
         let told = (allowed, limit, Int(remaining).into_bound_py_any(py)?, retry_after, reset_after, said);
-        Bound::new(py, LimitAnswer { allowed, said: told.into_pyobject(py)?.unbind() })
+        Bound::new(py, LimitAnswer { said: told.into_pyobject(py)?.unbind() })
     }
 }

@@ -68,15 +68,14 @@ impl Budget {
             let began = if told > now { told } else { now };
             self.standing = Standing::of_period(ends, began, birth);
         }
-        Budget { standing: self.standing, said: Some(said), told, known }.tidy()
+        let mut budget = Budget { standing: self.standing, said: Some(said), told: 0, known };
+        budget.was_told(told);
+        budget
     }
 
-    /// Without what it is told to last until by what it is anyway.
-    fn tidy(mut self) -> Self {
-        if self.told <= self.over() {
-            self.told = 0;
-        }
-        self
+    /// It was told to last until then, which is kept if it is over sooner.
+    fn was_told(&mut self, told: Micros) {
+        self.told = if told > self.over() { told } else { 0 };
     }
 
     /// Whether who asks by this calendar changes until when it lasts, or what was said.
@@ -129,8 +128,8 @@ impl Budget {
     pub fn reset(&mut self, calendar: Calendar, now: Micros, birth: Birth) {
         let told = self.told.max(self.over());
         self.standing.reset(birth, calendar.ends(now));
-        let standing = std::mem::take(&mut self.standing);
-        *self = Budget { standing, said: Some(calendar), told, known: self.known }.tidy();
+        self.said = Some(calendar);
+        self.was_told(told);
     }
 
     /// What was said of it is kept, though nothing is used: it begins to count, in this birth.

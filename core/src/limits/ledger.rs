@@ -139,8 +139,8 @@ impl Ledger {
         limits.for_each(|(rule, limit)| self.forget(&Key::of(rule.letter(), limit.clone())));
     }
 
-    /// As [`Self::apply_one`], of charges that are borrowed; nothing for what prolongs or ends a reservation, which is not judged. Its verdict is
-    /// given as it is, because to pass it on within something else takes as long as to find it.
+    /// As [`Self::apply_one`], of charges that are borrowed; nothing for what prolongs or ends a reservation, which is not judged. Its
+    /// verdict is given as it is, because to pass it on within something else takes as long as to find it.
     pub fn judge(&mut self, wall: Micros, act: &Act, charges: &[Charged<'_>]) -> Option<Verdict> {
         self.sweep(wall);
         self.judged(&mut Sight::at(wall), act, charges)

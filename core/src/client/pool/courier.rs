@@ -334,30 +334,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 Some(Err(error)) => Some(error),
             };
             if let Some(failure) = failure {
-                uncertain |= failure.certainty == Certainty::Unknown;
-                let now = self.runtime.now();
-                let too_long = now > first + PURSUIT;
-                let hopeless = failure.certainty == Certainty::Refused || too_long;
-                // What was refused may have been begun.
-                let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
-                if hopeless {
-                    abandon(&mut parcels, &failure.cause, clean, too_long);
-                }
-                tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
-                // What only looks is not sent again for nobody: all others would wait behind it.
-                #[cfg(not(target_family = "wasm"))]
-                {
-                    uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
-                }
-                {
-                    let mut state = self.lock();
-                    tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
-                    // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
-                    #[cfg(not(target_family = "wasm"))]
-                    state.queue.retain(|parcel| parcel.is_wanted(now));
-                    state.lanes.fail(failure.cause);
-                }
-                uncertain &= !hopeless;
+                uncertain = self.report(&mut parcels, failure, first, uncertain);
             }
             // What was not performed is made anew for those who still wait.
             if !uncertain {
@@ -376,6 +353,39 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 self.runtime.sleep(self.runtime.jitter(pause)).await;
             }
         }
+    }
+
+    /// Tells those whom a failure concerns; returns whether what was sent since `first` is to be sent as it was, as it may have been
+    /// performed.
+    fn report(
+        &self,
+        parcels: &mut [Parcel],
+        failure: StoreError,
+        first: Micros,
+        mut uncertain: bool,
+    ) -> bool {
+        uncertain |= failure.certainty == Certainty::Unknown;
+        let now = self.runtime.now();
+        let too_long = now > first + PURSUIT;
+        let hopeless = failure.certainty == Certainty::Refused || too_long;
+        // What was refused may have been begun.
+        let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
+        if hopeless {
+            abandon(parcels, &failure.cause, clean, too_long);
+        }
+        tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
+        // What only looks is not sent again for nobody: all others would wait behind it.
+        #[cfg(not(target_family = "wasm"))]
+        {
+            uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
+        }
+        let mut state = self.lock();
+        tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
+        // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
+        #[cfg(not(target_family = "wasm"))]
+        state.queue.retain(|parcel| parcel.is_wanted(now));
+        state.lanes.fail(failure.cause);
+        uncertain && !hopeless
     }
 
     async fn attempt(&self, envelope: &Envelope) -> Result<Answer, StoreError> {

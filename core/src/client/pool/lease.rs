@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::PoolCore;
 use super::statistics::Counters;
 use super::vigil::{Ending, Term, Vigil};
+use super::{PoolCore, in_time};
 use crate::Micros;
 use crate::client::ReleaseOptions;
 use crate::client::builders::micros;
@@ -408,9 +408,10 @@ impl Life {
         now: Micros,
     ) -> Self {
         // Over a network it is shorter already.
-        let until = term.until();
-        let until = if core.answers_at_once() { core.kept_until(now, now, until) } else { until };
-        let term = term.lasting(until);
+        let term = match core.answers_at_once() {
+            true => term.lasting(in_time(now, term.until().saturating_sub(now))),
+            false => term,
+        };
         let vigil = Vigil::new(at.clone(), ttl, interval, term, now);
         core.watch_over(vigil.clone());
         Life::Watched(vigil)
