@@ -143,7 +143,8 @@ TEST = [
 
 PLANS = {
     "setup": SETUP,
-    "demo": [*SETUP, *BUILD, Step("demo", "node tests/demo/main.mjs", shown=True)],
+    # In memory it is one process, of Node.
+    "demo": [*SETUP, *(BUILD if os.environ.get("STORE") == "redis" else [NODE]), Step("demo", "node tests/demo/main.mjs", shown=True)],
     "test": list(map(quickly_built, TEST)),
     "check": [MACHINE[1], *CHECK],
     "fix": [MACHINE[1], *FIX],
