@@ -176,7 +176,10 @@ impl Model {
             {
                 return self.claims_none_of(&waiter.names, ticket);
             }
-            let mut taken: Vec<_> = taken.into_iter().filter_map(find).collect();
+            // What is kept for it, from when it wanted something else, it has.
+            let kept = self.kept_for(now, ticket, &waiter.names);
+            let others = taken.into_iter().filter(|name| !kept.contains(name));
+            let mut taken: Vec<_> = others.filter_map(find).collect();
             let comes = |account: &Account| account.state != State::Leased && account.is_timed();
             if !taken.iter().all(|account| yields(account) || comes(account)) {
                 return self.claims_none_of(&waiter.names, ticket);
