@@ -3,6 +3,8 @@
 use super::draw::Draw;
 use super::pool::Pool;
 use super::slot::{Slot, State};
+#[cfg(test)]
+use super::tests::Handed;
 use super::{Claim, Grant, MAX_SLOTS, Mode, OFFER, Reply};
 use crate::Micros;
 use crate::id::SlotId;
@@ -123,6 +125,10 @@ impl Pool {
                 && self.is_first(now, holder, name)
             {
                 self.keep_for(now, holder, place);
+                #[cfg(test)]
+                if count > 1 {
+                    self.handed.push(Handed::Kept(holder, name.clone()));
+                }
                 places.push(place);
             }
         }
@@ -178,7 +184,7 @@ impl Pool {
     #[cfg(test)]
     fn note_offer(&mut self, holder: u128, places: &[u32]) {
         let id = |&place: &u32| self.slots.get(place as usize).map(|slot| slot.id.clone());
-        self.offers.push((holder, places.iter().filter_map(id).collect()));
+        self.handed.push(Handed::Offered(holder, places.iter().filter_map(id).collect()));
     }
 
     /// Grants what was offered to this claim, if all of it still is.

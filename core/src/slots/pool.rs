@@ -51,9 +51,9 @@ pub struct Pool {
     freed: u32,
     rests_until: Micros,
     pub(super) called: Vec<u128>,
-    /// What was offered in this turn, and to whom, one after the other.
+    /// What was kept or offered in this turn, one after the other.
     #[cfg(test)]
-    pub(super) offers: Vec<(u128, Vec<crate::id::SlotId>)>,
+    pub(super) handed: Vec<super::tests::Handed>,
     /// Fences of leases that were claimed in this turn.
     pub(super) claimed: Vec<u64>,
     ever_added: usize,
@@ -98,7 +98,7 @@ impl Pool {
         self.clock.advance(moment.wall, now);
         (self.freed, self.rests_until) = (0, Micros::MAX);
         #[cfg(test)]
-        self.offers.clear();
+        self.handed.clear();
         if self.defined {
             self.notice_loss(now, moment, envelope);
             self.sweep(now);

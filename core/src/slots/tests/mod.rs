@@ -21,3 +21,5 @@ mod scene;
 mod stealing;
 mod times;
 mod waiting;
+
+pub(super) use self::model::Handed;

@@ -16,6 +16,15 @@ use crate::slots::{
     Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
 };
 
+/// What the machine gave to those who wait.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Handed {
+    /// One of several that a ticket wants.
+    Kept(u128, SlotId),
+    /// All that it wants.
+    Offered(u128, Vec<SlotId>),
+}
+
 /// A pool by the rules.
 #[derive(Clone, Default)]
 pub struct Model {
@@ -44,8 +53,8 @@ pub struct Model {
     pub(super) claimed: Vec<u64>,
     /// Tickets that were called in this turn.
     called: Vec<u128>,
-    /// What the machine offered in this turn, and the model has not yet.
-    offers: VecDeque<(u128, Vec<SlotId>)>,
+    /// What the machine kept or offered in this turn, and the model has not yet.
+    handed: VecDeque<Handed>,
     pub(super) queue: Queue,
     pub(super) kept: Vec<(Lane, Performed, Micros)>,
 }
@@ -53,13 +62,13 @@ pub struct Model {
 impl Model {
     /// What the answer must be. `given` is what the machine said; only where a choice is free is it followed.
     ///
-    /// `offers` are those that the machine made, one after the other.
+    /// `handed` is what the machine kept or offered, one after the other.
     pub fn answer(
         &mut self,
         moment: Moment<'_>,
         envelope: &Envelope,
         given: &Answer,
-        offers: &[(u128, Vec<SlotId>)],
+        handed: &[Handed],
     ) -> Answer {
         let now = self.latest.max(moment.wall + self.ahead);
         if let Some(lane) = envelope.lane {
@@ -87,7 +96,7 @@ impl Model {
         (self.became_ready, self.first_rested) = (0, None);
         self.claimed.clear();
         self.called.clear();
-        self.offers = offers.iter().cloned().collect();
+        self.handed = handed.iter().cloned().collect();
         if self.defined {
             let fence = envelope.seen;
             let moved = self.incarnation != moment.incarnation;
@@ -110,7 +119,7 @@ impl Model {
             replies.push(self.reply(now, moment, envelope.seen, request, hint));
         }
         self.serve(now);
-        assert!(self.offers.is_empty(), "nobody else is to be served: {:?}", self.offers);
+        assert!(self.handed.is_empty(), "nobody else is to be served: {:?}", self.handed);
         let ready = self.in_state(State::Ready);
         let freed = if self.interest_ends > now { self.became_ready.min(ready) } else { 0 };
         let somebody_waits = self.interest_ends > now || !self.queue.waiters.is_empty();
@@ -171,8 +180,13 @@ impl Model {
             let is_ready = |name: &SlotId| find(name).map(|found| found.state == State::Ready);
             let mut servable = self.queue.servable(is_ready);
             // Whether who wants one is served before who wants several is free, and may decide which those are.
-            let next = self.offers.front().map(|(holder, _)| *holder);
-            if !servable.iter().any(|(holder, _)| Some(*holder) == next) {
+            let is_next = |(holder, names): &(u128, Vec<SlotId>)| match self.handed.front() {
+                Some(Handed::Offered(to, slots)) => {
+                    to == holder && slots.iter().all(|slot| names.contains(slot))
+                }
+                _ => false,
+            };
+            if !servable.iter().any(is_next) {
                 if self.keep_for_those_of_several(now) {
                     continue;
                 }
@@ -199,11 +213,12 @@ impl Model {
         }
     }
 
-    /// Who wants several of some names, and is first for one that is ready, has what is there kept for it; where they cannot
-    /// become enough it is let go. Whether somebody is.
+    /// Who wants several of some names, and is first for one that is ready, has what is there kept for it, in any order; where they
+    /// cannot become enough it is let go. Whether anything came of it.
     fn keep_for_those_of_several(&mut self, now: Micros) -> bool {
         let several: Vec<_> =
             self.queue.standing().filter(|waiter| waiter.wants_several()).cloned().collect();
+        let mut missing = None;
         for waiter in several {
             let behind = self.queue.anybody_before((waiter.turn, waiter.holder), &[]);
             for name in waiter.names.iter().filter(|_| !behind) {
@@ -217,12 +232,22 @@ impl Model {
                     return true;
                 }
                 let kept = self.kept_for(now, waiter.holder, &waiter.names).len();
-                if let Some(account) = self.account(name).filter(|_| kept < waiter.count) {
+                if kept >= waiter.count {
+                    continue;
+                }
+                let keeps = Handed::Kept(waiter.holder, name.clone());
+                if self.handed.front() == Some(&keeps)
+                    && let Some(account) = self.account(name)
+                {
                     (account.state, account.holder, account.until) =
                         (State::Offered, waiter.holder, now + OFFER);
+                    self.handed.pop_front();
+                    return true;
                 }
+                missing = missing.or(Some(keeps));
             }
         }
+        assert!(!self.handed.is_empty() || missing.is_none(), "nothing else was kept: {missing:?}");
         false
     }
 
@@ -255,9 +280,11 @@ impl Model {
 
     /// What the machine offered next must be right.
     fn next_offer(&mut self, is_right: impl Fn(u128, &[SlotId]) -> bool) -> (u128, Vec<SlotId>) {
-        let next = self.offers.pop_front();
-        let right = next.clone().filter(|(holder, slots)| is_right(*holder, slots));
-        right.unwrap_or_else(|| panic!("somebody else is to be served, not {next:?}"))
+        let next = self.handed.pop_front();
+        match next {
+            Some(Handed::Offered(holder, slots)) if is_right(holder, &slots) => (holder, slots),
+            _ => panic!("somebody else is to be served, not {next:?}"),
+        }
     }
 
     fn offer(&mut self, now: Micros, holder: u128, slots: Vec<SlotId>) {

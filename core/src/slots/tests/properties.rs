@@ -198,7 +198,7 @@ impl Pair {
     fn apply(&mut self, moment: Moment<'_>, envelope: &Envelope) -> Answer {
         let answer = self.pool.apply(moment, envelope);
         assert_eq!(
-            self.model.answer(moment, envelope, &answer, &self.pool.offers),
+            self.model.answer(moment, envelope, &answer, &self.pool.handed),
             answer,
             "the model's answer is the left one"
         );
