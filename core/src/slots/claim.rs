@@ -125,16 +125,14 @@ impl Pool {
     }
 
     /// The ready ones among `slots`, in the order given, and those in doubt after the others; one that is named twice counts
-    /// once. `None` if one is not there.
-    fn available(&self, slots: &[SlotId]) -> Option<Vec<u32>> {
-        let mut places = Vec::new();
+    /// once. And whether all of them are there.
+    pub(super) fn available(&self, slots: &[SlotId]) -> (Vec<u32>, bool) {
+        let (mut places, mut whole) = (Vec::new(), true);
         for doubtful in [false, true] {
             let fits = |slot: &Slot| slot.state == State::Ready && (slot.queue() == DOUBT) == doubtful;
-            if !self.add_those(&mut places, slots, u32::MAX, &fits) {
-                return None;
-            }
+            whole = self.add_those(&mut places, slots, u32::MAX, &fits);
         }
-        Some(places)
+        (places, whole)
     }
 
     /// Adds the places of those of `slots` that fit, each once, until they are `most`; whether all of them are there.
@@ -169,10 +167,11 @@ impl Pool {
         slots: &[SlotId],
         count: u32,
     ) -> Result<Vec<u32>, Refusal> {
-        let Some(ready) = self.available(slots) else {
+        let (ready, whole) = self.available(slots);
+        if !whole {
             self.withdraw(now, claim.holder);
             return Err(Refusal::NoSlot);
-        };
+        }
         self.pass_over_the_impossible(now);
         if self.line.precedes(None, now, claim) {
             return Err(Refusal::Exhausted);

@@ -119,15 +119,16 @@ impl Pool {
             return None;
         }
         let mut places = self.kept_for(now, holder, names, count);
-        for name in names {
+        // Those in doubt after the others.
+        for place in self.available(names).0 {
             if places.len() < count as usize
-                && let Some(place) = self.find(name).filter(|&place| self.is_ready(place))
-                && self.is_first(now, holder, name)
+                && let Some(name) = self.slots.get(place as usize).map(|slot| slot.id.clone())
+                && self.is_first(now, holder, &name)
             {
                 self.keep_for(now, holder, place);
                 #[cfg(test)]
                 if count > 1 {
-                    self.handed.push(Handed::Kept(holder, name.clone()));
+                    self.handed.push(Handed::Kept(holder, name));
                 }
                 places.push(place);
             }

@@ -253,6 +253,7 @@ impl Pool {
                 self.settle(now, place, ended);
             }
             state => {
+                self.leaving -= u32::from(slot.leaves());
                 let holder = slot.holder;
                 if state == State::Offered {
                     self.line.end_offer(holder, place);
@@ -268,22 +269,29 @@ impl Pool {
         let doubt_rest = self.quiet_time.doubt_rest;
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.leaving -= u32::from(slot.leaves());
-        match slot.mode {
-            Mode::Removing => return self.forget(place),
-            Mode::Draining | Mode::Disabled => {
-                slot.mode = Mode::Disabled;
-                slot.state = State::Out;
-                return;
-            }
-            Mode::Enabled | Mode::Passing => {}
+        // It was put under quarantine while it was leased, and whatever its holder said of the nonce since is not trusted.
+        if slot.epoch == 0 {
+            slot.nonce = slot.nonce.unsettled();
         }
-        if matches!(slot.nonce, NonceRecord::InDoubt { .. }) {
+        if matches!(slot.mode, Mode::Draining | Mode::Disabled) {
+            slot.mode = Mode::Disabled;
+            slot.state = State::Out;
+            return;
+        }
+        let doubtful = matches!(slot.nonce, NonceRecord::InDoubt { .. });
+        if doubtful {
             slot.rest_until = slot.rest_until.max(ended + doubt_rest);
         }
-        let until = slot.rest_until.max(slot.barred_until);
+        let until = match slot.mode {
+            // Who adds it again meanwhile finds it as it was.
+            Mode::Removing if doubtful => slot.rest_until,
+            Mode::Removing => 0,
+            _ => slot.rest_until.max(slot.barred_until),
+        };
         if until > now {
             slot.state = State::Cooling;
             slot.until = until;
+            self.leaving += u32::from(slot.leaves());
             self.rests_until = self.rests_until.min(until);
             self.due.insert(until, place, &mut self.positions);
         } else {
@@ -291,10 +299,10 @@ impl Pool {
         }
     }
 
-    /// Makes a slot ready, or forgets it if it was made for a lease: it is in no set when this is called.
+    /// Makes a slot ready, or forgets it if it was made for a lease or is removed: it is in no set when this is called.
     pub(super) fn hand_in(&mut self, place: u32) {
         match self.slots.get(place as usize) {
-            Some(slot) if slot.mode == Mode::Passing => self.forget(place),
+            Some(slot) if matches!(slot.mode, Mode::Passing | Mode::Removing) => self.forget(place),
             _ => self.make_ready(place),
         }
     }

@@ -122,7 +122,7 @@ impl Pool {
         self.leaving += u32::from(slot.leaves());
         if !leased || change == SlotChange::Break {
             // A doubt that is older rests already. When that of one that is out arose, nobody knows.
-            let rests = opens && !leased && state != State::Out;
+            let rests = (opens || change == SlotChange::Remove) && !leased && state != State::Out;
             self.settle(now, place, if rests { 0 } else { now });
         }
         Reply::Changed

@@ -15,7 +15,7 @@ pub enum Mode {
     Draining,
     /// No; a lease that it has may not be renewed.
     Disabled,
-    /// No; it is forgotten when its lease ends.
+    /// No; it is forgotten when its lease ends, and with it the rest of its nonce if that is in doubt.
     Removing,
     /// It was made by a claim of its name, and is forgotten when its lease and its rest have ended.
     Passing,
@@ -128,9 +128,13 @@ impl Slot {
         self.state == State::Offered && self.holder == holder && self.until > now
     }
 
-    /// Whether it is leased, and will not be ready when it is given back.
+    /// Whether it is leased or rests, and will not be ready after that.
     pub fn leaves(&self) -> bool {
-        self.state == State::Leased && matches!(self.mode, Mode::Draining | Mode::Disabled | Mode::Removing)
+        match self.mode {
+            Mode::Draining | Mode::Disabled => self.state == State::Leased,
+            Mode::Removing => self.state != State::Out,
+            Mode::Enabled | Mode::Passing => false,
+        }
     }
 
     /// The queue it waits in when it is ready: slots of like weight together, those in doubt apart.

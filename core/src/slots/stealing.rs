@@ -12,6 +12,9 @@ use super::slot::{Slot, State};
 use crate::Micros;
 use crate::id::SlotId;
 
+/// What its holder's priority is counted lower by where a ticket claims a lease already: below any other.
+const ITS_OWN: i32 = 1 << 20;
+
 /// Who wants to have a lease.
 #[derive(Clone, Debug)]
 pub(super) struct Claimant {
@@ -37,8 +40,8 @@ impl Slot {
 
 impl Pool {
     /// Makes a ticket that steals the claimant of what it waits for, if that takes nothing but holders of lower
-    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever
-    /// loses a part to it, who tries anew.
+    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before, and of what it needs no
+    /// more. So may whoever loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
         let Some(ticket) = self.line.standing(holder, now).cloned() else { return false };
         let Some(patience) = ticket.steal else { return false };
@@ -50,16 +53,18 @@ impl Pool {
         };
         let count = if ticket.count == 0 { ticket.names.len() } else { ticket.count as usize };
         let wanting = count.saturating_sub(there);
-        let Some(places) = self.victims(now, holder, &ticket, wanting, &ways) else {
+        let victims = self.victims(now, holder, &ticket, wanting, &ways);
+        let places = victims.as_deref().unwrap_or_default();
+        // It needs these, or none at all. While some of what it needs is about to come back it lets go of nothing.
+        if victims.is_none() || places.len() == wanting {
             for place in ways {
-                if self.claims(place, holder) {
+                if self.claims(place, holder) && !places.contains(&place) {
                     self.drop_claimant(place);
                 }
             }
-            return false;
-        };
+        }
         let mut replaced = Vec::new();
-        for &(_, place) in &places {
+        for &place in places {
             let before = self.claim_from(now, place, holder, patience);
             replaced.extend(before.filter(|other| !replaced.contains(other)));
         }
@@ -104,7 +109,7 @@ impl Pool {
     }
 
     /// As many of these slots as are wanting to a ticket: those that it has claimed before, then those of the lowest
-    /// holders. None while there are enough only with those that rest or are offered to others, as they come back, and
+    /// holders. No slot while there are enough only with those that rest or are offered to others, as they come back, and
     /// `None` if there are not.
     fn victims(
         &self,
@@ -113,8 +118,8 @@ impl Pool {
         ticket: &Ticket,
         wanting: usize,
         ways: &[u32],
-    ) -> Option<Vec<(i32, u32)>> {
-        let (mut lowest, mut coming) = (Vec::new(), 0);
+    ) -> Option<Vec<u32>> {
+        let (mut lowest, mut coming): (Vec<(i32, u32)>, _) = (Vec::new(), 0);
         // Those that are alike stay in their order.
         for &place in ways {
             let slot = self.slots.get(place as usize)?;
@@ -129,10 +134,9 @@ impl Pool {
             }
         }
         if lowest.len() < wanting {
-            coming += lowest.len();
-            lowest.clear();
+            return (lowest.len() + coming >= wanting).then(Vec::new);
         }
-        (lowest.len().max(coming) >= wanting).then_some(lowest)
+        Some(lowest.into_iter().map(|(_, place)| place).collect())
     }
 
     /// By what a leased slot comes before others that a ticket of this priority could claim as well: that it claims it
@@ -144,7 +148,7 @@ impl Pool {
         let key = 2 * i32::from(slot.priority);
         match self.claimant(now, slot) {
             None => Some(key),
-            Some((other, _)) if other == ticket => Some(i32::MIN),
+            Some((other, _)) if other == ticket => Some(key - ITS_OWN),
             Some((_, rank)) => (rank < priority).then_some(key + 1),
         }
     }

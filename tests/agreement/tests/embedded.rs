@@ -148,6 +148,21 @@ fn a_server_that_started_late_in_its_second_is_quiet_for_a_whole_time_to_live() 
     }
 }
 
+/// It was served as one that never loses its memory: put back from a snapshot, it granted what was held.
+#[test]
+fn a_server_that_does_not_say_who_it_is_performs_nothing() {
+    let transport = Script::new(1_700_000_000 * SECOND, 1).transport().clone();
+    let pool = RedisStore::new(transport.clone()).pool(&pool_name("pool:0"));
+    let define = Request::Define { slots: vec![], longest: SECOND, doubt_rest: 0 };
+    let envelope = Envelope { requests: vec![define], ..Envelope::default() };
+    transport.redis().set_config("master-replid", "untold");
+    let error = perform(&pool, &envelope).expect_err("an error");
+    assert_eq!(error.certainty, Certainty::Refused);
+    assert!(error.cause.starts_with("NOREPLID"), "{error:?}");
+    transport.redis().set_config("master-replid", "");
+    assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
+}
+
 /// Before 6.2.7 Redis asks plain commands only whether a primary may go on without its replicas: a script granted there what the
 /// next primary granted too.
 #[test]

@@ -69,7 +69,8 @@ impl Account {
     /// Whether it is or will be ready, and is not taken by an administrator when it is given back.
     pub fn comes_back(&self) -> bool {
         match self.state {
-            State::Ready | State::Offered | State::Cooling => true,
+            State::Ready | State::Offered => true,
+            State::Cooling => self.mode != Mode::Removing,
             State::Leased => matches!(self.mode, Mode::Enabled | Mode::Passing),
             State::Out => false,
         }

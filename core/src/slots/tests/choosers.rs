@@ -314,3 +314,19 @@ fn what_was_kept_is_claimed_by_who_steals_as_it_is_granted() {
     let Reply::Granted(grants) = &performed.replies[1] else { panic!("{performed:?}") };
     assert_eq!(performed.calls.claimed, [grants[0].fence]);
 }
+
+/// It was offered them in the order of its names, though a claim that need not wait has those in doubt last.
+#[test]
+fn who_waits_for_some_is_offered_one_in_doubt_only_where_there_is_no_other() {
+    for count in [1, 2] {
+        let mut scene = Scene::of(&["a", "b", "c"]);
+        let held: Vec<_> = ["a", "b", "c"].into_iter().map(|slot| scene.synced(slot, 7)).collect();
+        let wanted = Choice::Among { slots: ids(&["a", "b", "c"]), count };
+        scene.waits(Claim { holder: 1, wait: true, ..asking(wanted) });
+        let outcomes = [Outcome::Unsettled, Outcome::Unused, Outcome::Unused];
+        let back = held.iter().zip(outcomes).map(|(grant, outcome)| release(grant, outcome)).collect();
+        assert_eq!(scene.perform(back).calls.tickets, [1]);
+        let kept = ["a", "b", "c"].map(|slot| scene.kept_for(slot).is_some());
+        assert_eq!(kept, [false, true, count == 2]);
+    }
+}

@@ -179,6 +179,14 @@ impl Model {
             let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
             let is_ready = |name: &SlotId| find(name).map(|found| found.state == State::Ready);
             let mut servable = self.queue.servable(is_ready);
+            // Who wants one has one in doubt only where there is no other.
+            for (holder, names) in &mut servable {
+                let certain = |name: &SlotId| find(name).is_some_and(|account| !account.in_doubt());
+                let one = self.queue.waiters.iter().any(|own| own.holder == *holder && own.count == 1);
+                if one && names.iter().any(certain) {
+                    names.retain(certain);
+                }
+            }
             // Whether who wants one is served before who wants several is free, and may decide which those are.
             let is_next = |(holder, names): &(u128, Vec<SlotId>)| match self.handed.front() {
                 Some(Handed::Offered(to, slots)) => {
@@ -221,10 +229,18 @@ impl Model {
         let mut missing = None;
         for waiter in several {
             let behind = self.queue.anybody_before((waiter.turn, waiter.holder), &[]);
+            let may_have = |account: &Account| {
+                let first = self.queue.first_of(Some(&account.id)).map(|first| first.holder);
+                account.state == State::Ready
+                    && waiter.names.contains(&account.id)
+                    && first == Some(waiter.holder)
+            };
+            let certain = self.accounts.iter().any(|account| may_have(account) && !account.in_doubt());
             for name in waiter.names.iter().filter(|_| !behind) {
                 let first = self.queue.first_of(Some(name)).map(|first| first.holder);
                 let Some(account) = self.account(name) else { continue };
-                if account.state != State::Ready || first != Some(waiter.holder) {
+                let later = certain && account.in_doubt();
+                if account.state != State::Ready || first != Some(waiter.holder) || later {
                     continue;
                 }
                 if self.obtainable_of(&waiter.names) < waiter.count {
@@ -421,7 +437,7 @@ impl Model {
 
     /// Ready again, or gone if it was there for its lease only.
     fn rested(&mut self, id: &SlotId) {
-        if self.account(id).is_some_and(|account| account.mode == Mode::Passing) {
+        if self.account(id).is_some_and(|account| matches!(account.mode, Mode::Passing | Mode::Removing)) {
             self.accounts.retain(|account| account.id != *id);
         } else {
             self.queue(id);
@@ -441,7 +457,22 @@ impl Model {
     fn place(&mut self, now: Micros, id: &SlotId, ended: Micros) {
         let doubt_rest = self.doubt_rest;
         let Some(account) = self.account(id) else { return };
+        // Nobody is believed what was said of it under quarantine.
+        if account.trusted.is_none() {
+            account.nonce = unsettled(account.nonce);
+        }
         match account.mode {
+            // Only a doubt outlives it.
+            Mode::Removing if account.in_doubt() => {
+                account.cooldown_ends = account.cooldown_ends.max(ended + doubt_rest);
+                let ends = account.cooldown_ends;
+                if ends > now {
+                    (account.state, account.until) = (State::Cooling, ends);
+                    self.first_rested = self.first_rested.into_iter().chain([ends]).min();
+                } else {
+                    self.accounts.retain(|account| account.id != *id);
+                }
+            }
             Mode::Removing => self.accounts.retain(|account| account.id != *id),
             Mode::Draining | Mode::Disabled => (account.mode, account.state) = (Mode::Disabled, State::Out),
             Mode::Enabled | Mode::Passing => {
@@ -634,7 +665,8 @@ impl Model {
         }
         if !leased || change == SlotChange::Break {
             // An administrator who lets a slot go makes no doubt, unless by force.
-            let lets_go = matches!(change, SlotChange::Enable) || change == SlotChange::Break && !leased;
+            let lets_go = matches!(change, SlotChange::Enable | SlotChange::Remove)
+                || change == SlotChange::Break && !leased;
             self.place(now, id, if lets_go && state != State::Out { 0 } else { now });
         }
         Reply::Changed

@@ -243,3 +243,58 @@ fn an_inspection_shows_only_what_is_there_in_the_order_asked_for() {
     assert_eq!(names, ["c", "b", "b"]);
     assert_eq!((total, ready, in_doubt, due, quiet_until, loss), (3, 2, 0, 1, 0, 0));
 }
+
+/// Whoever opened the pool with the slot in its list made it anew: it was handed out at once, the payment of the holder that died still
+/// under way, and any nonce of the chain was believed.
+#[test]
+fn what_is_removed_in_doubt_is_found_so_by_who_adds_it_again_until_its_rest_is_over() {
+    const REST: u64 = 15 * SECOND;
+    let doubted = || {
+        let mut scene = Scene::bare();
+        scene.ask(define_resting(&["a"], REST));
+        scene.synced("a", 7);
+        scene.pass(TTL);
+        assert_eq!((scene.view("a").state, scene.view("a").until), (State::Cooling, START + TTL + REST));
+        scene.pass(SECOND);
+        assert_eq!(scene.ask(change("a", SlotChange::Remove)), Reply::Changed);
+        scene
+    };
+    let mut scene = doubted();
+    let doubt = NonceRecord::InDoubt { floor: Some(7) };
+    assert_eq!((scene.view("a").mode, scene.view("a").nonce), (Mode::Removing, doubt));
+    assert_eq!(scene.ask(define_resting(&["a"], REST)), Reply::Defined { added: 0, total: 1 });
+    assert_eq!(scene.ask(any(1)), refused(Refusal::Exhausted, Some(START + TTL + REST)));
+    scene.pass(REST - SECOND);
+    let grant = scene.claim();
+    assert_eq!(grant.nonce, doubt);
+    assert!(matches!(scene.ask(super::scene::resync(&grant, 6)), Reply::Behind { floor: 7, .. }));
+
+    // Nobody waits for it, and it goes in the end.
+    let mut scene = doubted();
+    assert_eq!(scene.ask(change("a", SlotChange::Enable)), Reply::NoSlot);
+    scene.ask(define_resting(&["b"], REST));
+    let wants = |count| {
+        let Request::Claim(claim) = any(count) else { unreachable!() };
+        Request::Claim(crate::slots::Claim { wait: true, ..claim })
+    };
+    assert_eq!(scene.ask(wants(2)), refused(Refusal::Beyond, None));
+    scene.pass(REST - SECOND);
+    assert_eq!(scene.ask(Request::List), Reply::Listed(ids(&["b"])));
+    assert_eq!(scene.ask(wants(2)), refused(Refusal::Beyond, None));
+    assert_eq!(scene.counts(), [1, 1, 0, 0]);
+}
+
+/// It went among those that are certain, and did not rest, though who was handed it was handed one in doubt.
+#[test]
+fn what_was_put_under_quarantine_while_it_was_leased_is_in_doubt_whatever_its_holder_says() {
+    const REST: u64 = 15 * SECOND;
+    let mut scene = Scene::bare();
+    scene.ask(define_resting(&["a"], REST));
+    let grant = scene.synced("a", 7);
+    scene.ask(change("a", SlotChange::Quarantine(SECOND)));
+    assert_eq!(scene.ask(release(&grant, Outcome::Used { next: 8 })), Reply::Released);
+    assert_eq!(scene.view("a").nonce, NonceRecord::InDoubt { floor: Some(8) });
+    assert_eq!(scene.ask(any(1)), refused(Refusal::Exhausted, Some(START + REST)));
+    scene.pass(REST);
+    assert_eq!(scene.counts(), [1, 1, 1, 0]);
+}

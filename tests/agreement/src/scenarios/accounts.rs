@@ -115,7 +115,21 @@ pub fn doubt() -> Scenario {
     told.look(&["b"]);
     let fence = told.pass(10).lease("b");
     told.ask(release("b", &fence, "unused"));
-    told.lease("b");
+    let fence = told.lease("b");
+    // What is removed in doubt is found so by who adds it again before its rest is over.
+    told.ask(release("b", &fence, "unknown"));
+    told.ask(change("b", "remove"));
+    told.ask(change("b", "enable"));
+    told.look(&["b"]);
+    told.pass(1).ask(define(&["b"]));
+    told.ask(these(&["b"]));
+    told.ask(change("b", "remove"));
+    told.pass(9).ask(json!({ "request": "list" }));
+    // Whatever its holder said of what was under quarantine.
+    let fence = told.synced("c", 9);
+    told.ask(json!({ "request": "change", "slot": "c", "change": "quarantine", "rest": "1000000" }));
+    told.ask(used("c", &fence, 10));
+    told.look(&["c"]);
     told
 }
 

@@ -64,6 +64,11 @@ pub fn choosers() -> Scenario {
     told.ask(json!({ "request": "withdraw", "holder": "8" }));
     told.look(&["a", "b", "c"]);
     told.pass(40).look(&["a", "b", "c"]);
+    // One in doubt where there is no other.
+    let [a, b] = ["a", "b"].map(|slot| told.synced(slot, 7));
+    told.ask(one_of(10, &["a", "b"]));
+    told.send(json!({ "requests": [release("a", &a, "unsettled"), release("b", &b, "unused")] }));
+    told.look(&["a", "b"]);
     told
 }
 

@@ -115,6 +115,10 @@ fn sections(server: &Server) -> [Section; 5] {
     if config("min-replicas-to-write").parse().unwrap_or(0u64) > 0 {
         replication.insert(2, ("min_slaves_good_slaves", "0".to_owned()));
     }
+    // What is served as Redis, and is not, need not say who it is.
+    if config("master-replid") == "untold" {
+        replication.retain(|(name, _)| *name != "master_replid");
+    }
     [
         (
             "Server",

@@ -8,7 +8,9 @@ if string.find(replication, 'min_slaves_good_slaves:0\r', 1, true) then
   return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
 end
 local at = string.find(replication, 'master_replid:', 1, true)
-local current = at and string.sub(replication, at + 14, at + 53) or '-'
+-- Without it a server that lost its memory could not be told from one that did not.
+if not at then return redis.error_reply('NOREPLID this server does not tell its master_replid') end
+local current = string.sub(replication, at + 14, at + 53)
 local put_back -- what is overdue: there may be more of it than a turn puts back
 if meta then
   local epoch, since = pool[EPOCH], nil

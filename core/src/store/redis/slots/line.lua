@@ -114,7 +114,9 @@ local function obtainable()
     pool[LEAVING] = 0
     for _, id in ipairs(call('ZRANGEBYSCORE', PLACES, FROM_DUE, BELOW_LAPSED)) do
       local s = load(id)
-      if s and s[STATE] == 'l' and s[MODE] ~= 'e' and s[MODE] ~= 'p' then pool[LEAVING] = pool[LEAVING] + 1 end
+      if s and (s[MODE] == 'r' or s[STATE] == 'l' and s[MODE] ~= 'e' and s[MODE] ~= 'p') then
+        pool[LEAVING] = pool[LEAVING] + 1
+      end
     end
   end
   return pool[CERTAIN] + pool[DOUBTFUL] + due - pool[LEAVING]
@@ -162,7 +164,9 @@ local function obtainable_of(ids)
   local count = 0
   for i = 1, #ids do
     local s = load(ids[i])
-    if s and s[STATE] ~= 'o' and s[MODE] ~= 'p' and (s[STATE] ~= 'l' or s[MODE] == 'e') then count = count + 1 end
+    if s and s[STATE] ~= 'o' and s[MODE] ~= 'p' and (s[STATE] ~= 'l' and s[MODE] ~= 'r' or s[MODE] == 'e') then
+      count = count + 1
+    end
   end
   return count
 end
@@ -334,11 +338,14 @@ local function gather(holder, card)
     local s = load(ids[i])
     if is_offered(s, holder) and #kept < card.count then kept[#kept + 1] = s end
   end
-  for i = 1, #ids do
-    local s = #kept < card.count and load(ids[i])
-    if s and s[STATE] == 'r' and head(ids[i]) == holder then
-      keep_for(holder, s)
-      kept[#kept + 1] = s
+  -- Those in doubt after the others.
+  for doubtful = 0, 1 do
+    for i = 1, #ids do
+      local s = #kept < card.count and load(ids[i])
+      if s and s[STATE] == 'r' and (s[KIND] == 'd') == (doubtful == 1) and head(ids[i]) == holder then
+        keep_for(holder, s)
+        kept[#kept + 1] = s
+      end
     end
   end
   return #kept == card.count and kept

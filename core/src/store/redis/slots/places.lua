@@ -16,7 +16,7 @@ local function arrange(records_too)
   for i = 1, #changed do
     local s = changed[i]
     s[CHANGED] = false
-    if s[MODE] ~= 'r' or s[STATE] == 'l' then
+    if s[MODE] ~= 'r' or s[STATE] ~= 'o' then
       at = at + 2
       written[at - 1], written[at] = s[ID], struct.pack(SLOT, unpack(s, MODE, CLAIMANT))
     end
@@ -55,8 +55,12 @@ end
 -- Where a slot goes that is leased no more since `ended`, or was only offered: into a queue, to what comes due, or out.
 -- One that was made for its lease (mode p) passes.
 local function settle(s, ended)
-  local mode = s[MODE]
-  if mode ~= 'e' and mode ~= 'p' and s[STATE] == 'l' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
+  local mode, state = s[MODE], s[STATE]
+  if mode == 'r' and state == 'c' or mode ~= 'e' and mode ~= 'p' and state == 'l' then
+    pool[LEAVING] = math.max(pool[LEAVING] - 1, 0)
+  end
+  -- It was put under quarantine while it was leased, and whatever its holder said of the nonce since is not trusted.
+  if s[MARK] == 0 and s[KIND] == 'k' then s[KIND] = 'd' end
   if mode == 'd' or mode == 'x' then
     s[MODE] = 'x'
     put(s, 'o')
@@ -65,11 +69,13 @@ local function settle(s, ended)
     call('ZREM', PLACES, s[ID])
     return
   end
-  if ended and mode ~= 'r' then
+  -- Who adds one in doubt again that was removed finds it as it was, until its rest is over.
+  if ended and (mode ~= 'r' or s[KIND] == 'd') then
     if s[KIND] == 'd' then s[REST] = math.max(s[REST], ended + pool[DOUBT_REST]) end
     local ends = s[REST]
-    if s[BARRED] > ends then ends = s[BARRED] end
+    if s[BARRED] > ends and mode ~= 'r' then ends = s[BARRED] end
     if ends > now then
+      if mode == 'r' then pool[LEAVING] = pool[LEAVING] + 1 end
       s[ENDS] = ends
       if not rested or ends < rested then rested = ends end
       return put(s, 'c', format('%d', WHEN_DUE + ends))

@@ -32,7 +32,7 @@
           local moves = is_new or s[STATE] == 'r'
           put(s, moves and 'o' or s[STATE])
           s[WEIGHT] = weight
-          if s[MODE] == 'r' and s[STATE] == 'l' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
+          if s[MODE] == 'r' and s[STATE] ~= 'o' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
           if s[MODE] == 'r' or s[MODE] == 'p' then s[MODE] = 'e' end
           if moves then settle(s) end
         end
@@ -53,9 +53,11 @@
     else
       local leased = s[STATE] == 'l'
       -- A doubt that is older rests already. When that of one that is out arose, nobody knows.
-      local rests = opens and not leased and s[STATE] ~= 'o'
+      local rests = (opens or change == 'remove') and not leased and s[STATE] ~= 'o'
       local stays = leased and change ~= 'break'
-      if leased and s[MODE] ~= 'e' and s[MODE] ~= 'p' then pool[LEAVING] = math.max(pool[LEAVING] - 1, 0) end
+      if s[MODE] == 'r' or leased and s[MODE] ~= 'e' and s[MODE] ~= 'p' then
+        pool[LEAVING] = math.max(pool[LEAVING] - 1, 0)
+      end
       if s[STATE] == 'h' and pool[WAITING] > 0 then line('break_offer')(s) end
       put(s, stays and 'l' or 'o')
       if change == 'enable' then
