@@ -52,7 +52,7 @@ export function stopOnSignal(lh: Leasehold, server: Server, running: Set<Promise
   process.once("SIGTERM", async () => {
     server.close();
     await lh.close(); // who waits is told `cancelled`; what is held stays held
-    await Promise.allSettled(running); // what `run` was called for: it gives back
+    await Promise.allSettled(running); // your bodies: `run` gives back
     process.exit(0);
   });
 }
