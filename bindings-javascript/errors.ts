@@ -16,7 +16,7 @@ export type Code =
   | "claimed"
   /**
    * The store could not be reached, or would not serve the request. Try again, once it answers; what asked it to change something may
-   * have been performed.
+   * have been performed, as a limit's `take` charged: `reserve` what must not be charged twice.
    */
   | "store_unavailable"
   /**
@@ -40,7 +40,10 @@ export type Code =
   | "limited"
   /** An argument is out of its range or of the wrong type, `field` says which; nothing was changed. Mend the call. */
   | "invalid_argument"
-  /** The chain's nonce contradicts the record: acquire anew after `retryAfter`, or `resync` with `rewind` if transactions were dropped. */
+  /**
+   * What a lease's `resync` and `readNonce` found, of which an acquisition says `timed_out` or `exhausted`: the chain's nonce contradicts
+   * the record. Acquire anew after `retryAfter`, or `resync` with `rewind` if transactions were dropped.
+   */
   | "stalled"
   /**
    * The function that reads a nonce from the chain failed, gave no answer in time, or is not there; what it threw is the `cause`. Try

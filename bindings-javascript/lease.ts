@@ -109,7 +109,10 @@ export class Lease {
     guarded(() => glue.unused(this.#number));
   }
 
-  /** The chain refused the nonce, and perhaps said which one it expects. */
+  /**
+   * The chain refused the nonce, and perhaps said which one it expects, for the next holder. To go on under this lease, `readNonce` or
+   * `resync` then gives another nonce to sign with.
+   */
   rejected(expected?: bigint | number): void {
     guarded(() => glue.rejected(this.#number, expected ?? undefined));
   }

@@ -8,7 +8,10 @@ import { Pool, type PoolOptions } from "./pool.js";
 
 /** How a store is used. */
 export interface OpenOptions {
-  /** Keeps apart what must not meet: put the chain's id into it (`eth:1`). */
+  /**
+   * Keeps apart what must not meet: put the chain's id into it (`eth:1`). `leasehold` if not given: then programs of two chains share
+   * accounts and nonces.
+   */
   namespace?: string | undefined;
   /** How long one reply of the store may take, in milliseconds: 2 s if not given. */
   responseTimeout?: number | undefined;
@@ -25,8 +28,8 @@ export interface OpenOptions {
 }
 
 /**
- * The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds: the `timeout` of the handle's pools,
- * whose `ttl` is 5 s. Its locks have their own defaults.
+ * The lock block of a paymaster's configuration, as it stands; `retry_timeout` is in seconds, 1 if not given: the `timeout` of the
+ * handle's pools, whose `ttl` is 5 s. Its locks have their own defaults.
  */
 export interface SeedConfig {
   /**

@@ -36,7 +36,8 @@ export function limited<A extends unknown[], T, This = unknown>(
 }
 
 /**
- * Middleware as Express and Connect take it: a request that the limit refuses is answered with status 429, with
+ * Middleware as Express and Connect take it, and who else hands on Node's response and `next`; not Fastify or Koa, where a hook asks
+ * `take` of the limit itself. A request that the limit refuses is answered with status 429, with
  * `RateLimit`, and with `Retry-After` if trying again can help, unless it was answered meanwhile; no name of a limit is told. Whatever else goes wrong
  * goes to `next`, such as `store_unavailable`. What becomes of `next`, where it gives a promise, becomes of what the middleware gives.
  */

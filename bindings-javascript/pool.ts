@@ -20,7 +20,7 @@ export interface PoolOptions {
   slots?: readonly Slot[] | undefined;
   /** Time to live of a lease, the longest that any may have: 30 s if not given, 1 ms to 7 days. The same in every process. */
   ttl?: number | undefined;
-  /** How long a slot rests after a lease: not at all if not given. */
+  /** How long a slot rests after a lease that is given back: not at all if not given, nor where it ends at its deadline or is broken. */
   cooldown?: number | undefined;
   /** At random if not given. */
   strategy?: Strategy | undefined;
@@ -98,12 +98,16 @@ export interface Census {
 }
 
 export interface SlotState {
+  /** In lower case if it is `0x…`. */
   slot: string;
   mode: "enabled" | "draining" | "disabled" | "removing";
   state: "ready" | "leased" | "offered" | "cooling" | "out";
   weight: number;
+  /** Of the latest lease: its `Lease.fence`. */
   fence: bigint;
+  /** Of the latest lease: random, another at each acquisition, and shown by no lease. */
   holder: string;
+  /** The lowest nonce that may be free, if one is known. */
   nonce: bigint | undefined;
   inDoubt: boolean;
   /** How long its lease or its rest still lasts. */
@@ -137,7 +141,7 @@ export class Pool {
     return runWith(await this.acquire(options), body);
   }
 
-  /** Leases `count` slots at once: all of them or none. */
+  /** Leases `count` slots at once: all of them or none. Each is given back by itself. */
   async acquireMany(options: AcquireManyOptions): Promise<Lease[]> {
     return this.#acquire(glue.acquireMany, options);
   }
@@ -170,12 +174,12 @@ export class Pool {
     await this.#change("enable", slot);
   }
 
-  /** Hands a slot out no more; a lease that it has is not renewed. */
+  /** Hands a slot out no more, also by its name, until `enable`; a lease that it has is not renewed. */
   async disable(slot: string): Promise<void> {
     await this.#change("disable", slot);
   }
 
-  /** Hands a slot out no more; a lease that it has may be renewed until it is given back. */
+  /** Hands a slot out no more; a lease that it has may be renewed until it is given back. Then it is disabled. */
   async drain(slot: string): Promise<void> {
     await this.#change("drain", slot);
   }
@@ -193,7 +197,7 @@ export class Pool {
     await this.#change("break_lease", slot);
   }
 
-  /** Counts the slots, and looks at those that are named (at most 1,000). */
+  /** Counts the slots, and looks at those that are named (at most 1,000), as by `await pool.list()`; without them at none. */
   async inspect(slots?: readonly string[]): Promise<Census> {
     return fromCore(await settled((call) => glue.inspect(this.#owned.number, slots, call))) as Census;
   }

@@ -137,8 +137,8 @@ export class Tokens {
 
   /**
    * Hears what the source tells, of a currency or of the wallet's own: that a token was added, or spent; that every change is
-   * told of from now on (`listening`), which makes looking at the source again needless once that was done `maxAge` later; that
-   * changes may have been missed (`gap`): then it is looked at once more. For the wallet's `maxAge` no page that is late brings
+   * told of from now on (`"listening"`), which makes looking at the source again needless once that was done `maxAge` later; that
+   * changes may have been missed (`"gap"`): then it is looked at once more. For the wallet's `maxAge` no page that is late brings
    * back what is spent, nor takes away what was added. So what is told must not be late itself: who was cut off or stopped for
    * longer than `settle` less `maxAge` says `gap` instead.
    */

@@ -1,17 +1,35 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { open, TokensInMemory } from "leasehold";
-import { isFit, ledgerOf, openRelayers, pay, payAll, relay, settleFirst, sponsor, threeReplicas, unstick, withdraw, withdrawByMajority } from "./readme.js";
+import {
+  type Express,
+  type Fastify,
+  isFit,
+  ledgerOf,
+  limitRelays,
+  openRelayers,
+  pay,
+  payAll,
+  payThree,
+  retire,
+  settleFirst,
+  sponsor,
+  stopOnSignal,
+  threeReplicas,
+  unstick,
+  withdraw,
+  withdrawByMajority,
+} from "./readme.js";
 
 test("the examples of the README are those that are tested here", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const tested = read("../../readme.ts");
-  const examples = [...["README.md", "docs/trouble.md"].map((name) => read(`../../../../${name}`)).join("").matchAll(/^export (?:async )?function (?:openRelayers|pay|payAll|withdraw|settleFirst|withdrawByMajority|sponsor|relay|threeReplicas|ledgerOf|isFit|unstick)\(.*?^}$/gms)];
-  assert.equal(examples.length, 12);
+  const examples = [...["README.md", "docs/trouble.md"].map((name) => read(`../../../../${name}`)).join("").matchAll(/^export (?:async )?function (?:openRelayers|pay|payAll|payThree|stopOnSignal|withdraw|settleFirst|withdrawByMajority|sponsor|limitRelays|threeReplicas|ledgerOf|isFit|unstick|retire)\(.*?^}$/gms)];
+  assert.equal(examples.length, 15);
   for (const [example] of examples) assert.ok(tested.includes(example), example);
 });
 
@@ -24,7 +42,7 @@ test("the example of the README pays, nonce by nonce", async () => {
       return `${from}:${nonce}`;
     },
   };
-  const relayers = await openRelayers("memory:pay", ["0xAb01"], chain);
+  const { relayers } = await openRelayers("memory:pay", ["0xAb01"], chain);
   assert.equal(await pay(relayers, chain), "0xAb01:3");
   await Promise.all([pay(relayers, chain), pay(relayers, chain)]);
   assert.deepEqual(sent, [3n, 4n, 5n]);
@@ -41,10 +59,68 @@ test("the example of the README pays, nonce by nonce", async () => {
 
 test("the example that takes an account back to where the chain stands has its next payment sent with that nonce", async () => {
   const chain = { nextNonce: async () => 3n, send: async ({ nonce }: { nonce: bigint }) => `${nonce}` };
-  const relayers = await openRelayers("memory:unstick", ["0xAb01"], chain);
+  const { relayers } = await openRelayers("memory:unstick", ["0xAb01"], chain);
   assert.deepEqual([await pay(relayers, chain), await pay(relayers, chain)], ["3", "4"]);
   await unstick(relayers, "0xAb01", 4n);
   assert.equal(await pay(relayers, chain), "4");
+});
+
+test("the example that takes an account out has its holder finish, and nobody else have it until it is enabled", async () => {
+  const chain = { nextNonce: async () => 3n, send: async ({ nonce }: { nonce: bigint }) => `${nonce}` };
+  const { lh, relayers } = await openRelayers("memory:retire", ["0xAb01"], chain);
+  const lease = await relayers.acquire();
+  let out = false;
+  const retired = retire(await lh.pool("relayers"), "0xAb01").then(() => (out = true));
+  await lease.renew();
+  assert.equal(out, false);
+  lease.used();
+  await lease.release();
+  await retired;
+  await assert.rejects(relayers.acquire({ slots: ["0xAb01"], timeout: 0 }), { code: "exhausted" });
+  await relayers.enable("0xAb01");
+  assert.equal(await pay(relayers, chain), "4");
+});
+
+test("the example that pays by three accounts gives each back as its payment ends", async () => {
+  const relayers = await (await open("memory:three")).pool("relayers", { slots: ["a", "b", "c"], readNonce: () => 7n, timeout: 0 });
+  const used = new Set<string>();
+  const [failure, fail] = later<never>();
+  const paid = payThree(relayers, async (lease) => {
+    used.add(lease.slot);
+    if (lease.slot === "a") await failure;
+    lease.used();
+    return `${lease.slot}:${lease.nonce}`;
+  });
+  await assert.rejects(relayers.acquire({ slots: ["a"] }), { code: "exhausted" });
+  while ((await relayers.inspect()).busy !== 1) {}
+  fail(Promise.reject(new Error("no node")));
+  await assert.rejects(paid, /no node/);
+  assert.deepEqual([...used].sort(), ["a", "b", "c"]);
+  assert.deepEqual(await payThree(relayers, async ({ slot, nonce }) => `${slot}:${nonce}`).then((all) => all.sort()), ["a:7", "b:8", "c:8"]);
+});
+
+test("the example that stops lets what runs finish, and give back", async (t) => {
+  const lh = await open("memory:stop");
+  const relayers = await lh.pool("relayers", { slots: ["a"] });
+  const [[work, end], [exited, exit]] = [later<void>(), later<unknown>()];
+  t.mock.method(process, "exit", exit);
+  const server = createServer().listen(0, "127.0.0.1");
+  const closed = new Promise((resolve) => server.once("close", resolve));
+  const running = new Set<Promise<unknown>>();
+  running.add(relayers.run(() => work));
+  const waiting = assert.rejects(relayers.acquire(), { code: "cancelled" });
+  // Of the signal only this one shall hear: a test runner may listen too.
+  const others = process.listeners("SIGTERM");
+  stopOnSignal(lh, server, running);
+  const [heard = assert.fail] = process.listeners("SIGTERM").filter((listener) => !others.includes(listener));
+  process.removeListener("SIGTERM", heard);
+  heard("SIGTERM");
+  await waiting;
+  end();
+  assert.equal(await exited, 0);
+  await closed;
+  const again = await (await open("memory:stop")).pool("relayers");
+  assert.equal((await again.inspect()).ready, 1, "it was given back");
 });
 
 test("the example that looks at a store finds it fit", async () => assert.equal(await isFit("memory:fit"), true));
@@ -86,6 +162,12 @@ test("the example that steals settles first, and gives way itself", async () => 
   });
   assert.equal(await higher, true);
 });
+
+/** A promise, and what ends it. */
+function later<T>(): [promise: Promise<T>, end: (value: T | PromiseLike<T>) => void] {
+  let end!: (value: T | PromiseLike<T>) => void;
+  return [new Promise<T>((resolve) => (end = resolve)), end];
+}
 
 const ACCEPTED = '{"result":"0x1"}';
 
@@ -181,21 +263,38 @@ test("the example of a resource refuses who is late", () => {
   assert.deepEqual([...balances], [[13, 1n]]);
 });
 
-test("the example that relays serves each key ten times a second", async () => {
-  const lh = await open("memory:relay");
-  const paid = async ({ url }: IncomingMessage) => (url === "/1" ? "paid /1" : Promise.reject(new Error("no node")));
-  const server = relay(lh, paid).listen(0, "127.0.0.1");
+test("the example that limits requests does so in each framework", async () => {
+  const lh = await open("memory:relays");
+  let middleware: Parameters<Express["use"]>[0] = () => assert.fail();
+  let hook: Parameters<Fastify["addHook"]>[1] = () => assert.fail();
+  const express = { use: (it: typeof middleware) => (middleware = it) };
+  const fastify = { addHook: (_: string, it: typeof hook) => (hook = it) };
+  let user = "ann lee";
+  const worker = limitRelays(lh, express, fastify, { fetch: () => new Response("served") }, () => user);
+  const server = createServer((request, response) => {
+    const next = (error?: unknown) => response.writeHead(error ? 500 : 200).end();
+    void middleware(request, response, next);
+  }).listen(0, "127.0.0.1");
+  await new Promise((listens) => server.once("listening", listens));
+  const { port } = server.address() as AddressInfo;
+  const sent: unknown[] = [];
+  const reply = { code: (status: number) => (sent.push(status), reply), send: () => reply };
+  const statuses = async () => {
+    const hooked = (await hook({}, reply)) === reply;
+    const { status } = await fetch(`http://127.0.0.1:${port}`, { headers: { connection: "close" } });
+    return [status, hooked, (await worker.fetch(new Request("http://x"))).status];
+  };
   try {
-    await new Promise((listens) => server.once("listening", listens));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const headers = (of?: string) => ({ ...(of !== undefined && { "x-key": of }), connection: "close" });
-    const ask = (of?: string, path = "/1") => fetch(url + path, { headers: headers(of) });
-    assert.equal(await (await ask("a")).text(), "paid /1");
+    assert.deepEqual(await statuses(), [200, false, 200]);
     // However slow this machine is: another limit of the same name has used for an hour what there is in a second.
-    await lh.limit("key:b", { max: 10, period: 3_600_000 }).increment(10);
-    assert.equal((await ask("b")).status, 429);
-    assert.equal((await ask("a")).status, 200);
-    assert.deepEqual([(await ask("a b")).status, (await ask("a", "/2")).status, (await ask()).status], [400, 500, 200]);
+    user = "bob";
+    const others = await open("memory:relays");
+    others.register("relay", { max: 10, period: 3_600_000 });
+    await others.limitOf("relay", user).increment(10);
+    assert.deepEqual(await statuses(), [429, true, 429]);
+    assert.deepEqual(sent, [429]);
+    user = "";
+    assert.equal((await fetch(`http://127.0.0.1:${port}`, { headers: { connection: "close" } })).status, 500, "nobody");
   } finally {
     await new Promise((closed) => server.close(closed));
   }

@@ -1,10 +1,22 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import { FenceGuard, type Leasehold, limitRequests, open, openQuorum, type Pool, type Token, TokensInMemory } from "leasehold";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import {
+  FenceGuard,
+  type Lease,
+  type Leasehold,
+  limitHandler,
+  limitRequests,
+  open,
+  openQuorum,
+  type Pool,
+  type Token,
+  TokensInMemory,
+} from "leasehold";
 
 /** Once, as the program starts. */
-export async function openRelayers(url: string, accounts: string[], chain: Chain): Promise<Pool> {
+export async function openRelayers(url: string, accounts: string[], chain: Chain): Promise<{ lh: Leasehold; relayers: Pool }> {
   const lh = await open(url, { namespace: "eth:1" }); // "redis://…" shares them among processes, "memory:" does not
-  return lh.pool("relayers", { slots: accounts, keepalive: true, readNonce: (account) => chain.nextNonce(account) });
+  const readNonce = (account: string) => chain.nextNonce(account);
+  return { lh, relayers: await lh.pool("relayers", { slots: accounts, keepalive: true, readNonce }) };
 }
 
 export async function pay(relayers: Pool, chain: Chain): Promise<string> {
@@ -27,10 +39,34 @@ export async function payAll(relayers: Pool, payments: string[], node: string): 
   }
 }
 
+export async function payThree(relayers: Pool, send: (lease: Lease) => Promise<string>): Promise<string[]> {
+  const leases = await relayers.acquireMany({ count: 3 }); // all or none, in a plain array
+  const pay = async (one: Lease) => {
+    await using lease = one; // given back as its own payment ends
+    return await send(lease);
+  };
+  return Promise.all(leases.map(pay));
+}
+
+export function stopOnSignal(lh: Leasehold, server: Server, running: Set<Promise<unknown>>): void {
+  process.once("SIGTERM", async () => {
+    server.close();
+    await lh.close(); // who waits is told `cancelled`; what is held stays held
+    await Promise.allSettled(running); // your bodies: `run` gives back
+    process.exit(0);
+  });
+}
+
 export async function unstick(relayers: Pool, account: string, next: bigint): Promise<void> {
   await using lease = await relayers.acquire({ slots: [account] });
   await lease.resync(next, { rewind: true }); // what was to be sent above it is sent anew, or given up
   lease.unused();
+}
+
+export async function retire(relayers: Pool, account: string): Promise<void> {
+  await relayers.drain(account); // handed out no more until `enable`, also over restarts
+  const mode = async () => (await relayers.inspect([account])).slots[0]?.mode;
+  while ((await mode()) === "draining") await new Promise((go) => setTimeout(go, 1_000)); // "disabled" once it is given back
 }
 
 export async function withdraw(lh: Leasehold, account: number, ledger: Ledger): Promise<string> {
@@ -67,14 +103,14 @@ export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: ()
   return hash;
 }
 
-export function relay(lh: Leasehold, pay: (request: IncomingMessage) => Promise<string>): Server {
-  const limitOf = ({ headers }: IncomingMessage) => lh.limit(`key:${headers["x-key"] ?? ""}`, { max: 10, period: 1_000 });
-  const middleware = limitRequests(limitOf); // or app.use(limitRequests(limitOf))
-  return createServer((request, response) => {
-    const next = async (error?: unknown) => (error ? Promise.reject(error) : response.end(await pay(request)));
-    const fail = ({ code }: { code?: string }) => response.writeHead(code === "invalid_argument" ? 400 : 500).end();
-    middleware(request, response, next).catch(fail); // a key that is no name, or what failed
+export function limitRelays(lh: Leasehold, express: Express, fastify: Fastify, hono: Hono, userOf: (request: object) => string): Hono {
+  lh.register("relay", { max: 10, period: 1_000 }); // so many a second, of each user
+  const limitOf = (request: object) => lh.limitOf("relay", userOf(request));
+  express.use(limitRequests(limitOf));
+  fastify.addHook("onRequest", async (request, reply) => {
+    if (!(await limitOf(request).take()).allowed) return reply.code(429).send();
   });
+  return { fetch: limitHandler(limitOf, hono.fetch) }; // or of any other worker
 }
 
 export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise<void>, url = "memory:tokens"): Promise<void> {
@@ -101,6 +137,24 @@ export function ledgerOf(balances: Map<number, bigint>): (account: number, balan
 
 function sign(payment: string, from: string, nonce: bigint): string {
   return `${payment} from ${from} with nonce ${nonce}`;
+}
+
+/** What the example needs of these frameworks. */
+export interface Express {
+  use(middleware: (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown): unknown;
+}
+
+export interface Fastify {
+  addHook(name: "onRequest", hook: (request: object, reply: Reply) => Promise<unknown>): unknown;
+}
+
+export interface Reply {
+  code(status: number): Reply;
+  send(): Reply;
+}
+
+export interface Hono {
+  fetch(request: Request): Response | Promise<Response>;
 }
 
 interface Ledger {

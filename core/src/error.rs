@@ -11,13 +11,14 @@ use crate::Micros;
 pub enum Code {
     /// The time given by the caller passed before the thing could be had.
     TimedOut,
-    /// The caller gave up (dropped future, aborted signal, cancelled task, closed handle).
+    /// The handle was closed, or the runtime ended. (Who drops a future, aborts a signal or cancels a task is told by their language.)
     Cancelled,
     /// The lease is no longer held: it ran out, was given back, or was broken.
     Lost,
     /// Somebody of higher priority waits for what is held: it is held until its deadline, and not renewed.
     Claimed,
-    /// The store could not be reached, or would not serve the request.
+    /// The store could not be reached, or would not serve the request. What asked it to change something may have been performed, as
+    /// a limit's `take` charged.
     StoreUnavailable,
     /// Nothing can be had now, and the caller did not want to wait; or the pool has no slot that could ever come.
     Exhausted,
@@ -37,7 +38,8 @@ pub enum Code {
     Limited,
     /// An argument is out of its range or of the wrong type; nothing was changed.
     InvalidArgument,
-    /// The chain's nonce contradicts the record; the account rests until that is settled.
+    /// What a lease's `resync` and `read_nonce` found, of which an acquisition says [`Code::TimedOut`] or [`Code::Exhausted`]: the
+    /// chain's nonce contradicts the record.
     Stalled,
     /// The host's function that reads a nonce from the chain failed.
     NonceUnavailable,

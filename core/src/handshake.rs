@@ -97,7 +97,7 @@ impl Contention {
     }
 }
 
-/// Who contends for a lock, and how long it takes to rob its holder.
+/// Who contends for a lock, and how long it takes to rob its holder, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Handshakes {
     /// How many contend for the lock at once: 1 to [`MAX_CONTENDERS`].
@@ -131,7 +131,7 @@ impl Handshakes {
     }
 
     /// The time to live that outlasts the chain with the given confidence: a handshake for each holder but the first,
-    /// and a round trip.
+    /// and a round trip; in microseconds.
     ///
     /// # Errors
     /// `invalid_argument` naming the field that is out of its range, or that makes the time too long for 64 bits.

@@ -195,10 +195,10 @@ class Pool:
         """Hands a slot out again. Ends a quarantine, not a cooldown."""
 
     def disable(self, slot: str) -> None:
-        """Hands a slot out no more; a lease that it has is not renewed."""
+        """Hands a slot out no more, also by its name, until `enable`; a lease that it has is not renewed."""
 
     def drain(self, slot: str) -> None:
-        """Hands a slot out no more; a lease that it has may be renewed until it is given back."""
+        """Hands a slot out no more; a lease that it has may be renewed until it is given back. Then it is disabled."""
 
     def quarantine(self, slot: str, time: float) -> None:
         """Hands a slot out no more for so many seconds; its nonce is in doubt afterwards."""
@@ -208,7 +208,7 @@ class Pool:
         next renewal, or to its deadline. The nonce is in doubt."""
 
     def inspect(self, slots: Sequence[str] | None = None) -> Census:
-        """Counts the slots, and looks at those that are named."""
+        """Counts the slots, and looks at those that are named (at most 1,000), as by `list()`; without them at none."""
 
     def list(self) -> builtins.list[str]:
         """The ids of all slots, in order."""
@@ -253,7 +253,8 @@ class Lease:
         """Says that the nonce was not used and cannot be any more."""
 
     def rejected(self, expected: int | None = None) -> None:
-        """Says that the chain refused the nonce, and which one it expects if it said so."""
+        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+        `read_nonce` or `resync` then gives another nonce to sign with."""
 
     def unknown(self) -> None:
         """Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one

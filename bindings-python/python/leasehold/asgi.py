@@ -1,5 +1,7 @@
-"""Middleware for servers that speak ASGI: Starlette, FastAPI, Quart, Django and their kin.
+"""Middleware for servers that speak ASGI: Starlette, FastAPI, Quart, Django and their kin. Limits are those of asyncio.
 
+    lh = leasehold.aio.open(url)
+    lh.register("request", max=10, period=1)
     app.add_middleware(
         leasehold.asgi.LimitRequests,
         limit=lambda scope: lh.limit_of("request", scope["client"][0]),

@@ -43,7 +43,7 @@ class TimedOut(LeaseholdError, TimeoutError):
 
 
 class Cancelled(LeaseholdError):
-    """Called off. Nothing is held."""
+    """The handle was closed. Nothing is held. (A task that is cancelled has `asyncio.CancelledError`, as always.)"""
 
     code: ClassVar[str] = "cancelled"
 
@@ -63,7 +63,8 @@ class Claimed(LeaseholdError):
 
 
 class StoreUnavailable(LeaseholdError):
-    """The store did not answer. Nothing is held by a call that was to get something; anything else may have been done or not."""
+    """The store did not answer. Nothing is held by a call that was to get something; anything else may have been done or not, as a limit's
+    `take` charged: `reserve` what must not be charged twice."""
 
     code: ClassVar[str] = "store_unavailable"
 
@@ -123,7 +124,8 @@ class InvalidArgument(LeaseholdError, ValueError):
 
 
 class Stalled(LeaseholdError):
-    """The chain names a lower nonce than the record: the account rests until that is settled. Look at it, then resync."""
+    """What a lease's `resync` and `read_nonce` found, of which an acquisition says `TimedOut` or `Exhausted`: the chain names a lower nonce
+    than the record. Look at it, then resync."""
 
     code: ClassVar[str] = "stalled"
 

@@ -69,7 +69,8 @@ class OpenOptions(TypedDict, total=False):
     """How a store is used."""
 
     namespace: str | None
-    """Keeps apart what must not meet: put the chain's id into it, as in "eth:1"."""
+    """Keeps apart what must not meet: put the chain's id into it, as in "eth:1". "leasehold" by default: then programs of two chains
+    share accounts and nonces."""
 
     response_timeout: float | None
     """How long one reply of the store may take: 2 by default."""
@@ -139,7 +140,8 @@ class _PoolOptions(TypedDict, total=False):
     """Time to live of a lease: 30 by default, 0.001 to 7 days. The same in every process."""
 
     cooldown: float | None
-    """How long a slot rests after a lease: 0 by default."""
+    """How long a slot rests after a lease that is given back: 0 by default. After one that ends at its deadline, or is broken, it rests
+    not."""
 
     strategy: Literal["random", "least_recent", "weighted"] | None
     """How to choose among the slots that are ready: "random" by default."""

@@ -35,10 +35,10 @@ class SlotState(TypedDict):
     state: Literal["ready", "leased", "offered", "cooling", "out"]
     weight: int
     fence: int
-    """Of the latest lease."""
+    """Of the latest lease: its `Lease.fence`."""
 
     holder: str
-    """Of the latest lease."""
+    """Of the latest lease: random, another at each acquisition, and shown by no lease."""
 
     nonce: int | None
     """The lowest nonce that may be free, if one is known."""
@@ -69,7 +69,7 @@ class Census(TypedDict):
 
 
 class Statistics(TypedDict):
-    """What one handle of a pool has done so far."""
+    """What one handle of a pool, or of a wallet's selections, has done since it was opened."""
 
     leased: int
     """Leases that are held now."""
@@ -82,25 +82,25 @@ class Statistics(TypedDict):
     """Leases that were given back, in time or too late."""
 
     refused: int
-    """Acquisitions that ended without a lease."""
+    """Acquisitions that ended without a lease, time-outs among them."""
 
     expired: int
-    """Leases that ran out before they were given back."""
+    """Those of `lost` that ran out."""
 
     lost: int
-    """Leases that were found lost when they were renewed or given back."""
+    """Leases that were found lost before they were given back, or as they were."""
 
     in_doubt: int
     """Leases that came with their nonce in doubt."""
 
     wait_p50: float
-    """Half of the acquisitions waited at most so long."""
+    """Half of those that were granted waited at most so long."""
 
     wait_p99: float
-    """99 of 100 acquisitions waited at most so long."""
+    """99 of 100 of those that were granted waited at most so long."""
 
     wait_max: float
-    """No acquisition waited longer."""
+    """Of those that were granted none waited longer."""
 
     handshake: float
     """The longest time of late from telling holders to yield until who steals had what it wanted."""

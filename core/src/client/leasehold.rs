@@ -67,10 +67,11 @@ type Scopes<R> = HashMap<Name, Arc<dyn OpenedScope<R>>, Hashes>;
 /// The pools that a handle opened; nothing once it is closed.
 type Opened<S, R> = Option<Vec<Weak<PoolCore<S, R>>>>;
 
-/// How a store is used.
+/// How a store is used. Times are in microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`). "leasehold" by default.
+    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`). "leasehold" by default: then programs of two chains share
+    /// accounts and nonces.
     pub namespace: Name,
     /// How long one reply of the store may take: 2 s by default.
     pub response_timeout: Micros,
@@ -456,7 +457,7 @@ impl Target {
 }
 
 /// The lock block of a paymaster's configuration, as it stands: `mode`, `retry_timeout` in seconds,
-/// `redis.endpoint`.
+/// `redis.endpoint`. It is read for the bindings: a program in Rust connects by the URL, and gives its pools their times.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SeedConfig {
     /// The URL of the store.

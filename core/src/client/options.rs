@@ -58,7 +58,8 @@ impl Keepalive {
     }
 }
 
-/// What a pool is.
+/// What a pool is. Its times are in microseconds, those of the words of [`Leasehold::pool`](crate::client::Leasehold::pool) are
+/// [`Duration`](std::time::Duration)s.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
     /// The slots of this process, or `None` to take whatever the pool has. Slots that the pool does not
@@ -67,7 +68,8 @@ pub struct PoolOptions {
     /// Time to live of a lease: 1 ms to 7 days, 30 s by default. The same in every process that shares the
     /// pool: it is how long a store that lost its memory grants nothing.
     pub ttl: Micros,
-    /// How long a slot rests after a lease: 0 (the default) to a year.
+    /// How long a slot rests after a lease that is given back, or dropped: 0 (the default) to a year. After one that ends at its
+    /// deadline, or is broken, it rests not.
     pub cooldown: Micros,
     /// How to choose among the slots that are ready: at random by default.
     pub strategy: Strategy,
@@ -164,7 +166,7 @@ impl PoolOptions {
     }
 }
 
-/// What one acquisition wants, where it differs from the pool's options.
+/// What one acquisition wants, where it differs from the pool's options. Times are in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AcquireOptions {
     /// How long to wait, up to a year; 0 for one attempt.
@@ -246,7 +248,7 @@ impl AcquireOptions {
     }
 }
 
-/// How a lease is given back.
+/// How a lease is given back. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseOptions {
     /// How long the slot rests, where it differs from the pool's option: 0 to a year.

@@ -92,11 +92,11 @@ class Pool(Face[_leasehold.Pool]):
         await call(self._core.enable, slot)
 
     async def disable(self, slot: str) -> None:
-        """Hands a slot out no more; a lease that it has is not renewed."""
+        """Hands a slot out no more, also by its name, until `enable`; a lease that it has is not renewed."""
         await call(self._core.disable, slot)
 
     async def drain(self, slot: str) -> None:
-        """Hands a slot out no more; a lease that it has may be renewed until it is given back."""
+        """Hands a slot out no more; a lease that it has may be renewed until it is given back. Then it is disabled."""
         await call(self._core.drain, slot)
 
     async def quarantine(self, slot: str, time: float) -> None:
@@ -109,7 +109,7 @@ class Pool(Face[_leasehold.Pool]):
         await call(self._core.break_lease, slot)
 
     async def inspect(self, slots: Sequence[str] | None = None) -> Census:
-        """Counts the slots, and looks at those that are named."""
+        """Counts the slots, and looks at those that are named (at most 1,000), as by `list()`; without them at none."""
         return await call(self._core.inspect, slots)
 
     async def list(self) -> builtins.list[str]:
@@ -166,7 +166,8 @@ class Lease(Held[_leasehold.Lease]):
         self._core.unused()
 
     def rejected(self, expected: int | None = None) -> None:
-        """Says that the chain refused the nonce, and which one it expects if it said so."""
+        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+        `read_nonce` or `resync` then gives another nonce to sign with."""
         self._core.rejected(expected)
 
     def unknown(self) -> None:

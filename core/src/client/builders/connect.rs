@@ -24,7 +24,8 @@ impl<Urls> Connect<Urls> {
         Connect { urls, namespace: None, options: OpenOptions::default() }
     }
 
-    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`).
+    /// Keeps apart what must not meet: put the chain's id into it (`eth:1`). "leasehold" if not given: then programs of two chains
+    /// share accounts and nonces.
     pub fn namespace(mut self, name: impl Into<String>) -> Self {
         self.namespace = Some(name.into());
         self

@@ -47,7 +47,8 @@ impl<'a, S: Store, R: Runtime> PoolBuilder<'a, S, R> {
         self
     }
 
-    /// How long a slot rests after a lease.
+    /// How long a slot rests after a lease that is given back, or dropped; after one that ends at its deadline, or is broken, it rests
+    /// not.
     pub fn cooldown(mut self, time: Duration) -> Self {
         self.options.cooldown = micros(time);
         self

@@ -8,7 +8,7 @@ use crate::limits::{Amount, MAX_PERIOD, Rule};
 use crate::value::{Options, Value};
 use crate::{Micros, SECOND};
 
-/// What a limit allows, and how.
+/// What a limit allows, and how; times are in microseconds.
 ///
 /// | option | default | |
 /// |---|---|---|
@@ -169,7 +169,7 @@ impl LimitOptions {
     }
 }
 
-/// How long something is waited for, and who goes first.
+/// How long something is waited for, in microseconds, and who goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitOptions {
     /// How long: 5 s by default.

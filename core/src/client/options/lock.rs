@@ -12,7 +12,7 @@ use crate::{Micros, SECOND};
 /// The longest time to live of a lock where the handle does not say: what keeps a lock longer is that it is renewed.
 pub const LOCK_TTL: Micros = 60 * SECOND;
 
-/// How a lock is held. The defaults are those of a lock that lasts as long as its holder does.
+/// How a lock is held; times are in microseconds. The defaults are those of a lock that lasts as long as its holder does.
 ///
 /// | option | default | |
 /// |---|---|---|

@@ -94,7 +94,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.apply(slot, SlotChange::Enable).await
     }
 
-    /// Hands a slot out no more; a lease that it has is not renewed.
+    /// Hands a slot out no more, also by its name, until it is enabled; a lease that it has is not renewed.
     ///
     /// # Errors
     /// As [`Self::remove`].
@@ -102,7 +102,7 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.apply(slot, SlotChange::Disable).await
     }
 
-    /// Hands a slot out no more; a lease that it has may be renewed until it is given back.
+    /// Hands a slot out no more; a lease that it has may be renewed until it is given back. Then it is disabled.
     ///
     /// # Errors
     /// As [`Self::remove`].

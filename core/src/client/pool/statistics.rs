@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Upper bounds of the wait times that are counted together: 2^n microseconds.
 const BUCKETS: usize = 40;
 
-/// What this handle of a pool has done so far.
+/// What this handle of a pool has done since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Leases that are held now.
@@ -20,19 +20,19 @@ pub struct Statistics {
     pub granted: u64,
     /// Leases that were given back, in time or too late.
     pub ended: u64,
-    /// Acquisitions that ended without a lease.
+    /// Acquisitions that ended without a lease, time-outs among them.
     pub refused: u64,
-    /// Leases whose deadline passed before they were given back.
+    /// Those of `lost` that ran out.
     pub expired: u64,
-    /// Leases that were found lost when they were renewed or given back.
+    /// Leases that were found lost before they were given back, or as they were.
     pub lost: u64,
     /// Leases that came with their nonce in doubt.
     pub in_doubt: u64,
-    /// Half of the acquisitions waited at most so many microseconds (rounded up to a power of two).
+    /// Half of those that were granted waited at most so many microseconds (rounded up to a power of two).
     pub wait_p50_micros: Micros,
-    /// 99 of 100 acquisitions waited at most so many microseconds.
+    /// 99 of 100 of those that were granted waited at most so many microseconds.
     pub wait_p99_micros: Micros,
-    /// The longest wait, in microseconds.
+    /// The longest wait of those that were granted, in microseconds.
     pub wait_max_micros: Micros,
     /// The longest time, in microseconds, of late from telling holders to yield until those who steal had what they wanted; 0 if nobody
     /// stole.

@@ -9,7 +9,7 @@ use crate::tokens::{Bounds, FirstFitRandom, Spender, Strategy, named};
 use crate::value::{Options, Value};
 use crate::{Micros, SECOND};
 
-/// How a wallet's tokens are selected. The same in every process that selects from the wallet.
+/// How a wallet's tokens are selected; times are in microseconds. The same in every process that selects from the wallet.
 ///
 /// | option | default | |
 /// |---|---|---|
@@ -115,7 +115,7 @@ impl TokensOptions {
     }
 }
 
-/// What one selection wants, where it differs from the wallet's options.
+/// What one selection wants, where it differs from the wallet's options; times are in microseconds.
 #[derive(Clone, Debug, Default)]
 pub struct SelectOptions {
     /// Of which currency: the wallet's option by default.

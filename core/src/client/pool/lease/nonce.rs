@@ -47,7 +47,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.say(Outcome::Unused)
     }
 
-    /// Says that the chain refused the nonce, and which one it expects if it said so.
+    /// Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+    /// [`Self::read_nonce`] or [`Self::resync`] then gives another nonce to sign with.
     ///
     /// # Errors
     /// As [`Self::unused`].
