@@ -2,6 +2,9 @@
 //!
 //! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
 
+// Who waits for a lock of this crate may have the interpreter, so none is held longer than it seems to be.
+#![warn(clippy::significant_drop_in_scrutinee)]
+
 mod amount;
 mod answer;
 mod asked;

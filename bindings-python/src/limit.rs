@@ -344,9 +344,13 @@ impl Reservation {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let told = at_end(exception);
-            let outcome = self.core.get().and_then(|core| match lock(core).take() {
-                Some(core) => self.face.value(py, async move { told(core.commit().await) }),
-                None => Ok(py.None()),
+            let outcome = self.core.get().and_then(|core| {
+                // Taken first: who wants the lock has the interpreter, and this waits without it.
+                let core = lock(core).take();
+                match core {
+                    Some(core) => self.face.value(py, async move { told(core.commit().await) }),
+                    None => Ok(py.None()),
+                }
             });
             weighed(exception, outcome)
         })
