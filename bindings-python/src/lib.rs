@@ -65,15 +65,17 @@ mod _leasehold {
     use super::token_source::TokensInMemory;
     #[pymodule_export]
     use super::tokens::{Selection, Tokens};
-    #[cfg(feature = "trial")]
-    #[pymodule_export]
-    use super::trial::trial;
     #[pymodule_export]
     use super::version;
 
     #[pymodule_init]
-    fn init(py: Python<'_>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::guard::guard(|| {
+            let py = module.py();
+            super::process::claim_interpreter(py)?;
+            // Not among the exports above: a module within a module refuses another interpreter in words of its own.
+            #[cfg(feature = "trial")]
+            module.add_wrapped(pyo3::wrap_pymodule!(super::trial::trial))?;
             super::errors::classes(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)
