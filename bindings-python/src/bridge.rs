@@ -207,7 +207,8 @@ impl Bridge {
             // The bell is the parent's too, and it has to hear it.
             let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
             // Silence before anything is taken: what comes after that rings again.
-            match lock(&self.comes).take() {
+            let came = lock(&self.comes).take();
+            match came {
                 Some(_) if self.begun.swap(0, Ordering::Relaxed) == 1 => {
                     self.alone.fetch_add(1, Ordering::Relaxed);
                 }

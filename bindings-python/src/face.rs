@@ -36,6 +36,7 @@ impl Face {
     pub fn run<T, U>(
         self,
         py: Python<'_>,
+        effort: Effort,
         call: impl Future<Output = CoreResult<T>> + Send + 'static,
         take: impl FnOnce(T) -> Result<U, Failure>,
     ) -> Result<Py<PyAny>, Failure>
@@ -43,24 +44,10 @@ impl Face {
         T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
         U: for<'py> IntoPyObjectExt<'py>,
     {
-        self.begin(py, Effort::Brief, None, call, take)
+        self.begin(py, effort, None, call, take)
     }
 
-    /// The same of a call that may reckon for long: while a thread waits for it, the others go on from the beginning.
-    pub fn labour<T, U>(
-        self,
-        py: Python<'_>,
-        call: impl Future<Output = CoreResult<T>> + Send + 'static,
-        take: impl FnOnce(T) -> Result<U, Failure>,
-    ) -> Result<Py<PyAny>, Failure>
-    where
-        T: for<'py> IntoPyObjectExt<'py> + Send + 'static,
-        U: for<'py> IntoPyObjectExt<'py>,
-    {
-        self.begin(py, Effort::Long, None, call, take)
-    }
-
-    /// The same of either effort, where the call may take something of Python's at its end.
+    /// The same, where the call may take something of Python's at its end.
     pub fn begin<T, U>(
         self,
         py: Python<'_>,
@@ -88,7 +75,7 @@ impl Face {
     ) -> Result<Py<PyAny>, Failure> {
         // In a box: each future around another would have a copy of it.
         let call = Box::pin(call);
-        self.run(py, async { call.await.map(Plain::from) }, Ok)
+        self.run(py, Effort::Brief, async { call.await.map(Plain::from) }, Ok)
     }
 
     /// What it says of a whole pool or wallet, which may be long to count.
@@ -102,7 +89,7 @@ impl Face {
         F: Future<Output = CoreResult<T>> + Send + 'static,
     {
         let call = Box::pin(call(core.get()?.clone()));
-        self.labour(py, async { call.await.map(Plain::from) }, Ok)
+        self.run(py, Effort::Long, async { call.await.map(Plain::from) }, Ok)
     }
 
     /// The same of what belongs to this process.
@@ -126,6 +113,6 @@ impl Face {
         word: impl FnOnce(Option<Micros>) -> Result<F, Failure>,
     ) -> Result<Py<PyAny>, Failure> {
         let word = word(read_wait(&timeout.unwrap_or_default().named("timeout")?, Unit::Seconds)?)?;
-        self.run(py, async move { Ok(word.await.map(Told)) }, Ok)
+        self.run(py, Effort::Brief, async move { Ok(word.await.map(Told)) }, Ok)
     }
 }

@@ -80,7 +80,8 @@ impl Granted {
     /// Nobody takes it any more.
     pub fn give_back(&self) {
         let Ok(things) = self.things.get() else { return };
-        match mem::replace(&mut *lock(things), Things::Taken) {
+        let things = mem::replace(&mut *lock(things), Things::Taken);
+        match things {
             Things::Leases(leases) => leases.iter().for_each(CoreLease::unseen),
             Things::Reservation(reservation) => reservation.retract(),
             Things::Locked(_) | Things::Selection(_) | Things::Taken => {}

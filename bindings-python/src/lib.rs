@@ -2,6 +2,9 @@
 //!
 //! Every function that Python can call has its body in [`guard::guard`]; the tests hold the source to it.
 
+// Who waits for a lock of this crate may have the interpreter, so none is held longer than it seems to be.
+#![warn(clippy::significant_drop_in_scrutinee)]
+
 mod amount;
 mod answer;
 mod asked;
@@ -62,15 +65,17 @@ mod _leasehold {
     use super::token_source::TokensInMemory;
     #[pymodule_export]
     use super::tokens::{Selection, Tokens};
-    #[cfg(feature = "trial")]
-    #[pymodule_export]
-    use super::trial::trial;
     #[pymodule_export]
     use super::version;
 
     #[pymodule_init]
-    fn init(py: Python<'_>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::guard::guard(|| {
+            let py = module.py();
+            super::process::claim_interpreter(py)?;
+            // Not among the exports above: a module within a module refuses another interpreter in words of its own.
+            #[cfg(feature = "trial")]
+            module.add_wrapped(pyo3::wrap_pymodule!(super::trial::trial))?;
             super::errors::classes(py)?;
             super::process::watch_forks(py)?;
             Ok(super::runtime::watch_exit(py)?)

@@ -13,6 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::amount::{Int, Whole};
 use crate::answer::Answer;
+use crate::blocking::Effort;
 use crate::errors::{Failure, at_end, weighed};
 use crate::face::{CoreLimit, CoreReservation, Face};
 use crate::granted::Granted;
@@ -20,7 +21,7 @@ use crate::guard::{guard, lock};
 use crate::options::Options;
 use crate::process::Homebound;
 use crate::runtime;
-use crate::value::{Arg, Plain};
+use crate::value::Arg;
 
 /// A limit, or several that are charged as one: all of them or none. Costs are whole numbers, or their decimal digits.
 #[pyclass(frozen, module = "leasehold")]
@@ -84,7 +85,15 @@ impl Limit {
     {
         let call = verb(self.core.get()?.clone(), cost.amount("cost")?);
         // In a box: the core's futures are large.
-        self.face.run(py, Box::pin(call), Ok)
+        self.face.run(py, Effort::Brief, Box::pin(call), Ok)
+    }
+
+    /// What it says of itself, which may be larger than a number of plain data.
+    fn figure<F>(&self, py: Python<'_>, verb: impl FnOnce(CoreLimit) -> F) -> Result<Py<PyAny>, Failure>
+    where
+        F: Future<Output = CoreResult<Int>> + Send + 'static,
+    {
+        self.face.run(py, Effort::Brief, Box::pin(verb(self.core.get()?.clone())), Ok)
     }
 
     fn reserve_by(
@@ -101,7 +110,7 @@ impl Limit {
                 async move { unfit.outweigh(limit.reserve_by(waits, &cost, &options, Unit::Seconds).await) },
             );
         let call = async move { Ok(Granted::reservation(call.await?, face)) };
-        face.run(py, call, |granted| granted.take_one(py))
+        face.run(py, Effort::Brief, call, |granted| granted.take_one(py))
     }
 }
 
@@ -157,12 +166,12 @@ impl Limit {
 
     /// What can still be taken; of several limits, of that of which least remains.
     fn remaining(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.remaining().await.map(Int) }))
+        guard(|| self.figure(py, |limit| async move { limit.remaining().await.map(Int) }))
     }
 
     /// What is used of the limit of which least remains.
     fn used(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.used().await.map(Int) }))
+        guard(|| self.figure(py, |limit| async move { limit.used().await.map(Int) }))
     }
 
     /// Gives back what was taken a moment ago.
@@ -179,7 +188,7 @@ impl Limit {
 
     /// Makes the limit as if it was never used.
     fn reset(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.call(py, Whole::one(), |limit, _| async move { limit.reset().await.map(Plain::from) }))
+        guard(|| self.face.ask(py, &self.core, |limit| async move { limit.reset().await }))
     }
 
     /// Takes a cost for the time being: at most for `ttl` seconds, in which it can be given back, once.
@@ -196,7 +205,7 @@ impl Limit {
             let (options, unfit) = options.unwrap_or_default().parts();
             let call =
                 Box::pin(async move { unfit.outweigh(limit.wait_by(&cost, &options, Unit::Seconds).await) });
-            self.face.run(py, async { call.await.map(Answer) }, Ok)
+            self.face.run(py, Effort::Brief, async { call.await.map(Answer) }, Ok)
         })
     }
 
@@ -219,9 +228,7 @@ impl Limit {
     fn commit_reservation(&self, py: Python<'_>, id: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {
             let id = id.text("id")?;
-            let end =
-                |limit: CoreLimit, _| async move { limit.commit_reservation(&id).await.map(Plain::from) };
-            self.call(py, Whole::one(), end)
+            self.face.ask(py, &self.core, |limit| async move { limit.commit_reservation(&id).await })
         })
     }
 
@@ -229,9 +236,7 @@ impl Limit {
     fn refund_reservation(&self, py: Python<'_>, id: Arg) -> PyResult<Py<PyAny>> {
         guard(|| {
             let id = id.text("id")?;
-            let end =
-                |limit: CoreLimit, _| async move { limit.refund_reservation(&id).await.map(Plain::from) };
-            self.call(py, Whole::one(), end)
+            self.face.ask(py, &self.core, |limit| async move { limit.refund_reservation(&id).await })
         })
     }
 
@@ -344,9 +349,13 @@ impl Reservation {
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let told = at_end(exception);
-            let outcome = self.core.get().and_then(|core| match lock(core).take() {
-                Some(core) => self.face.value(py, async move { told(core.commit().await) }),
-                None => Ok(py.None()),
+            let outcome = self.core.get().and_then(|core| {
+                // Taken first: who wants the lock has the interpreter, and this waits without it.
+                let core = lock(core).take();
+                match core {
+                    Some(core) => self.face.value(py, async move { told(core.commit().await) }),
+                    None => Ok(py.None()),
+                }
             });
             weighed(exception, outcome)
         })

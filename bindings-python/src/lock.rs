@@ -8,6 +8,7 @@ use leasehold::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::blocking::Effort;
 use crate::errors::{still_held, weighed};
 use crate::face::{CoreLock, CoreLocked, Face};
 use crate::forgotten::forgotten;
@@ -71,7 +72,7 @@ impl Lock {
             let call =
                 Box::pin(async move { unfit.outweigh(core.acquire_by(&options, Unit::Seconds).await) });
             let call = async move { Ok(Granted::locked(call.await?, face)) };
-            face.run(py, call, |granted| granted.take_one(py))
+            face.run(py, Effort::Brief, call, |granted| granted.take_one(py))
         })
     }
 
@@ -83,7 +84,9 @@ impl Lock {
             let (options, unfit) = options.unwrap_or_default().parts();
             let call = Box::pin(async move { unfit.outweigh(core.enter(&options, Unit::Seconds).await) });
             let call = async move { Ok(call.await?.map(|locked| Granted::locked(locked, face))) };
-            face.run(py, call, |granted| granted.map(|granted| granted.take_one(py)).transpose())
+            face.run(py, Effort::Brief, call, |granted| {
+                granted.map(|granted| granted.take_one(py)).transpose()
+            })
         })
     }
 

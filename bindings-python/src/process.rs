@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use leasehold::Code;
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyCFunction};
@@ -37,6 +38,20 @@ pub fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
 fn this_thread(py: Python<'_>) -> PyResult<u64> {
     static GET_IDENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     GET_IDENT.import(py, "_thread", "get_ident")?.call0()?.extract()
+}
+
+/// Refuses every interpreter but the first: 3.10 and 3.11 do not do so by themselves. This half keeps classes and functions of
+/// Python's, and those of the first are no use to another, whose `except` would not catch what is raised here.
+pub fn claim_interpreter(py: Python<'_>) -> PyResult<()> {
+    static FIRST: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    // Each interpreter has a `sys` of its own.
+    let sys = py.import("sys")?;
+    if FIRST.get_or_init(py, || sys.clone().unbind()).is(&sys) {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "leasehold belongs to one interpreter of a process, and another one has it; under mod_wsgi set `WSGIApplicationGroup %{GLOBAL}`",
+    ))
 }
 
 /// Has Python tell of its forks, so that the frequent checks need no system call.

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::amount::{Int, Whole};
+use crate::blocking::Effort;
 use crate::callback::Functions;
 use crate::errors::{Failure, at_end, still_held, weighed};
 use crate::face::{CoreSelection, CoreTokens, Face};
@@ -73,7 +74,7 @@ impl Tokens {
             // In a box: the core's future is large.
             let call = Box::pin(async move { core.select_with(target, options).await });
             let call = async move { Ok(Granted::selection(call.await?, face)) };
-            face.labour(py, call, |granted| granted.take_one(py))
+            face.run(py, Effort::Long, call, |granted| granted.take_one(py))
         })
     }
 

@@ -7,7 +7,10 @@ use leasehold::nonce::Nonce;
 use leasehold::value::Value;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyRange, PySequence,
+    PyString, PyTuple,
+};
 
 use crate::guard::guard;
 
@@ -135,6 +138,8 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
         list(it.iter(), depth)
     } else if let Ok(it) = object.cast::<PyDict>() {
         map(it, depth)
+    } else if let Some(it) = sequence(object) {
+        items(it, depth)
     } else {
         let remedy = match () {
             () if is_a(object, "datetime", "timedelta") => "pass seconds, as a number",
@@ -145,6 +150,23 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Error> {
         };
         Err(wrong(format_args!("a {}; {remedy}", name_of_type(object))))
     }
+}
+
+/// What is one by `collections.abc.Sequence`, and is read as a list. Bytes are data, and a range may be longer than any list.
+fn sequence<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PySequence>> {
+    let is_none_here = object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>()
+        || object.is_instance_of::<PyRange>();
+    if is_none_here { None } else { object.cast().ok() }
+}
+
+/// Those of a sequence, as many as it says that it has.
+fn items(sequence: &Bound<'_, PySequence>, depth: usize) -> Result<Value, Error> {
+    let unfit = |raised| wrong(format_args!("a {} that cannot be read: {raised}", name_of_type(sequence)));
+    let length = sequence.len().map_err(unfit)?;
+    let items = sequence.try_iter().map_err(unfit)?.take(length).collect::<PyResult<Vec<_>>>();
+    list(items.map_err(unfit)?.into_iter(), depth)
 }
 
 fn is_a(object: &Bound<'_, PyAny>, module: &str, kind: &str) -> bool {

@@ -215,6 +215,56 @@ def test_the_end_of_a_block_is_told_before_the_process_ends(redis_place):
         assert lh.limit("signer", max=1, kind="in_flight").used() == 0
 
 
+LEFT = """
+import signal, socket, sys, threading, time, leasehold
+
+def refused(call):
+    try:
+        call()
+    except leasehold.Lost:
+        return True
+
+def has_ended():
+    # It ends before the store is asked: the block's own thread waits for that for a while yet.
+    if reservation.remaining == 0.0:
+        assert "ended: true" in repr(reservation)
+        assert all(map(refused, [reservation.renew, reservation.commit, reservation.refund, reservation.hand_over]))
+        told.set()
+    return told.is_set()
+
+def watch():
+    while not has_ended():
+        time.sleep(0.001)
+
+def heard(*_):
+    if has_ended():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+told = threading.Event()
+port = int(sys.argv[1].rpartition(":")[2])
+with leasehold.open(sys.argv[1], response_timeout=30) as lh:
+    signer = lh.limit("signer", max=1, kind="in_flight")
+    with signer.reserve(ttl=3600) as reservation:
+        if sys.argv[2] == "thread":
+            threading.Thread(target=watch).start()
+        else:
+            signal.signal(signal.SIGALRM, heard)
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"CLIENT PAUSE 600 ALL\\r\\n")
+            assert connection.recv(64).startswith(b"+OK")
+    while not told.is_set():
+        time.sleep(0.001)
+    assert signer.used() == 0
+"""
+
+
+# Each of them waited for the block's end with the interpreter, which the end of the block waited for.
+@pytest.mark.parametrize("who", ["thread", "signal handler"])
+def test_a_reservation_whose_block_is_being_left_answers_others(own_redis, who):
+    subprocess.run([sys.executable, "-c", LEFT, own_redis.url, who], check=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
 def test_an_outage_at_the_end_of_a_block(own_redis):
     async def main():
         lh = aio.open(own_redis.url, response_timeout=0.3)

@@ -1,4 +1,6 @@
 import math
+from collections import UserList, UserString, deque
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,6 +24,35 @@ def test_kinds_that_come_back_simpler():
     assert trial.echo((1, "a")) == [1, "a"]
     assert math.isnan(trial.echo(math.nan))
     assert list(trial.echo({"b": 1, "a": 2})) == ["b", "a"]
+
+
+class Letters(Sequence):
+    """Says that it has fewer than there are for who asks until there are no more."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, at):
+        return "abcdef"[at]
+
+
+class Sour(Letters):
+    def __getitem__(self, at):
+        raise KeyError("no more")
+
+
+# The types promise any sequence, and lists and tuples alone were taken.
+def test_a_sequence_is_read_as_a_list(memory):
+    assert trial.echo({"a": deque([1, UserList(["b", (2,)])])}) == {"a": [1, ["b", [2]]]}
+    assert trial.echo(Letters()) == ["a", "b", "c"]
+    with leasehold.open(memory.url) as lh:
+        assert lh.pool("q", slots=deque(["a"])).list() == ["a"]
+        with lh.lock(deque(["b", "a"])).acquire() as locked:
+            assert locked.names == ["b", "a"]
+        pages = lh.tokens("w", source=lambda ask: {"tokens": deque([{"id": "a", "amount": 1}])})
+        with pages.select(1) as selection:
+            assert selection.sum == 1
+    leasehold.open_quorum(deque([memory.url])).close()
 
 
 class Wei(int):
@@ -62,6 +93,13 @@ CYCLE.append(CYCLE)
         (["ok", "\ud800"], r"^value\[1\]: is a text that is not valid Unicode"),
         (CYCLE, r"nested too deeply"),
         (object(), r"^value: is a object"),
+        (deque([1, b"x"]), r"^value\[1\]: is a bytes"),
+        (bytearray(b"x"), r"^value: is a bytearray"),
+        (memoryview(b"x"), r"^value: is a memoryview"),
+        (range(2**62), r"^value: is a range"),
+        ({1: 2}.keys(), r"^value: is a dict_keys"),
+        (UserString("x"), r"nested too deeply"),
+        (Sour(), r"^value: is a Sour that cannot be read: KeyError: 'no more'"),
     ],
 )
 def test_what_is_refused_is_named(value, message):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from ._bodies import kind
 from .errors import _invalid
 from .views import LimitAnswer
 
-__all__ = ["TOO_MANY", "check", "chosen", "refusal"]
+__all__ = ["TOO_MANY", "check", "checked", "chosen", "refusal"]
+
+T = TypeVar("T")
 
 TOO_MANY = 429
 
@@ -26,6 +28,13 @@ def check(choice: Any, name: str) -> None:
 def chosen(choice: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What is for all calls, or what a function gives for this one."""
     return choice(*arguments, **options) if callable(choice) else choice
+
+
+def checked(limit: Any, kind: type[T], what: str) -> T:
+    """The limit, which must be of this kind: also what a function gives may be none."""
+    if not isinstance(limit, kind):
+        raise _invalid("limit", f"must be {what}")
+    return limit
 
 
 def refusal(answer: LimitAnswer) -> tuple[bytes, list[tuple[str, str]]]:

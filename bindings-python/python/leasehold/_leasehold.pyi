@@ -1,10 +1,11 @@
 """The compiled half of the package `leasehold`."""
 
 import builtins
-import sys
 from asyncio import Future
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, final, overload
+
+from typing_extensions import Unpack
 
 from .errors import Claimed, Lost
 from .options import (
@@ -27,11 +28,6 @@ from .options import (
 )
 from .sources import TokenChange, TokenSpec
 from .views import Census, Finding, LockedToken, LockState, Statistics, Token, TokenCounts
-
-if sys.version_info >= (3, 11):
-    from typing import Unpack
-else:
-    from typing_extensions import Unpack
 
 _T = TypeVar("_T")
 

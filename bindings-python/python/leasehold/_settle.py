@@ -160,7 +160,9 @@ class outlived:
 def note(raised: BaseException, late: LeaseholdError) -> None:
     """Tells, with what a block raised, what went wrong at its end; not with what cannot be written to."""
     with suppress(Exception):
-        if sys.version_info >= (3, 11):
-            raised.add_note(f"At the end of the block: {type(late).__name__}: {late}")
-        elif raised.__context__ is None:
+        # As `add_note` does, which 3.10 has not.
+        told = f"At the end of the block: {type(late).__name__}: {late}"
+        setattr(raised, "__notes__", [*getattr(raised, "__notes__", ()), told])
+        # The tracebacks of 3.10 show no notes, but what came before.
+        if sys.version_info < (3, 11) and raised.__context__ is None:
             raised.__context__ = late

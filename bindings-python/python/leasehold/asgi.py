@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from . import aio
-from ._choices import TOO_MANY, check, chosen, refusal
-from .errors import _invalid
+from ._choices import TOO_MANY, check, checked, chosen, refusal
 
 __all__ = ["LimitRequests"]
 
@@ -26,6 +25,8 @@ _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
 # Of a WebSocket, where its server can tell no status: try again later.
 _LATER = 1013
+
+_WHAT = "a limit of leasehold.aio, or a function that gives one"
 
 
 class LimitRequests:
@@ -41,7 +42,7 @@ class LimitRequests:
         cost: int | str | Callable[[MutableMapping[str, Any]], int | str] = 1,
     ) -> None:
         if not callable(limit):
-            _checked(limit)
+            checked(limit, aio.Limit, _WHAT)
         check(limit, "limit")
         check(cost, "cost")
         self._app, self._limit, self._cost = app, limit, cost
@@ -50,7 +51,7 @@ class LimitRequests:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         cost = chosen(self._cost, (scope,), {})
-        answer = await _checked(chosen(self._limit, (scope,), {})).take(cost)
+        answer = await checked(chosen(self._limit, (scope,), {}), aio.Limit, _WHAT).take(cost)
         if answer["allowed"]:
             return await self._app(scope, receive, send)
         kind = "http"
@@ -64,9 +65,3 @@ class LimitRequests:
         headers = [(name.lower().encode(), value.encode()) for name, value in told]
         await send({"type": f"{kind}.response.start", "status": TOO_MANY, "headers": headers})
         await send({"type": f"{kind}.response.body", "body": body})
-
-
-def _checked(limit: Any) -> aio.Limit:
-    if not isinstance(limit, aio.Limit):
-        raise _invalid("limit", "must be a limit of leasehold.aio, or a function that gives one")
-    return limit

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from . import aio
 from ._bodies import COROUTINE, GENERATOR, kind
-from ._choices import check, chosen
+from ._choices import check, checked, chosen
 from ._leasehold import Limit
 from .errors import _invalid
 
@@ -59,7 +59,7 @@ def limited(limit: Any, cost: Any = 1) -> Any:
             @wraps(body)
             def now(*arguments: Any, **options: Any) -> Any:
                 charged = chosen(cost, arguments, options)
-                _checked(chosen(limit, arguments, options), Limit, "a limit of leasehold for a function").increment_or_fail(charged)
+                checked(chosen(limit, arguments, options), Limit, "a limit of leasehold for a function").increment_or_fail(charged)
                 return body(*arguments, **options)
 
             return now
@@ -67,17 +67,10 @@ def limited(limit: Any, cost: Any = 1) -> Any:
         @wraps(body)
         async def later(*arguments: Any, **options: Any) -> Any:
             charged = chosen(cost, arguments, options)
-            its = _checked(chosen(limit, arguments, options), aio.Limit, "a limit of leasehold.aio for a coroutine function")
+            its = checked(chosen(limit, arguments, options), aio.Limit, "a limit of leasehold.aio for a coroutine function")
             await its.increment_or_fail(charged)
             return await body(*arguments, **options)
 
         return later
 
     return decorate
-
-
-def _checked(limit: Any, kind: type, what: str) -> Any:
-    """Also what a function gives may be none."""
-    if not isinstance(limit, kind):
-        raise _invalid("limit", f"must be {what}")
-    return limit

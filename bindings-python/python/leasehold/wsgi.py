@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ._choices import TOO_MANY, check, chosen, refusal
+from ._choices import TOO_MANY, check, checked, chosen, refusal
 from ._leasehold import Limit
-from .errors import _invalid
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 __all__ = ["LimitRequests"]
+
+_WHAT = "a limit, or a function that gives one; of asyncio's, use leasehold.asgi"
 
 
 class LimitRequests:
@@ -34,23 +35,17 @@ class LimitRequests:
         cost: int | str | Callable[[WSGIEnvironment], int | str] = 1,
     ) -> None:
         if not callable(limit):
-            _checked(limit)
+            checked(limit, Limit, _WHAT)
         check(limit, "limit")
         check(cost, "cost")
         self._app, self._limit, self._cost = app, limit, cost
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         cost = chosen(self._cost, (environ,), {})
-        answer = _checked(chosen(self._limit, (environ,), {})).take(cost)
+        answer = checked(chosen(self._limit, (environ,), {}), Limit, _WHAT).take(cost)
         if answer["allowed"]:
             return self._app(environ, start_response)
         body, headers = refusal(answer)
         start_response(f"{TOO_MANY} Too Many Requests", headers)
         # Not every server leaves out by itself what a HEAD does not ask for.
         return [] if environ.get("REQUEST_METHOD") == "HEAD" else [body]
-
-
-def _checked(limit: Any) -> Limit:
-    if not isinstance(limit, Limit):
-        raise _invalid("limit", "must be a limit, or a function that gives one; of asyncio's, use leasehold.asgi")
-    return limit

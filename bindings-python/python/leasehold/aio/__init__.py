@@ -10,7 +10,6 @@ A task that is cancelled while it acquires or selects leaves nothing held; one t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +32,7 @@ from .pool import Lease, Pool
 from .tokens import Selection, Tokens
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
 __all__ = [
     "Acquiring",

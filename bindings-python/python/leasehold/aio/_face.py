@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from asyncio import current_task
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
@@ -16,10 +15,7 @@ from .._settle import call, note, outlived
 from ..errors import InvalidArgument, LeaseholdError, Lost
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Self
-    else:
-        from typing_extensions import Self
+    from typing_extensions import Self
 
 C = TypeVar("C")
 O = TypeVar("O", bound="Open")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from .. import _leasehold
@@ -12,10 +11,7 @@ from ..views import LimitAnswer
 from ._face import Acquiring, Face, Held
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
 __all__ = ["Limit", "Reservation"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,7 @@ from ..views import LockedToken, Statistics, Token, TokenCounts
 from ._face import Acquiring, Face, Held
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
 __all__ = ["Selection", "Tokens"]
 
