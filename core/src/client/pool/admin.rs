@@ -76,8 +76,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
         self.core.define(&definition).await
     }
 
-    /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one, of which no other change makes it
-    /// stay: for a rest, disable it. It comes back if a process that names it opens the pool, or the store loses its memory while
+    /// Forgets a slot, and with it what is known of its nonce, after its lease if it has one, and the rest of its doubt if it is in
+    /// doubt, of which no other change makes it stay: for a rest, disable it. It comes back if a process that names it opens the pool, or the store loses its memory while
     /// one does: take what must stay away out of every list.
     ///
     /// # Errors
