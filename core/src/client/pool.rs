@@ -9,7 +9,8 @@ pub(super) mod nonce_source;
 pub(super) mod pursuit;
 pub(super) mod statistics;
 pub(super) mod stock;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[cfg(feature = "redis")]
 mod tests;
 pub(super) mod vigil;
 pub(super) mod waiting;
