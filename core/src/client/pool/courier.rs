@@ -196,9 +196,17 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let lease = LeaseRef { slot: grant.slot, fence: grant.fence, place: grant.place };
         let request = Request::Release { lease, outcome: Outcome::Unused, cooldown: 0 };
         if self.pool.perform_now(0, &request).is_none() {
-            // The queue can be full; the lease then ends by itself.
-            let until = self.runtime.now() + PURSUIT;
+            // For as long as it would last, as any other release.
+            let until = self.runtime.now() + self.longest().max(PURSUIT);
             drop(self.post(request, until, until));
+        }
+    }
+
+    /// How long a lease lasts at the most, as the pool is defined here. A wasm module is judged by its size.
+    fn longest(&self) -> Micros {
+        match self.definition.first() {
+            Some(Request::Define { longest, .. }) if !cfg!(target_family = "wasm") => *longest,
+            _ => 0,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, WELL};
+use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, SLOW, WELL, releases};
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
 use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, tasks};
@@ -297,6 +297,37 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
     }
     store.is(WELL);
     soon(store.performs(released, 0)).await;
+    soon(pool.acquire_with(within(5 * SECOND))).await.unwrap();
+}
+
+// It was tried for half a minute, whoever left: the slot was nobody's for the rest of its time.
+#[tokio::test]
+async fn so_is_that_of_a_lease_that_nobody_has_seen() {
+    let (store, ahead) = jumping();
+    let passed = ahead.clone();
+    let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    store.is(SLOW);
+    let mut acquiring = Box::pin(pool.acquire_with(within(SECOND)));
+    assert!(futures_util::FutureExt::now_or_never(&mut acquiring).is_none());
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    drop(acquiring);
+    // As the grant is on its way.
+    store.is(LOST);
+    while pool.core.courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    ahead.store(35 * SECOND, Relaxed);
+    // It is told so as the release is tried again.
+    let inspect = Request::Inspect { slots: Vec::new() };
+    let error = soon(pool.core.courier.submit(inspect, 0)).await.err().expect("no answer");
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    store.is(WELL);
+    soon(store.performs(releases, 0)).await;
     soon(pool.acquire_with(within(5 * SECOND))).await.unwrap();
 }
 
