@@ -19,6 +19,8 @@ use futures_util::FutureExt;
 #[cfg(not(target_family = "wasm"))]
 use self::nonces::Unread;
 use self::nonces::rest_unread;
+#[cfg(not(target_family = "wasm"))]
+use super::courier::crowded;
 use super::courier::unavailable;
 use super::waiting::{Seat, closed};
 use super::{OwnSlots, PoolCore, in_time, unread};
@@ -391,6 +393,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // What it said before its last question still holds, and why.
         match want.told() {
             Some(refused) if want.patient => self.late(&refused, want),
+            #[cfg(not(target_family = "wasm"))]
+            _ if self.courier.is_crowded() => crowded("nothing is held by this call, try again later"),
             _ => unavailable(trouble.as_deref().unwrap_or("it gave no answer in time")),
         }
     }

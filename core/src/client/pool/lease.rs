@@ -145,7 +145,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
-    /// `store_unavailable` if it had not, and the store did not answer in time; it goes on trying.
+    /// `store_unavailable` if it had not, and the store did not answer in time; `busy` if that is so because too many requests of this
+    /// process wait. It goes on trying.
     pub async fn release(&self) -> Result<()> {
         self.release_with(ReleaseOptions::default()).await
     }
