@@ -9,7 +9,8 @@ pub(super) mod nonce_source;
 pub(super) mod pursuit;
 pub(super) mod statistics;
 pub(super) mod stock;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[cfg(feature = "redis")]
 mod tests;
 pub(super) mod vigil;
 pub(super) mod waiting;
@@ -23,6 +24,8 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
+#[cfg(not(target_family = "wasm"))]
+use self::courier::crowded;
 use self::courier::{Courier, unsure};
 use self::keeper::Keeper;
 use self::lease::unexpected;
@@ -422,8 +425,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// The error of a store that did not answer in time, of what it says of the rest.
+    /// The error of a store that did not answer in time, of what it says of the rest; or that so many wait for it here.
     pub(super) fn silence(&self, error: fn(&str) -> Error) -> Error {
+        #[cfg(not(target_family = "wasm"))]
+        if self.courier.is_crowded() {
+            return crowded("it may be done or not, or yet: look when fewer wait");
+        }
         error(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
     }
 
@@ -433,7 +440,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let until = self.runtime.now() + self.options.ttl;
-        // A full queue leaves the lease to its deadline.
         drop(self.courier.post(request, until, until));
         self.call_first(lease, cooldown);
     }

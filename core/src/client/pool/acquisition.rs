@@ -19,6 +19,8 @@ use futures_util::FutureExt;
 #[cfg(not(target_family = "wasm"))]
 use self::nonces::Unread;
 use self::nonces::rest_unread;
+#[cfg(not(target_family = "wasm"))]
+use super::courier::crowded;
 use super::courier::unavailable;
 use super::waiting::{Seat, closed};
 use super::{OwnSlots, PoolCore, in_time, unread};
@@ -105,6 +107,16 @@ impl Want {
         self.too_late.store(false, Relaxed);
         let quiet = u64::from(why == Refusal::Quiet) << 1;
         self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
+    }
+
+    /// Whether it comes too late to be of use if so much is left of it: it would be lost before it is used.
+    fn comes_too_late(&self, left: Micros) -> bool {
+        let comes = left < lasting(self.ttl, self.max_hold) / 4;
+        #[cfg(not(target_family = "wasm"))]
+        if comes {
+            self.too_late.store(true, Relaxed);
+        }
+        comes
     }
 
     /// Whether what was granted last came too late to be of use.
@@ -381,6 +393,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // What it said before its last question still holds, and why.
         match want.told() {
             Some(refused) if want.patient => self.late(&refused, want),
+            #[cfg(not(target_family = "wasm"))]
+            _ if self.courier.is_crowded() => crowded("nothing is held by this call, try again later"),
             _ => unavailable(trouble.as_deref().unwrap_or("it gave no answer in time")),
         }
     }
@@ -467,7 +481,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 "what came free has a nonce above the chain's: ask it why, or wait for `settle`".to_owned()
             }
             _ if want.came_too_late() => {
-                "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store is slow"
+                "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store, or the chain, is slow"
                     .to_owned()
             }
             // A wasm module, which is judged by its size, has one text for locks and pools.

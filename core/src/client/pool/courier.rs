@@ -43,6 +43,9 @@ const BATCH: usize = 32;
 const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
+/// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
+#[cfg(not(target_family = "wasm"))]
+const CROWDED: usize = 1_000;
 /// The most requests that wait. [`full`] says the number.
 pub(in crate::client) const QUEUE: usize = 100_000;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.
@@ -73,6 +76,9 @@ pub(in crate::client) struct Courier<P, R> {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Parcel>,
+    /// Renewals, which go first: what is held is not lost behind those who only want something. In wasm few wait.
+    #[cfg(not(target_family = "wasm"))]
+    renewals: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
     /// The highest fence that an answer named.
     seen: u64,
@@ -145,6 +151,13 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         self.lock().lanes.trouble().map(str::to_owned)
     }
 
+    /// Whether so many wait here for a store that answers that it is not its silence if one has no answer in time.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn is_crowded(&self) -> bool {
+        let state = self.lock();
+        state.waiting() >= CROWDED && state.lanes.trouble().is_none()
+    }
+
     /// How long the store took to answer of late, at the least; 0 if it did not, or answers at once.
     pub fn distance(&self) -> Micros {
         self.lock().lanes.distance()
@@ -154,7 +167,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// future gives the request up; a grant that comes all the same is given back.
     ///
     /// # Errors
-    /// `store_unavailable` with the cause; `busy` if too many requests wait.
+    /// `store_unavailable` with the cause; `busy` if too many requests wait, unless it is of what is held or stands in line.
     pub fn submit(
         self: &Arc<Self>,
         request: Request,
@@ -196,9 +209,17 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let lease = LeaseRef { slot: grant.slot, fence: grant.fence, place: grant.place };
         let request = Request::Release { lease, outcome: Outcome::Unused, cooldown: 0 };
         if self.pool.perform_now(0, &request).is_none() {
-            // The queue can be full; the lease then ends by itself.
-            let until = self.runtime.now() + PURSUIT;
+            // For as long as it would last, as any other release.
+            let until = self.runtime.now() + self.longest().max(PURSUIT);
             drop(self.post(request, until, until));
+        }
+    }
+
+    /// How long a lease lasts at the most, as the pool is defined here. A wasm module is judged by its size.
+    fn longest(&self) -> Micros {
+        match self.definition.first() {
+            Some(Request::Define { longest, .. }) if !cfg!(target_family = "wasm") => *longest,
+            _ => 0,
         }
     }
 
@@ -214,7 +235,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Has what waits set out, perhaps.
     fn send_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        if state.queue.is_empty() {
+        if state.waiting() == 0 {
             return;
         }
         let lane = state.lane_for_more(self.runtime.now());
@@ -252,7 +273,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn leave(&self, lane: u16) {
         let mut state = self.lock();
         state.lanes.set_out(lane, 0, self.runtime.now());
-        let waiting = std::mem::take(&mut state.queue);
+        let waiting = (std::mem::take(&mut state.renewals), std::mem::take(&mut state.queue));
         // Not under the lock: those who are told run code.
         drop(state);
         drop(waiting);
@@ -268,7 +289,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 let mut state = self.lock();
                 // And whoever is then: where all run on one thread, those who give back only now woke those who wait. In wasm all
                 // have run by now.
-                let waiting = state.queue.len();
+                let waiting = state.waiting();
                 if !cfg!(target_family = "wasm") && (before + 1..BATCH).contains(&waiting) {
                     before = waiting;
                     continue;
@@ -276,7 +297,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 before = 0;
                 let now = self.runtime.now();
                 let parcels = state.load(lane, now);
-                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
+                let another = if state.waiting() == 0 { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
             self.start(another);
@@ -383,7 +404,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
         // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
         #[cfg(not(target_family = "wasm"))]
-        state.queue.retain(|parcel| parcel.is_wanted(now));
+        {
+            tell_impatient(state.renewals.iter_mut(), &failure.cause, true, now);
+            state.renewals.retain(|parcel| parcel.is_wanted(now));
+            state.queue.retain(|parcel| parcel.is_wanted(now));
+        }
         state.lanes.fail(failure.cause);
         uncertain && !hopeless
     }
@@ -519,26 +544,51 @@ impl State {
         stands: Micros,
     ) -> oneshot::Receiver<Result<Delivered>> {
         let (caller, reply) = oneshot::channel();
-        if self.queue.len() < QUEUE {
-            self.queue.push_back(Parcel { request, patience, stands, caller });
+        let parcel = Parcel { request, patience, stands, caller };
+        #[cfg(not(target_family = "wasm"))]
+        if matches!(parcel.request, Request::Renew { .. }) {
+            self.renewals.push_back(parcel);
+            return reply;
+        }
+        if self.queue.len() < QUEUE || parcel.gives_back() {
+            self.queue.push_back(parcel);
         } else {
-            let _ = caller.send(Err(full()));
+            let _ = parcel.caller.send(Err(full()));
         }
         reply
     }
 
+    /// How many wait.
+    fn waiting(&self) -> usize {
+        #[cfg(not(target_family = "wasm"))]
+        return self.renewals.len() + self.queue.len();
+        #[cfg(target_family = "wasm")]
+        self.queue.len()
+    }
+
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
-        self.lanes.for_more(self.queue.len(), now)
+        self.lanes.for_more(self.waiting(), now)
     }
 
     /// What sets out in this lane, of what waits.
     fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
-        let mut batch = Vec::with_capacity(self.queue.len().min(BATCH));
-        let (share, mut others) = (self.lanes.share(self.queue.len()), 0);
+        let mut batch = Vec::with_capacity(self.waiting().min(BATCH));
+        let (share, mut others) = (self.lanes.share(self.waiting()), 0);
         #[cfg(not(target_family = "wasm"))]
-        if share < self.queue.len() {
-            pair_up(&mut self.queue, 2 * share);
+        {
+            if share < self.queue.len() {
+                pair_up(&mut self.queue, 2 * share);
+            }
+            // However many there are, others have their share.
+            let most = BATCH_OF_RENEWALS - share.min(self.queue.len());
+            while batch.len() < most
+                && let Some(parcel) = self.renewals.pop_front()
+            {
+                if parcel.is_wanted(now) {
+                    batch.push(parcel);
+                }
+            }
         }
         while others < share && batch.len() < BATCH_OF_RENEWALS {
             let Some(parcel) = self.queue.pop_front() else { break };
@@ -612,6 +662,15 @@ const fn words(short: &'static str, long: &'static str) -> &'static str {
 /// The error of a request for which there is no room.
 pub(in crate::client) fn full() -> Error {
     Error::new(Code::Busy, "100,000 requests wait already; try again later")
+}
+
+/// The error of what had no answer in time from a store that answers, as so many wait for it here.
+#[cfg(not(target_family = "wasm"))]
+pub(in crate::client) fn crowded(so: &str) -> Error {
+    Error::new(
+        Code::Busy,
+        format!("so many requests of this process wait that it had no answer in time; {so}"),
+    )
 }
 
 /// What is known of an envelope that got no answer for so long.

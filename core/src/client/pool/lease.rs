@@ -145,7 +145,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     ///
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
-    /// `store_unavailable` if it had not, and the store did not answer in time; it goes on trying.
+    /// `store_unavailable` if it had not, and the store did not answer in time; `busy` if that is so because too many requests of this
+    /// process wait. It goes on trying.
     pub async fn release(&self) -> Result<()> {
         self.release_with(ReleaseOptions::default()).await
     }
@@ -264,6 +265,11 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Gives it back if it was not, and does not ask what came of that.
     pub(in crate::client) fn abandon(&self, options: ReleaseOptions) {
+        // A wasm module is judged by its size.
+        #[cfg(not(target_family = "wasm"))]
+        if self.watched.load(Acquire) && self.has_ended() {
+            self.notice_end();
+        }
         if let Some((outcome, cooldown)) = self.close(options) {
             self.core.release_and_forget(&self.at, outcome, cooldown);
         }
@@ -316,6 +322,14 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         }
         let cooldown = options.cooldown.unwrap_or(self.core.options.cooldown);
         (!held.lapses).then_some((held.words.outcome(), cooldown))
+    }
+
+    /// It was over before its holder let go of it, and whoever watches it has not looked: nobody is told that it was given back in time.
+    #[cfg(not(target_family = "wasm"))]
+    #[cold]
+    fn notice_end(&self) {
+        let vigil = self.lock().life.vigil();
+        vigil.iter().for_each(|vigil| self.core.lose(vigil, Ending::Lost(Loss::Expired)));
     }
 
     fn given_back(&self) {

@@ -84,7 +84,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let seat = self.room.enter(self.turn(want), place, names.unwrap_or_default())?;
         let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
-        let fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
+        #[cfg_attr(
+            target_family = "wasm",
+            expect(unused_mut, reason = "who could not listen does not try again there")
+        )]
+        let mut fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
         // Behind others of this process there is time for that. But who steals claims nothing without a ticket.
         let mut call = (!crowded || want.steal.is_some()).then_some(Call::Ready);
         loop {
@@ -128,6 +132,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     }
                     continue;
                 }
+            }
+            // Else it would go on to have all of them ask so often.
+            #[cfg(not(target_family = "wasm"))]
+            if waiter.asked && fallback == POLL && self.hears_by_now() {
+                (fallback, call) = (RECHECK, Some(Call::Ready));
+                // As after listening at first.
+                continue;
             }
             let place =
                 if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
@@ -219,15 +230,32 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if heard || self.is_deaf() {
             return heard;
         }
-        // In a task: who has little time would take it away from all the others as it goes.
-        let (done, made) = oneshot::channel::<()>();
+        let _ = self.begin_to_hear().await;
+        self.watch.lock().await.is_some()
+    }
+
+    /// Whether calls are heard. If not it is tried again, where that may help, for whoever asks next: a subscription that hangs keeps
+    /// nobody from asking.
+    #[cfg(not(target_family = "wasm"))]
+    fn hears_by_now(self: &Arc<Self>) -> bool {
+        // Else one is made just now.
+        let Some(heard) = self.watch.try_lock().map(|watch| watch.is_some()) else { return false };
+        if !heard && !self.is_deaf() {
+            drop(self.begin_to_hear());
+        }
+        heard
+    }
+
+    /// Listens in a task, which ends what this returns: who has little time would take it away from all the others as it goes.
+    #[cfg(not(target_family = "wasm"))]
+    fn begin_to_hear(self: &Arc<Self>) -> oneshot::Receiver<()> {
+        let (done, made) = oneshot::channel();
         let core = self.clone();
         self.runtime.spawn(async move {
             core.subscribe().await;
             drop(done);
         });
-        let _ = made.await;
-        self.watch.lock().await.is_some()
+        made
     }
 
     /// Whether nobody tries to listen for a while.

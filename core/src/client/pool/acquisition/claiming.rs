@@ -155,10 +155,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             grant.deadline = self.local_deadline(sent, now, grant.deadline);
         }
         // What arrives with little left would be lost before it is used.
-        if grants.iter().any(|grant| grant.deadline < here + lasting(want.ttl, want.max_hold) / 4) {
+        if grants.iter().any(|grant| want.comes_too_late(grant.deadline.saturating_sub(here))) {
             self.return_all(grants, want, seat);
-            #[cfg(not(target_family = "wasm"))]
-            want.too_late.store(true, Relaxed);
             return Ok(Judged::Refused(Refused { why: Refusal::Exhausted, earliest: Some(here) }));
         }
         Ok(Judged::Granted(grants))

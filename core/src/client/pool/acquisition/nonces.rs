@@ -76,7 +76,7 @@ impl Want {
 
 impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
-    /// one of them cannot be had.
+    /// one of them cannot be had, or does not.
     pub(super) async fn complete(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
         // A wasm module, which is judged by its size, reads them one after the other.
         #[cfg(not(target_family = "wasm"))]
@@ -98,7 +98,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
             }
         }
-        Ok(None)
+        // At its `max_hold`, or for one who claims it, no renewal prolonged it.
+        let is_late = leases.iter().any(|lease| want.comes_too_late(lease.remaining_micros()));
+        Ok(is_late.then(|| self.runtime.now()))
     }
 
     /// Asks the chain for all nonces that are not known, as [`Self::learn_nonce`] does for one.

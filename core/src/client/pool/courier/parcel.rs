@@ -27,6 +27,13 @@ impl Parcel {
         self.stands > now || !self.caller.is_canceled()
     }
 
+    /// Whether it gives up what its process has of the store, of which there is no more than it was granted. In a wasm module, which is
+    /// judged by its size, few wait.
+    pub fn gives_back(&self) -> bool {
+        !cfg!(target_family = "wasm")
+            && matches!(self.request, Request::Release { .. } | Request::Withdraw { .. })
+    }
+
     /// Whether it changes nothing, if it is performed or not.
     pub fn only_looks(&self) -> bool {
         matches!(self.request, Request::Inspect { .. } | Request::List)

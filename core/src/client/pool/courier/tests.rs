@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, WELL};
+use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, SLOW, WELL, releases};
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
 use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, tasks};
@@ -298,6 +298,126 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
     store.is(WELL);
     soon(store.performs(released, 0)).await;
     soon(pool.acquire_with(within(5 * SECOND))).await.unwrap();
+}
+
+// It was tried for half a minute, whoever left: the slot was nobody's for the rest of its time.
+#[tokio::test]
+async fn so_is_that_of_a_lease_that_nobody_has_seen() {
+    let (store, ahead) = jumping();
+    let passed = ahead.clone();
+    let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    store.is(SLOW);
+    let mut acquiring = Box::pin(pool.acquire_with(within(SECOND)));
+    assert!(futures_util::FutureExt::now_or_never(&mut acquiring).is_none());
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    drop(acquiring);
+    // As the grant is on its way.
+    store.is(LOST);
+    while pool.core.courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    ahead.store(35 * SECOND, Relaxed);
+    // It is told so as the release is tried again.
+    let inspect = Request::Inspect { slots: Vec::new() };
+    let error = soon(pool.core.courier.submit(inspect, 0)).await.err().expect("no answer");
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    store.is(WELL);
+    soon(store.performs(releases, 0)).await;
+    soon(pool.acquire_with(within(5 * SECOND))).await.unwrap();
+}
+
+/// So many claims of a slot that is held, and for how long each is waited for.
+fn in_vain(count: u128) -> Vec<(Request, Micros)> {
+    let claim = |holder| {
+        let slots = vec![crate::id::SlotId::new("a").unwrap()];
+        let choice = crate::slots::Choice::Among { slots, count: 1 };
+        (Request::Claim(crate::slots::Claim::new(choice, holder, SECOND)), Micros::MAX)
+    };
+    (0..count).map(claim).collect()
+}
+
+// Behind 45,000 who claimed at once it came too late: what was held was lost, and the store had answered all the time.
+#[tokio::test]
+async fn no_renewal_waits_behind_all_who_claim() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process(&store).await;
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    store.is(SLOW);
+    let _claims = pool.core.courier.post_together(in_vain(20_000));
+    soon(lease.renew()).await.unwrap();
+    let claimed = store.count(|request| matches!(request, Request::Claim(_)));
+    assert!(claimed < 2_000, "{claimed}");
+}
+
+// "The store cannot be used: it gave no answer in time", of one that answered all the time.
+#[tokio::test]
+async fn who_waits_here_for_too_long_behind_others_is_told_so() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let pool = process(&store).await;
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    store.is(SLOW);
+    let _claims = pool.core.courier.post_together(in_vain(20_000));
+    let error = pool.acquire_with(within(300 * MILLISECOND)).await.unwrap_err();
+    assert_eq!(error.code(), Code::Busy, "{error}");
+    assert!(error.message().contains("nothing is held"), "{error}");
+    drop(lease);
+}
+
+// It was refused as too many requests waited, and sent no more: the nonce that was used was not recorded, and the slot was nobody's for
+// the rest of its time.
+#[tokio::test]
+async fn what_is_given_back_has_room_however_many_wait() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let options = OpenOptions { response_timeout: 200 * MILLISECOND, ..OpenOptions::default() };
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let handle = Leasehold::new(store.clone(), runtime, options).unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    lease.resync(7, true).await.unwrap();
+    store.is(HUNG);
+    let courier = &pool.core.courier;
+    let first = courier.post_together(in_vain(1));
+    // From here on no other envelope sets out.
+    while courier.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let others = courier.post_together(in_vain(QUEUE as u128));
+    assert_eq!(courier.lock().waiting(), QUEUE);
+    let error = soon(courier.submit(Request::List, 0)).await.err().expect("no room");
+    assert_eq!(error.code(), Code::Busy, "{error}");
+    lease.used(None).unwrap();
+    let error = soon(lease.release()).await.unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
+    drop((first, others));
+    store.is(WELL);
+    soon(store.performs(releases, 0)).await;
+    assert_eq!(soon(pool.acquire_with(within(5 * SECOND))).await.unwrap().nonce(), Some(8));
+}
+
+#[test]
+fn renewals_go_first_and_leave_others_their_share() {
+    let mut state = State::default();
+    for parcel in queue_of("cr") {
+        drop(state.enqueue(parcel.request, 0, Micros::MAX));
+    }
+    for fence in 0..200 {
+        let lease = LeaseRef { slot: crate::id::SlotId::new("a").unwrap(), fence, place: 0 };
+        drop(state.enqueue(Request::Renew { lease, ttl: SECOND }, 0, Micros::MAX));
+    }
+    assert_eq!((state.waiting(), state.lane_for_more(0)), (202, Some(0)));
+    let batch = state.load(0, 0);
+    let fence = |parcel: &Parcel| match &parcel.request {
+        Request::Renew { lease, .. } => Some(lease.fence),
+        _ => None,
+    };
+    let renewals: Vec<_> = batch.iter().map_while(fence).collect();
+    assert_eq!(renewals, (0..126).collect::<Vec<_>>());
+    assert_eq!((batch.len(), state.waiting()), (BATCH_OF_RENEWALS, 74));
 }
 
 // A list that took longer than anybody waits for was asked for again for half a minute, and all else waited behind it.

@@ -165,6 +165,25 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
     assert_eq!(concluded.conclude().await.unwrap_err().code(), Code::Lost);
 }
 
+// Who waited for its loss went on as if nothing were wrong.
+#[tokio::test]
+async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_in_time() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let passed = Arc::new(AtomicU64::new(0));
+    let silence = passed.clone();
+    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
+    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    let lost = lease.lost();
+    // Its process stands still, and its keeper comes to nothing before its holder goes on.
+    passed.store(60 * SECOND, Relaxed);
+    drop(lease);
+    let error = lost.await.expect("lost");
+    assert!(error.message().contains("its deadline passed"), "{error}");
+    assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 1));
+}
+
 // A block's end in Python asked a store in memory at once, for which it had not ended yet, and heard nothing of what its holder knew.
 #[tokio::test]
 async fn so_is_one_that_was_told_of_the_end_before_a_store_in_memory_counts_it() {

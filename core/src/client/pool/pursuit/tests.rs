@@ -245,6 +245,41 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
     is_told_of_a_thief(lease, told, &other, 20).await;
 }
 
+// It asked five times a second for as long as it waited, and had all others do so who hear.
+#[tokio::test]
+async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
+    const FASTER: Micros = 100;
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+    let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+    let own = Leasehold::new(store.clone(), runtime.clone(), options).unwrap();
+    let options = PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = own.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let wait = || {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire_with(within(18_000 * SECOND)).await.map(drop) })
+    };
+    let waiting = [wait(), wait()];
+    store.performs(stands_in_line, 3).await;
+    store.hears_after(0);
+    let hears = async {
+        while pool.core.watch.lock().await.is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), hears).await.expect("it listens again");
+    let before = store.count(stands_in_line);
+    runtime.sleep(60 * SECOND).await;
+    let asked = store.count(stands_in_line) - before;
+    assert!(asked < 60, "{asked} times in a minute");
+    // And it is called.
+    lease.release().await.unwrap();
+    for waiting in waiting {
+        waiting.await.unwrap().unwrap();
+    }
+}
+
 // The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
 #[tokio::test]
 async fn who_waits_for_word_no_more_leaves_nothing_behind() {
