@@ -45,3 +45,28 @@ test("a list whose answer never comes takes no lease from its holder", async () 
   await lease.release();
   await leasehold.close();
 });
+
+// One looked for all as something came due. It waited for something else, and who did for this heard nothing of its new end.
+test("who waits beside another has at once what a holder renewed and then left to its end", async () => {
+  const namespace = unique();
+  const [holder, waiter] = await Promise.all([connect(), connect()].map((transport) => open(transport, { namespace })));
+  assert.ok(holder && waiter);
+  const options = { slots: ["a", "b"], ttl: 6_000, timeout: 15_000 };
+  const [here, there] = await Promise.all([holder.pool("p", options), waiter.pool("p", options)]);
+  await here.acquire({ slots: ["a"], timeout: 30_000 });
+  const dies = await here.acquire({ slots: ["b"], ttl: 1_500, keepalive: false });
+  const leaves = new AbortController();
+  const beside = there.acquire({ slots: ["a"], signal: leaves.signal }).catch(() => {});
+  await sleep(50);
+  const begun = performance.now();
+  const waits = there.acquire({ slots: ["b"] });
+  await sleep(700);
+  await dies.renew(1_500);
+  await waits;
+  const waited = performance.now() - begun;
+  // Who asks only now and then does so after five seconds.
+  assert.ok(waited < 4_500, `${waited} ms`);
+  leaves.abort();
+  await beside;
+  await Promise.all([holder.close(), waiter.close()]);
+});
