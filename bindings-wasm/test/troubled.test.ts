@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Redis } from "ioredis";
 import { ioredisTransport, open, type Transport } from "../face/node.js";
-import { RedisServer } from "./redis.js";
+import { RedisServer, told } from "./redis.js";
 import { fails, sleep, unique } from "./support.js";
 
 let server: RedisServer;
@@ -69,4 +69,23 @@ test("who waits beside another has at once what a holder renewed and then left t
   leaves.abort();
   await beside;
   await Promise.all([holder.close(), waiter.close()]);
+});
+
+// It was said that there was no such slot, until somebody asked for any.
+test("a slot that the store forgot is made anew for who names it", async () => {
+  const namespace = unique();
+  const [one, other] = await Promise.all([connect(), connect()].map((transport) => open(transport, { namespace })));
+  assert.ok(one && other);
+  const mine = await one.pool("p", { slots: ["a"], ttl: 200 });
+  await settled(mine);
+  await told(server.port, "FLUSHALL");
+  const others = await other.pool("p", { slots: ["b"], ttl: 200 });
+  await settled(others);
+  const lease = await mine.acquire({ slots: ["a"], timeout: 10_000 });
+  assert.equal(lease.slot, "a");
+  // What is removed later stays away.
+  await lease.release();
+  await others.remove("a");
+  await fails(() => mine.acquire({ slots: ["a"], timeout: 500 }), "invalid_argument");
+  await Promise.all([one.close(), other.close()]);
 });

@@ -76,7 +76,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let mut lacks = present.len() < own.len();
         // Who names one later and finds others there may have named what was removed since.
-        let named = !cfg!(target_family = "wasm") && want.slots.is_some() && !quiet;
+        let named = want.slots.is_some() && !quiet;
         if lacks && loss != known && (!named || present.is_empty()) {
             self.define(self.courier.definition()).await?;
             lacks = false;
@@ -209,10 +209,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
     /// what is missing later was removed.
     pub(in crate::client) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        // A wasm module, which is judged by its size, looks only for who wants any.
-        let own = |slot: &SlotId| {
-            !cfg!(target_family = "wasm") && self.own.as_ref().is_some_and(|own| own.has(slot))
-        };
+        let own = |slot: &SlotId| self.own.as_ref().is_some_and(|own| own.has(slot));
         if self.own.is_none() || want.slots.as_ref().is_some_and(|named| !named.iter().any(own)) {
             return false;
         }
