@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { Redis } from "ioredis";
 import { ioredisTransport, open, type Transport } from "../face/node.js";
 import { RedisServer, told } from "./redis.js";
-import { fails, sleep, unique } from "./support.js";
+import { eventually, fails, sleep, unique } from "./support.js";
 
 let server: RedisServer;
 const clients: Redis[] = [];
@@ -87,5 +87,22 @@ test("a slot that the store forgot is made anew for who names it", async () => {
   await lease.release();
   await others.remove("a");
   await fails(() => mine.acquire({ slots: ["a"], timeout: 500 }), "invalid_argument");
+  await Promise.all([one.close(), other.close()]);
+});
+
+// Who had met a stranger's slot never named it again.
+test("a slot that is removed and added again is used again", async () => {
+  const url = `memory:${unique()}`;
+  const [one, other] = [await open(url), await open(url)];
+  const pool = await one.pool("p", { slots: ["a", "b"], ttl: 60_000 });
+  const others = await other.pool("p", { slots: ["c"], ttl: 60_000 });
+  // It comes upon the other's, and names its own from then on.
+  for (let round = 0; round < 100; round++) pool.tryAcquire()?.giveBack();
+  await others.remove("a");
+  assert.equal(pool.tryAcquire()?.slot, "b");
+  await others.add(["a"]);
+  let slot: string | undefined;
+  await eventually(() => (slot = pool.tryAcquire()?.slot) !== undefined);
+  assert.equal(slot, "a");
   await Promise.all([one.close(), other.close()]);
 });
