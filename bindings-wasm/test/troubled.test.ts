@@ -106,3 +106,26 @@ test("a slot that is removed and added again is used again", async () => {
   assert.equal(slot, "a");
   await Promise.all([one.close(), other.close()]);
 });
+
+// It asked again as it gave back, so that nobody else ever had it.
+test("who is always granted too late leaves a lock to others", async () => {
+  const [namespace, base] = [unique(), connect()];
+  const slow: Transport = {
+    ...base,
+    async send(command) {
+      await sleep(45);
+      const reply = await base.send(command);
+      await sleep(45);
+      return reply;
+    },
+  };
+  const [far, near] = [await open(slow, { namespace, lockTtl: 5_000 }), await open(connect(), { namespace, lockTtl: 5_000 })];
+  await (await near.lock("z", { timeout: 20_000 }).acquire()).release();
+  const leaves = new AbortController();
+  const vain = far.lock("x", { ttl: 110, keepalive: false, timeout: 60_000 }).acquire({ signal: leaves.signal }).catch(() => {});
+  await sleep(300);
+  for (let round = 0; round < 3; round++) await (await near.lock("x", { timeout: 10_000 }).acquire()).release();
+  leaves.abort();
+  await vain;
+  await Promise.all([far.close(), near.close()]);
+});

@@ -392,6 +392,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let first = slots.first().map_or("", SlotId::as_str);
                 Err(no_slot("slots", &self.name.pool, first, slots.len()))
             }
+            // A wasm module is judged by its size.
+            (Refusal::NoSlot, None) if cfg!(target_family = "wasm") => {
+                Err(Error::new(Code::Exhausted, "the pool has no slots; add some first"))
+            }
             (Refusal::NoSlot, None) => Err(Error::new(
                 Code::Exhausted,
                 format!("the pool {} has no slots; add some first", self.name.pool),
@@ -472,7 +476,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             // A wasm module, which is judged by its size, has one text for locks and pools.
             _ if cfg!(target_family = "wasm") => {
-                "nothing came free before the timeout; give a longer one, or a shorter ttl".to_owned()
+                "nothing came free before the timeout; give a longer one".to_owned()
             }
             count if self.makes_names => {
                 let first = want.slots.iter().flatten().next().map_or("", SlotId::as_str);
