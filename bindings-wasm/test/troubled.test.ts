@@ -129,3 +129,13 @@ test("who is always granted too late leaves a lock to others", async () => {
   await vain;
   await Promise.all([far.close(), near.close()]);
 });
+
+// That nothing had come free it was told, and to give a shorter ttl.
+test("who waits for a chain that says nothing is told so", async () => {
+  for (const timeout of [100, 1_000]) {
+    const leasehold = await open(`memory:${unique()}`);
+    const pool = await leasehold.pool("p", { slots: ["a", "b"], readNonce: () => new Promise<bigint>(() => {}) });
+    await fails(() => pool.acquire({ timeout }), "nonce_unavailable", /readNonce/);
+    await leasehold.close();
+  }
+});
