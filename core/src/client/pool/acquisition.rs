@@ -76,11 +76,10 @@ pub(in crate::client) struct Want {
     /// nothing came.
     #[cfg(not(target_family = "wasm"))]
     too_late: AtomicBool,
-    /// How many nonces the chain is being asked for.
+    /// How many nonces the chain is being asked for. In a wasm module, which is judged by its size, also how often one could not be
+    /// read.
     reading: AtomicU32,
-    /// What could not be read. A wasm module, which is judged by its size, counts how often that was.
-    #[cfg(target_family = "wasm")]
-    unread: AtomicU32,
+    /// What could not be read.
     #[cfg(not(target_family = "wasm"))]
     unread: Mutex<Unread>,
     /// Whether it names slots of its own process, as one of another came.
@@ -198,7 +197,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             #[cfg(not(target_family = "wasm"))]
             too_late: AtomicBool::new(false),
             reading: AtomicU32::new(0),
-            unread: Default::default(),
+            #[cfg(not(target_family = "wasm"))]
+            unread: Mutex::default(),
             names_own: AtomicBool::new(false),
             #[cfg(not(target_family = "wasm"))]
             stock: AtomicU32::new(0),
@@ -349,7 +349,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let named = want.slots.as_ref().map(Vec::len).or(self.own.as_ref().map(OwnSlots::len));
         let enough = |lacking: usize| named.is_none_or(|named| named >= want.count as usize + lacking);
         #[cfg(target_family = "wasm")]
-        let tries = || want.unread.fetch_add(1, Relaxed) + 1;
+        let tries = || want.reading.load(Relaxed);
         #[cfg(not(target_family = "wasm"))]
         let tries = || unpoisoned(&want.unread).tries(&enough);
         enough(1) && want.patient && tries() < TRIES
@@ -387,6 +387,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn unanswered(&self, want: &Want) -> Error {
         let trouble = self.courier.trouble();
         // On a slow machine the timer of the whole acquisition may ring before that of the reading.
+        #[cfg(not(target_family = "wasm"))]
         if trouble.is_none() && want.reading.load(Relaxed) > 0 {
             return unread("a slot");
         }
@@ -406,6 +407,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let first = slots.first().map_or("", SlotId::as_str);
                 Err(no_slot("slots", &self.name.pool, first, slots.len()))
             }
+            // A wasm module is judged by its size.
+            (Refusal::NoSlot, None) if cfg!(target_family = "wasm") => {
+                Err(Error::new(Code::Exhausted, "the pool has no slots; add some first"))
+            }
             (Refusal::NoSlot, None) => Err(Error::new(
                 Code::Exhausted,
                 format!("the pool {} has no slots; add some first", self.name.pool),
@@ -424,6 +429,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             && let Some(error) = unpoisoned(&want.unread).last.take()
         {
             return error;
+        }
+        // Here that counts what could not be read too.
+        #[cfg(target_family = "wasm")]
+        if want.reading.load(Relaxed) > 0 {
+            return unread("a slot");
         }
         let now = self.runtime.now();
         // Who waited behind others, and asked no more, had nothing come once that was over.
@@ -486,7 +496,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             // A wasm module, which is judged by its size, has one text for locks and pools.
             _ if cfg!(target_family = "wasm") => {
-                "nothing came free before the timeout; give a longer one, or a shorter ttl".to_owned()
+                "nothing came free before the timeout; give a longer one".to_owned()
             }
             count if self.makes_names => {
                 let first = want.slots.iter().flatten().next().map_or("", SlotId::as_str);

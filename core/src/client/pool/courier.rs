@@ -396,10 +396,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
         tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
         // What only looks is not sent again for nobody: all others would wait behind it.
-        #[cfg(not(target_family = "wasm"))]
-        {
-            uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
-        }
+        uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
         let mut state = self.lock();
         tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
         // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.

@@ -127,10 +127,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 if !waiter.asked && matches!(place, Place::Names(_)) {
                     // Its next answer may be as late, and others could have had meanwhile what it then gives back.
                     #[cfg(not(target_family = "wasm"))]
-                    if want.came_too_late() {
-                        self.runtime.sleep(self.runtime.jitter(TOO_LATE)).await;
+                    {
+                        if want.came_too_late() {
+                            self.runtime.sleep(self.runtime.jitter(TOO_LATE)).await;
+                        }
+                        continue;
                     }
-                    continue;
+                    // A wasm module is judged by its size: whatever was of no use, the alarm has it asked again.
+                    #[cfg(target_family = "wasm")]
+                    ((waiter.asked, refused.earliest) = (true, Some(0)));
                 }
             }
             // Else it would go on to have all of them ask so often.

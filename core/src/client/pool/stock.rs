@@ -28,7 +28,6 @@ const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 
 /// For so long nobody looks again which of them are there: what was removed may be added again.
-#[cfg(not(target_family = "wasm"))]
 const LOOKED: Micros = 5 * SECOND;
 
 /// By so much the end of a quiet time must be later than what is known for it to be one of another loss.
@@ -39,8 +38,7 @@ const LATER: Micros = SECOND;
 pub(in crate::client) struct Stock {
     /// Nothing if that was not asked, or all are there.
     present: Option<Vec<SlotId>>,
-    /// Until when that counts. A wasm module, which is judged by its size, does not look again.
-    #[cfg(not(target_family = "wasm"))]
+    /// Until when that counts.
     present_until: Micros,
     /// How often others were there than before.
     #[cfg(not(target_family = "wasm"))]
@@ -76,7 +74,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let mut lacks = present.len() < own.len();
         // Who names one later and finds others there may have named what was removed since.
-        let named = !cfg!(target_family = "wasm") && want.slots.is_some() && !quiet;
+        let named = want.slots.is_some() && !quiet;
         if lacks && loss != known && (!named || present.is_empty()) {
             self.define(self.courier.definition()).await?;
             lacks = false;
@@ -89,8 +87,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         #[cfg(not(target_family = "wasm"))]
         (stock.changes += u32::from(stock.present != present));
         stock.present = present;
-        #[cfg(not(target_family = "wasm"))]
-        (stock.present_until = self.runtime.now() + LOOKED);
+        stock.present_until = self.runtime.now() + LOOKED;
         Ok(())
     }
 
@@ -196,12 +193,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Those of this process's slots that are there, as far as it knows.
     fn present<'a>(&'a self, stock: &'a Stock) -> &'a [SlotId] {
-        #[cfg(not(target_family = "wasm"))]
-        let counts = self.runtime.now() < stock.present_until;
-        #[cfg(target_family = "wasm")]
-        let counts = true;
         match &stock.present {
-            Some(present) if counts => present,
+            Some(present) if self.runtime.now() < stock.present_until => present,
             _ => self.own.as_ref().map(OwnSlots::ids).unwrap_or_default(),
         }
     }
@@ -209,10 +202,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Whether the claim named slots of this process that are not there (any more); or the store may have lost them just now:
     /// what is missing later was removed.
     pub(in crate::client) fn misses_own(&self, want: &Want, refused: &Refused) -> bool {
-        // A wasm module, which is judged by its size, looks only for who wants any.
-        let own = |slot: &SlotId| {
-            !cfg!(target_family = "wasm") && self.own.as_ref().is_some_and(|own| own.has(slot))
-        };
+        let own = |slot: &SlotId| self.own.as_ref().is_some_and(|own| own.has(slot));
         if self.own.is_none() || want.slots.as_ref().is_some_and(|named| !named.iter().any(own)) {
             return false;
         }

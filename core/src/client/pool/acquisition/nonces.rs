@@ -129,12 +129,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         want.reading.fetch_add(1, Relaxed);
         let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
-        want.reading.fetch_sub(1, Relaxed);
         #[cfg(not(target_family = "wasm"))]
         if chain.is_err() {
+            want.reading.fetch_sub(1, Relaxed);
             unpoisoned(&want.unread).add(lease.slot());
         }
         let chain = chain?;
+        want.reading.fetch_sub(1, Relaxed);
         match lease.resync(chain, false).await {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
