@@ -21,7 +21,7 @@ function isMap(options: unknown): options is Record<string, unknown> {
   const kind: object | null = Object.getPrototypeOf(options);
   // A plain object of another realm has that realm's prototype, which has none.
   if (kind === null || Object.getPrototypeOf(kind) === null) return true;
-  throw invalid("options", `must be a plain object, not a ${kind.constructor.name || "class"}`);
+  throw invalid("options", `must be a plain object, not a ${kind.constructor?.name || "class"}`);
 }
 
 /** A result of the core: integers are numbers, but for those that may be too large, and nothing is `undefined`. */

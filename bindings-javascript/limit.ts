@@ -262,7 +262,7 @@ export class Limit {
    * `invalid_argument` for what is no id, or one of other limits.
    */
   async renewReservation(id: string, ttl: number): Promise<void> {
-    await settled((call) => glue.limitRenew(this.#owned.number, typeof id === "string" ? id : null, ttl, call));
+    await settled((call) => glue.limitRenew(this.#owned.number, id, ttl, call));
   }
 
   #ask<T>(verb: string, cost: Amount = 0): Promise<T> {
@@ -270,7 +270,7 @@ export class Limit {
   }
 
   #ended(verb: string, id: unknown): Promise<unknown> {
-    return settled((call) => glue.limitAsk(this.#owned.number, verb, typeof id === "string" ? id : null, call));
+    return settled((call) => glue.limitAsk(this.#owned.number, verb, id, call));
   }
 
   async #reserve(waits: boolean, cost: Amount, options: unknown, signal: unknown): Promise<Reservation> {

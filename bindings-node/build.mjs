@@ -1,7 +1,7 @@
 // Compiles the addon and puts it where the face finds it.
 // With --trial: with the exports that only the tests need, beside the compiled tests.
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { here } from "./platform.mjs";
@@ -16,6 +16,15 @@ rmSync(target, { force: true });
 for (const compiled of trial ? ["test", "face"] : ["dist"]) rmSync(join(folder, compiled), { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 copyFileSync(library(), target);
+writeVersion();
+
+/** The face takes no addon of another version than its own. */
+function writeVersion() {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const file = join(root, "face/version.ts");
+  const [before, after] = readFileSync(file, "utf8").split(/"[^"]*"/);
+  writeFileSync(file, before + JSON.stringify(version) + after);
+}
 
 /** Cargo itself says where the library is, so that any target folder and platform will do. */
 function library() {

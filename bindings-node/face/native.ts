@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { Call } from "./calls.js";
+import { VERSION } from "./version.js";
 
 /** What the compiled addon exports. Things are known to it by their numbers. */
 export interface Native {
@@ -122,20 +123,24 @@ export interface Failure extends Error {
 
 export const native: Native = load();
 
-/** The platform's package, or else a local build beside this folder. */
+/** The platform's package, or else a local build beside this folder: of this version, as the calls of another may be others. */
 function load(): Native {
   const require = createRequire(import.meta.url);
   const causes: unknown[] = [];
+  let other: string | undefined;
   for (const platform of platforms()) {
     for (const place of [`leasehold-${platform}`, `../leasehold.${platform}.node`]) {
       try {
-        return require(place) as Native;
+        const native = require(place) as Native;
+        const version = native.version();
+        if (version === VERSION) return native;
+        other ??= `leasehold ${VERSION} has found ${place} in version ${version}: install both in the same one`;
       } catch (error) {
         causes.push(error);
       }
     }
   }
-  throw new AggregateError(causes, missing());
+  throw new AggregateError(causes, other ?? missing());
 }
 
 /** What to do where there is no addon. */

@@ -20,18 +20,17 @@ use leasehold::runtime::{Begun, Calls};
 use leasehold::{Code, Error};
 use napi::bindgen_prelude::{
     Array, Function, JsObjectValue, Object, ObjectRef, ToNapiValue, panic_to_error, sys,
-    within_runtime_if_available,
 };
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, JsValue, Result, Status, check_status};
 use napi_derive::napi;
-use tokio::runtime::Handle;
 
 use crate::answer::{Answer, misused};
 use crate::granted::Granted;
 use crate::hit;
 use crate::kept::Kept;
 use crate::registers;
+use crate::runtime;
 #[cfg(unix)]
 use crate::sockets;
 
@@ -82,7 +81,8 @@ thread_local! {
 pub fn attend<'env>(env: &'env Env, face: Object<'env>) -> Result<Object<'env>> {
     hit("attend");
     // Before the desk is looked for: what a thread has is dropped in the other order, and calls end within the runtime.
-    let handle = within_runtime_if_available(Handle::current);
+    let handle = runtime::handle().map_err(|error| napi::Error::from_reason(error.message()))?;
+    drop(handle.enter());
     if let Ok(desk) = desk() {
         return desk.face.get_value(env);
     }

@@ -6,11 +6,11 @@ use leasehold::store::Finding;
 use leasehold::value::Value;
 use napi_derive::napi;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 
 use crate::answer::{Answer, misused};
 use crate::hit;
 use crate::nonce_source::{Asker, HostNonces};
+use crate::runtime;
 use crate::table::{Fresh, NativeLimit, NativeLock, NativePool, NativeTokens, Numbered};
 use crate::token_source::{HostTokens, TokensAsker};
 use crate::value::{Arg, Out};
@@ -28,7 +28,7 @@ pub async fn open(target: Arg, options: Arg) -> Answer<Fresh<NativeLeasehold>> {
             Some("options") => leasehold::Error::invalid("url", "must be text or a configuration"),
             _ => error,
         })?;
-        leasehold::client::native::open(&target, &options.options()?, UNIT, Handle::current())
+        leasehold::client::native::open(&target, &options.options()?, UNIT, runtime::handle()?)
     };
     Answer(open().map(Fresh))
 }

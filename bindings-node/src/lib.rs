@@ -22,6 +22,7 @@ mod nonce_source;
 mod pool;
 mod quorum;
 mod registers;
+mod runtime;
 mod selection;
 #[cfg(unix)]
 mod sockets;
@@ -41,18 +42,9 @@ use trial::hit;
 #[cfg(not(feature = "trial"))]
 fn hit(_export: &str) {}
 
-/// One thread does the work of this library: it is waiting for a store, and more threads only wake each other.
 #[napi_derive::module_init]
 fn init() {
-    // Without a runtime of its own the addon has that of napi.
-    if let Ok(runtime) = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("leasehold")
-        .enable_all()
-        .build()
-    {
-        napi::bindgen_prelude::create_custom_tokio_runtime(runtime);
-    }
+    runtime::for_napi();
 }
 
 /// The version of the addon, which the face compares with its own.

@@ -75,11 +75,11 @@ pub fn limit_ask(
     env: &Env,
     limit: Numbered<NativeLimit>,
     verb: String,
-    cost: Arg,
+    about: Arg,
 ) -> Result<Soon<Option<Granted>>> {
     hit("limit_ask");
     let call = Box::pin(async move {
-        let told = limit.get()?.ask(&verb, &cost.named("cost")?, UNIT).await?;
+        let told = limit.get()?.ask(&verb, &about.named(NativeLimit::about(&verb))?, UNIT).await?;
         Ok(Some(Granted::Value(told)))
     });
     begin(env, call)

@@ -3,11 +3,11 @@
 use leasehold::client::native::{NativeQuorum, open_quorum as opened};
 use leasehold::store::Finding;
 use napi_derive::napi;
-use tokio::runtime::Handle;
 
 use crate::answer::Answer;
 use crate::hit;
 use crate::leasehold::UNIT;
+use crate::runtime;
 use crate::table::{Fresh, NativeLock, Numbered};
 use crate::value::{Arg, Out};
 
@@ -15,7 +15,7 @@ use crate::value::{Arg, Out};
 #[napi(catch_unwind)]
 pub async fn open_quorum(servers: Arg, options: Arg) -> Answer<Fresh<NativeQuorum>> {
     hit("open_quorum");
-    let open = || opened(&servers.named("servers")?, &options.options()?, UNIT, Handle::current());
+    let open = || opened(&servers.named("servers")?, &options.options()?, UNIT, runtime::handle()?);
     Answer(open().map(Fresh))
 }
 

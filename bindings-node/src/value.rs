@@ -3,7 +3,7 @@
 use std::fmt;
 
 use leasehold::error::{Error as CoreError, Result as CoreResult};
-use leasehold::value::Value;
+use leasehold::value::{MAX_VALUES, Value};
 use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown, sys};
 use napi::{
     Env, Error, JsValue, KeyCollectionMode, KeyConversion, KeyFilter, Property, PropertyAttributes, Result,
@@ -50,7 +50,7 @@ impl FromNapiValue for Arg {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
         // SAFETY: `napi_value` arguments stay alive for the whole callback.
         let unknown = unsafe { Unknown::from_napi_value(env, value)? };
-        contain(|| match read(unknown, 0) {
+        contain(|| match read(unknown, 0, &mut Room(MAX_VALUES)) {
             Ok(value) => Ok(Arg(Ok(value))),
             Err(Fault { thrown: Some(error), .. }) => Err(error),
             Err(fault) => {
@@ -113,8 +113,19 @@ impl From<Error> for Fault {
     }
 }
 
+/// How many values an argument may still have. Those of a list are counted before room is made for them.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, values: u32) -> std::result::Result<(), Fault> {
+        let left = self.0.checked_sub(values as usize);
+        self.0 = left.ok_or_else(|| Fault::new(format!("more than {MAX_VALUES} values in one argument")))?;
+        Ok(())
+    }
+}
+
 #[allow(unsafe_code, reason = "a cast is sound because the type was asked for first")]
-fn read(value: Unknown<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+fn read(value: Unknown<'_>, depth: usize, room: &mut Room) -> std::result::Result<Value, Fault> {
     if depth > MAX_DEPTH {
         return Err(Fault::new(format!("nested more than {MAX_DEPTH} deep")));
     }
@@ -126,8 +137,8 @@ fn read(value: Unknown<'_>, depth: usize) -> std::result::Result<Value, Fault> {
             ValueType::Number => Ok(Value::Number(value.cast()?)),
             ValueType::BigInt => read_integer(&value.cast()?).map(Value::Integer),
             ValueType::String => read_text(value).map(Value::Text),
-            ValueType::Object if value.is_array()? => read_list(&value.cast()?, depth),
-            ValueType::Object => read_map(&value.cast()?, depth),
+            ValueType::Object if value.is_array()? => read_list(&value.cast()?, depth, room),
+            ValueType::Object => read_map(&value.cast()?, depth, room),
             ValueType::Function => Err(Fault::new("a function cannot be used here")),
             ValueType::Symbol => Err(Fault::new("a symbol cannot be used here")),
             _ => Err(Fault::new("a value of this type cannot be used here")),
@@ -157,16 +168,17 @@ fn read_text(value: Unknown<'_>) -> std::result::Result<String, Fault> {
     String::from_utf16(units).map_err(|_| Fault::new("a text with half a surrogate pair cannot be used here"))
 }
 
-fn read_list(list: &Array<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+fn read_list(list: &Array<'_>, depth: usize, room: &mut Room) -> std::result::Result<Value, Fault> {
+    room.take(list.len())?;
     let mut items = Vec::with_capacity(list.len() as usize);
     for index in 0..list.len() {
         let item = list.get_element::<Unknown<'_>>(index)?;
-        items.push(read(item, depth + 1).map_err(|fault| fault.under(format_args!("[{index}]")))?);
+        items.push(read(item, depth + 1, room).map_err(|fault| fault.under(format_args!("[{index}]")))?);
     }
     Ok(Value::List(items))
 }
 
-fn read_map(object: &Object<'_>, depth: usize) -> std::result::Result<Value, Fault> {
+fn read_map(object: &Object<'_>, depth: usize, room: &mut Room) -> std::result::Result<Value, Fault> {
     if object.is_date()? || object.is_typedarray()? || object.is_arraybuffer()? || object.is_promise()? {
         return Err(Fault::new("only plain objects and arrays can be used here"));
     }
@@ -176,14 +188,17 @@ fn read_map(object: &Object<'_>, depth: usize) -> std::result::Result<Value, Fau
         KeyConversion::NumbersToStrings,
     )?;
     let mut members = Vec::new();
-    for index in 0..keys.get_array_length()? {
+    let length = keys.get_array_length()?;
+    room.take(length)?;
+    for index in 0..length {
         let key = keys.get_element::<Unknown<'_>>(index)?;
         if key.get_type()? == ValueType::Symbol {
             continue;
         }
+        // By the key as it is: a name of C's ends at a NUL.
+        let member = object.get_property_unchecked::<_, Unknown<'_>>(key)?;
         let key = read_text(key)?;
-        let member = object.get_named_property_unchecked::<Unknown<'_>>(&key)?;
-        let member = read(member, depth + 1).map_err(|fault| fault.under(format_args!(".{key}")))?;
+        let member = read(member, depth + 1, room).map_err(|fault| fault.under(format_args!(".{key}")))?;
         members.push((key, member));
     }
     Ok(Value::Map(members))

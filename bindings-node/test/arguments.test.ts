@@ -17,6 +17,14 @@ function refuses(name: string, field: string, call: () => unknown) {
   wrongs.push([name, field, call]);
 }
 
+// Objects of no plain kind, of which one says not even what it is made by.
+const nameless = Object.create(Object.create(Object.create(null)));
+refuses("acquire(nameless)", "options", () => loose(pool)["acquire"]!(nameless));
+refuses("lock(_, nameless)", "options", () => loose(lh)["lock"]!("a", nameless));
+// A property's name of C ends there.
+refuses("an option with a NUL", "a\0b", () => loose(pool)["acquire"]!({ "a\0b": 1 }));
+refuses("slots without end", "slots", () => loose(pool)["acquire"]!({ slots: new Array(2 ** 32 - 1) }));
+
 class Told {
   get timeout() {
     return 5;
@@ -67,6 +75,19 @@ for (const wrong of [5, NaN, true, Symbol("x"), () => 1, 5n, [1], new Date()]) {
     refuses(`lock.run(${shown})`, "body", () => loose(lock)["run"]!(wrong));
     refuses(`readNonce: ${shown}`, "readNonce", () => loose(lh)["pool"]!("q", { readNonce: wrong }));
   }
+}
+
+const flights = lh.limit("flights", { max: 1, kind: "in_flight" });
+for (const [wrong, what] of [[5, "a number"], [5n, "a whole number"], [["a"], "a list"], [{}, "a map"], [undefined, "nothing"]]) {
+  for (const method of ["commitReservation", "refundReservation", "renewReservation"]) {
+    test(`${method}(${what}) is refused as what it is`, async () => {
+      const call = async () => loose(flights)[method]!(wrong, 1_000);
+      await assert.rejects(call, { code: "invalid_argument", field: "id", message: `id: must be text, not ${what}` });
+    });
+  }
+}
+for (const method of ["commitReservation", "refundReservation", "renewReservation"]) {
+  refuses(`${method}(symbol)`, "id", () => loose(flights)[method]!(Symbol("x"), 1_000));
 }
 
 for (const wrong of [-1, 0.5, NaN, Infinity, 2 ** 53, -1n, 2n ** 64n, 2n ** 256n, "5", true, Symbol("x"), {}, [], () => 1]) {

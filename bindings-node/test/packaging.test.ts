@@ -86,6 +86,19 @@ test("where there is no addon it says what to do", async () => {
   }
 });
 
+// It was taken, and its calls were others.
+test("an addon of another version is refused, and both versions are named", async () => {
+  const modules = join(folder, "other/node_modules");
+  cpSync(join(consumer, "node_modules/leasehold"), join(modules, "leasehold"), { recursive: true });
+  const { here } = (await import(pathToFileURL(join(root, "platform.mjs")).href)) as { here(): string };
+  const addon = `leasehold-${here()}`;
+  mkdirSync(join(modules, addon));
+  writeFileSync(join(modules, addon, "index.js"), `exports.version = () => "0.0.9";`);
+  const code = `await import("${modules}/leasehold/dist/index.js").catch(({ message }) => console.log(message));`;
+  const said = run(process.execPath, ["--input-type=module", "-e", code]);
+  assert.equal(said, `leasehold 0.1.0 has found ${addon} in version 0.0.9: install both in the same one\n`);
+});
+
 /** The package once more beside what is installed, and what its name is for an import. */
 function copied(name: string, linked = false): string {
   const [installed, copy] = [join(consumer, "node_modules"), join(consumer, name, "node_modules")];

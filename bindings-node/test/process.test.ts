@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { open, openQuorum } from "../face/index.js";
 import { asked, startRedis } from "./redis.js";
-import { allReady, eventually } from "./support.js";
+import { allReady, eventually, granting } from "./support.js";
 
 const face = new URL("../face/index.js", import.meta.url).href;
 const load = `const { open, openQuorum } = await import(${JSON.stringify(face)}); const lh = await open("memory:shared");`;
@@ -191,6 +193,67 @@ test("threads that end in the middle of calls leave no connection behind", async
     await server.stop();
   }
 });
+
+// The main thread waited for that thread for ever: its runtime ended with it, and who woke a call dropped it under a lock.
+test("a thread that alone has the addon ends while its calls wait for a subscription", async () => {
+  const server = await startRedis();
+  const far = await withoutWord(server.port);
+  try {
+    const lh = await open(server.url);
+    // What is free then is had at once, without a subscription.
+    await granting(await lh.pool("far", { slots: ["a"], ttl: 1_000 }));
+    lh.close();
+    const waits = `import { parentPort } from "node:worker_threads"; const { open } = await import(${JSON.stringify(face)});
+      const lh = await open("redis://127.0.0.1:${far.port}", { responseTimeout: 5_000 });
+      const pool = await lh.pool("far", { slots: ["a"], ttl: 1_000, keepalive: false });
+      globalThis.kept = await pool.acquire({ timeout: 20_000 });
+      const wait = () => void pool.acquire({ timeout: 60_000 }).catch(() => {});
+      for (let i = 0; i < 4; i++) wait();
+      setTimeout(() => { wait(); parentPort.postMessage(0); }, 100);`;
+    const thread = `new Worker(new URL("data:text/javascript," + encodeURIComponent(${JSON.stringify(waits)})))`;
+    // Without the face: what the thread has is the process's.
+    const code = `import { Worker } from "node:worker_threads";
+      const thread = ${thread};
+      thread.once("error", (error) => { throw error }).once("message", () => console.log("waits"));
+      process.stdin.once("data", async () => { await thread.terminate(); console.log("ended"); process.exit(); });`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["pipe", "pipe", "inherit"] });
+    try {
+      let said = "";
+      child.stdout.on("data", (piece: Buffer) => (said += piece.toString()));
+      await Promise.all([far.asked, eventually(() => said === "waits\n", 20_000)]);
+      child.stdin.write("end");
+      await eventually(() => said === "waits\nended\n", 30_000);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  } finally {
+    far.stop();
+    await server.stop();
+  }
+});
+
+/** A way to a server that lets no subscription through: it says when one was asked for. */
+async function withoutWord(server: number) {
+  let hear = () => {};
+  const asked = new Promise<void>((resolve) => (hear = resolve));
+  const sockets = new Set<Socket>();
+  const proxy = createServer((near) => {
+    const there = connect(server, "127.0.0.1");
+    for (const [socket, other] of [[near, there], [there, near]] as const) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => other.destroy());
+    }
+    near.on("data", (data) => (/subscribe/i.test(data.toString("latin1")) ? hear() : there.write(data)));
+    there.pipe(near);
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const stop = () => {
+    proxy.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { port, asked, stop };
+}
 
 /** How many connections servers have, that which asks included. */
 async function clients(servers: { port: number }[]): Promise<number> {

@@ -81,10 +81,10 @@ pub fn limit_at_cost(limit: u32, cost: &JsValue) -> Result<u32, JsValue> {
 
 /// Asks by one of the verbs that wait for nothing but the store.
 #[wasm_bindgen(js_name = limitAsk)]
-pub fn limit_ask(limit: u32, verb: &str, cost: &JsValue, number: u32) -> Result<u32, JsValue> {
+pub fn limit_ask(limit: u32, verb: &str, about: &JsValue, number: u32) -> Result<u32, JsValue> {
     entered();
-    let (limit, verb, cost) = (of(limit)?, verb.to_owned(), value::named(cost, "cost")?);
-    let work = async move { Ok(Answer::Value(value::write(limit.ask(&verb, &cost, UNIT).await?))) };
+    let (limit, about, verb) = (of(limit)?, value::named(about, HostLimit::about(verb))?, verb.to_owned());
+    let work = async move { Ok(Answer::Value(value::write(limit.ask(&verb, &about, UNIT).await?))) };
     Ok(call(number, Box::pin(work)))
 }
 

@@ -13,6 +13,12 @@ use crate::runtime::Runtime;
 use crate::value::{Options, Value};
 
 impl<R: Runtime> Limit<R> {
+    /// What [`Self::ask`] is asked about by this verb, as errors name it.
+    #[doc(hidden)]
+    pub fn about(verb: &str) -> &'static str {
+        if verb.ends_with("_reservation") { "id" } else { "cost" }
+    }
+
     /// Asks by the name of a method that waits for nothing but the store: `take`, `increment`, `increment_or_fail`, `peek`,
     /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`; and, of an id for a cost,
     /// `commit_reservation`, `refund_reservation`. Amounts come back as digits, and answers as [`LimitAnswer::to_value`].
