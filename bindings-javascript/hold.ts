@@ -40,14 +40,18 @@ export class Hold {
     return this.#claimed.signal;
   }
 
+  /** Whether it was not given back yet. */
+  get kept(): boolean {
+    return this.#owned !== undefined;
+  }
+
   /** Ends it by a call, which has the core forget its number. A second time nothing is called. */
   async end(begin: (number: number, call: Call) => Begun): Promise<void> {
-    const owned = this.#owned;
-    if (!owned) return;
+    if (!this.#owned) return;
+    const { number } = this.#owned;
     await settled((call) => {
-      const begun = begin(owned.number, call);
-      owned.taken();
-      this.#owned = undefined;
+      const begun = begin(number, call);
+      this.taken();
       return begun;
     });
   }
@@ -56,12 +60,22 @@ export class Hold {
   forget(): void {
     const { number } = this;
     guarded(() => glue.free(number));
+    this.taken();
+  }
+
+  /** The core has forgotten its number. */
+  taken(): void {
     this.#owned?.taken();
     this.#owned = undefined;
   }
 
   /** Ends it by a call at the end of a block or a body: see `conclude`. */
   async conclude(begin: (number: number, call: Call) => Begun, body?: Ended): Promise<void> {
-    await conclude(this.#owned, () => this.end(begin), body);
+    await this.concludeBy(() => this.end(begin), body);
+  }
+
+  /** The same, by what has it end. */
+  async concludeBy(release: () => Promise<void>, body?: Ended): Promise<void> {
+    await conclude(this.#owned, release, body);
   }
 }

@@ -1,9 +1,9 @@
-import { glue, guarded, Owned, releaseNow, settled } from "../core.js";
+import { glue, guarded, releaseNow, settled } from "../core.js";
 import { asyncDispose, dispose } from "./dispose.js";
-import { invalid, LeaseholdError } from "./errors.js";
+import { invalid } from "./errors.js";
+import { Hold } from "./hold.js";
 import { fromCore, toCore } from "./keys.js";
-import { conclude, type Ended } from "./run.js";
-import { remaining, when } from "./told.js";
+import type { Ended } from "./run.js";
 
 /** How a lease is given back. */
 export interface ReleaseOptions {
@@ -36,17 +36,14 @@ export class Lease {
   readonly fence: bigint;
   /** Its nonce, and whether that is in doubt. */
   #known: Pick<Facts, "nonce" | "inDoubt">;
-  /** Nothing once it was given back. */
-  #owned: Owned | undefined;
-  #lost: AbortController | undefined;
-  #claimed: AbortController | undefined;
+  readonly #hold: Hold;
 
   /** @internal */
   constructor(facts: Facts) {
     this.slot = facts.slot;
     this.fence = facts.fence;
     this.#known = facts;
-    this.#owned = Owned.of(facts.number);
+    this.#hold = new Hold(facts.number, "the lease was given back already; acquire anew");
   }
 
   /** The nonce to sign with; undefined where it is not known or in doubt, and the chain must be asked. */
@@ -65,7 +62,7 @@ export class Lease {
    * I/O and look at `held`, before you send.
    */
   get remaining(): number {
-    return remaining(this.#owned);
+    return this.#hold.remaining;
   }
 
   /** Whether the lease can still be relied on: see `remaining`. */
@@ -82,8 +79,7 @@ export class Lease {
    * and never aborts once both are collected: keep this one, or the lease.
    */
   get lost(): AbortSignal {
-    this.#lost ??= when(this.#owned, false, this);
-    return this.#lost.signal;
+    return this.#hold.lost;
   }
 
   /**
@@ -92,8 +88,7 @@ export class Lease {
    * where the other left again: of who comes then it tells nothing.
    */
   get claimed(): AbortSignal {
-    this.#claimed ??= when(this.#owned, true, this);
-    return this.#claimed.signal;
+    return this.#hold.claimed;
   }
 
   /**
@@ -101,12 +96,12 @@ export class Lease {
    * as the other three words do, once the lease was given back.
    */
   used(next?: bigint | number): void {
-    guarded(() => glue.used(this.#number, next ?? undefined));
+    guarded(() => glue.used(this.#hold.number, next ?? undefined));
   }
 
   /** The nonce was not used and cannot be any more: nothing signed with it left this process. */
   unused(): void {
-    guarded(() => glue.unused(this.#number));
+    guarded(() => glue.unused(this.#hold.number));
   }
 
   /**
@@ -114,7 +109,7 @@ export class Lease {
    * `resync` then gives another nonce to sign with.
    */
   rejected(expected?: bigint | number): void {
-    guarded(() => glue.rejected(this.#number, expected ?? undefined));
+    guarded(() => glue.rejected(this.#hold.number, expected ?? undefined));
   }
 
   /**
@@ -122,7 +117,7 @@ export class Lease {
    * before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count.
    */
   unknown(): void {
-    guarded(() => glue.unknown(this.#number));
+    guarded(() => glue.unknown(this.#hold.number));
   }
 
   /**
@@ -131,19 +126,19 @@ export class Lease {
    * Rejects with `lost` if the lease had ended before: the outcome was not recorded, the nonce is in doubt.
    */
   async release(options?: ReleaseOptions): Promise<void> {
-    if (!this.#owned) return;
+    if (!this.#hold.kept) return;
     const core = toCore(options);
     if (!this.#releaseNow(core)) await this.#releaseElsewhere(core);
   }
 
   /** As `release`, at once: for stores in memory only. */
   giveBack(options?: ReleaseOptions): void {
-    if (this.#owned && !this.#releaseNow(toCore(options))) throw invalid("giveBack", "works in memory only; use release");
+    if (this.#hold.kept && !this.#releaseNow(toCore(options))) throw invalid("giveBack", "works in memory only; use release");
   }
 
   /** Prolongs the lease, to the pool's `ttl` from now if not given, within the pool's `maxHold`; in milliseconds. */
   async renew(ttl?: number): Promise<void> {
-    await settled((call) => glue.renew(this.#number, ttl, call));
+    await settled((call) => glue.renew(this.#hold.number, ttl, call));
   }
 
   /**
@@ -151,17 +146,17 @@ export class Lease {
    * is believed only with `rewind`, or when the record has not changed for the pool's `settle`.
    */
   async resync(nonce: bigint | number, options?: { rewind?: boolean | undefined }): Promise<bigint> {
-    return this.#learn(await settled((call) => glue.resync(this.#number, nonce, toCore(options), call)));
+    return this.#learn(await settled((call) => glue.resync(this.#hold.number, nonce, toCore(options), call)));
   }
 
   /** Reads the nonce through the pool's `readNonce`, and records it. */
   async readNonce(): Promise<bigint> {
-    return this.#learn(await settled((call) => glue.readNonce(this.#number, call)));
+    return this.#learn(await settled((call) => glue.readNonce(this.#hold.number, call)));
   }
 
   /** @internal At the end of a body: rejects with `lost`, and with what became of the body, and no other error. */
   async conclude(body?: Ended): Promise<void> {
-    await conclude(this.#owned, () => this.release(), body);
+    await this.#hold.concludeBy(() => this.release(), body);
   }
 
   /**
@@ -175,7 +170,7 @@ export class Lease {
   /** Gives the slot back in the background; whether that worked is not told. */
   [dispose](): void {
     try {
-      if (!this.#owned || this.#releaseNow(undefined)) return;
+      if (!this.#hold.kept || this.#releaseNow(undefined)) return;
     } catch {
       return;
     }
@@ -183,29 +178,15 @@ export class Lease {
   }
 
   #releaseElsewhere(options: unknown): Promise<void> {
-    return settled((call) => {
-      const begun = glue.release(this.#number, options, call);
-      this.#taken();
-      return begun;
-    });
+    return this.#hold.end((number, call) => glue.release(number, options, call));
   }
 
   #releaseNow(options: unknown): boolean {
-    const said = releaseNow(this.#number, options);
+    const said = releaseNow(this.#hold.number, options);
     if (said === false) return false;
-    this.#taken();
+    this.#hold.taken();
     if (said !== true) throw said;
     return true;
-  }
-
-  get #number(): number {
-    if (this.#owned) return this.#owned.number;
-    throw new LeaseholdError("lost", "the lease was given back already; acquire anew");
-  }
-
-  #taken(): void {
-    this.#owned?.taken();
-    this.#owned = undefined;
   }
 
   #learn(told: unknown): bigint {

@@ -354,7 +354,7 @@ export class Reservation {
 
   /** As `commit`, unless it was ended; rejects with nothing but `lost`: what was charged stays so in any case. */
   async [asyncDispose](): Promise<void> {
-    await conclude(undefined, () => this.#hold.end((number, call) => glue.reservationEnd(number, false, call)));
+    await conclude(undefined, () => this.#hold.end(ending(false)));
   }
 
   /** As `commit`, in the background. */
@@ -364,9 +364,13 @@ export class Reservation {
 
   async #end(givesBack: boolean): Promise<void> {
     // Fails if it was ended before.
-    const { number } = this.#hold;
-    await this.#hold.end((_, call) => glue.reservationEnd(number, givesBack, call));
+    void this.#hold.number;
+    await this.#hold.end(ending(givesBack));
   }
+}
+
+function ending(givesBack: boolean) {
+  return (number: number, call: Call) => glue.reservationEnd(number, givesBack, call);
 }
 
 /** Options of a limit for the core. */
