@@ -57,7 +57,7 @@ const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "regis
 const registries = existsSync(sources) ? readdirSync(sources) : [];
 const remaps = registries.map((name) => `--remap-path-prefix=${join(sources, name)}/=`);
 // Some of what "s" would inline: a pair in memory is sooner by that, and there is room for so much.
-const flags = [...remaps, "-Cllvm-args=-inline-threshold=5"];
+const flags = [...remaps, "-Cllvm-args=-inline-threshold=3"];
 const rustflags = ["--config", `target.wasm32-unknown-unknown.rustflags=${JSON.stringify(flags)}`];
 
 // Where the core's build puts the scripts; known once cargo has built it.

@@ -172,10 +172,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
         if options.slots.is_none() && self.own.as_ref().is_some_and(|own| count as usize > own.len()) {
-            return Err(Error::invalid(
-                "count",
-                "is above the number of slots that this pool was opened with",
-            ));
+            // A wasm module is judged by its size.
+            let message = match cfg!(target_family = "wasm") {
+                true => "is above that of the pool's slots",
+                false => "is above the number of slots that this pool was opened with",
+            };
+            return Err(Error::invalid("count", message));
         }
         Ok(Want {
             name: AtomicU64::new(self.counter.fetch_add(1, Relaxed)),

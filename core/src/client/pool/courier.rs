@@ -623,7 +623,7 @@ fn homeless() -> StoreError {
     StoreError::new(
         Certainty::Refused,
         words(
-            "the pool's definition is lost each time",
+            "the pool is lost each time",
             "the pool's definition is lost each time: look who flushes the store, or whether it evicts (`doctor` tells its policy)",
         ),
     )
@@ -634,7 +634,7 @@ fn forgotten() -> StoreError {
     StoreError::new(
         Certainty::Refused,
         words(
-            "no answer came for as long as the store remembers one",
+            "no answer came for too long",
             "no answer came for as long as the store remembers one: look whether the store, or the way to it, stands still",
         ),
     )
@@ -672,6 +672,9 @@ pub(in crate::client) fn crowded(so: &str) -> Error {
 
 /// What is known of an envelope that got no answer for so long.
 pub(in crate::client) fn silent(time: Micros) -> StoreError {
+    if cfg!(target_family = "wasm") {
+        return StoreError::new(Certainty::Unknown, "the store gave no answer in time");
+    }
     let time = time / MILLISECOND;
     StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms"))
 }

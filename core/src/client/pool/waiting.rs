@@ -26,7 +26,7 @@ use crate::runtime::{self, Runtime};
 use crate::slots::{Calls, OFFER};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// The most callers that wait in one pool of one process.
+/// The most callers that wait in one pool of one process. The error says the number.
 const SEATS: usize = 100_000;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
@@ -176,7 +176,7 @@ impl WaitingRoom {
         if room.seats.len() >= SEATS {
             return Err(Error::new(
                 Code::Busy,
-                format!("{SEATS} callers wait for this pool already; try again later"),
+                "100,000 callers wait for this pool already; try again later",
             ));
         }
         let number = room.next;
