@@ -447,9 +447,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
             (Refusal::Quiet, Some(left)) => Error::new(
                 code,
-                format!(
-                    "the store may have lost leases as it restarted; nothing is granted until they have ended, in {left} ms"
-                ),
+                format!("the store may have lost leases as it restarted; nothing is granted for {left} ms"),
             ),
             _ if want.stalled.load(Relaxed)
                 || want.came_too_late()
