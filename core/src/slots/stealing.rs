@@ -53,17 +53,16 @@ impl Pool {
         };
         let count = if ticket.count == 0 { ticket.names.len() } else { ticket.count as usize };
         let wanting = count.saturating_sub(there);
-        let victims = self.victims(now, holder, &ticket, wanting, &ways);
-        let places = victims.as_deref().unwrap_or_default();
-        if victims.is_none() {
+        let Some(places) = self.victims(now, holder, &ticket, wanting, &ways) else {
             for place in ways {
                 if self.claims(place, holder) {
                     self.drop_claimant(place);
                 }
             }
-        }
+            return false;
+        };
         let mut replaced = Vec::new();
-        for &place in places {
+        for &place in &places {
             let before = self.claim_from(now, place, holder, patience);
             replaced.extend(before.filter(|other| !replaced.contains(other)));
         }

@@ -462,24 +462,17 @@ impl Model {
             account.nonce = unsettled(account.nonce);
         }
         match account.mode {
-            // Only a doubt outlives it.
-            Mode::Removing if account.in_doubt() => {
-                account.cooldown_ends = account.cooldown_ends.max(ended + doubt_rest);
-                let ends = account.cooldown_ends;
-                if ends > now {
-                    (account.state, account.until) = (State::Cooling, ends);
-                    self.first_rested = self.first_rested.into_iter().chain([ends]).min();
-                } else {
-                    self.accounts.retain(|account| account.id != *id);
-                }
-            }
-            Mode::Removing => self.accounts.retain(|account| account.id != *id),
             Mode::Draining | Mode::Disabled => (account.mode, account.state) = (Mode::Disabled, State::Out),
-            Mode::Enabled | Mode::Passing => {
+            Mode::Enabled | Mode::Passing | Mode::Removing => {
                 if account.in_doubt() {
                     account.cooldown_ends = account.cooldown_ends.max(ended + doubt_rest);
                 }
-                let rested = account.cooldown_ends.max(account.quarantine_ends);
+                let rested = match account.mode {
+                    // Only a doubt outlives it.
+                    Mode::Removing if account.in_doubt() => account.cooldown_ends,
+                    Mode::Removing => now,
+                    _ => account.cooldown_ends.max(account.quarantine_ends),
+                };
                 if rested > now {
                     (account.state, account.until) = (State::Cooling, rested);
                     self.first_rested = self.first_rested.into_iter().chain([rested]).min();

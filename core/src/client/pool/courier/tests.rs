@@ -271,15 +271,21 @@ async fn who_asks_in_a_runtime_that_ended_is_told_so() {
     assert_eq!(error.code(), Code::Cancelled, "{error}");
 }
 
-// It may have been performed, and so nobody sent it again after half a minute: the slot was nobody's for the rest of its time.
-#[tokio::test]
-async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
+/// A pool of one slot whose leases last for ten minutes, and by how much its process's clock, and its store's, is ahead.
+async fn of_long_leases() -> (Faulty, Arc<AtomicU64>, Pool<Faulty, Warped>) {
     let (store, ahead) = jumping();
     let passed = ahead.clone();
     let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
     let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     let pool = handle.pool_with("p", options, None).await.unwrap();
+    (store, ahead, pool)
+}
+
+// It may have been performed, and so nobody sent it again after half a minute: the slot was nobody's for the rest of its time.
+#[tokio::test]
+async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
+    let (store, ahead, pool) = of_long_leases().await;
     let lease = pool.acquire_with(within(0)).await.unwrap();
     lease.unused().unwrap();
     // The request is lost on its way.
@@ -303,12 +309,7 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
 // It was tried for half a minute, whoever left: the slot was nobody's for the rest of its time.
 #[tokio::test]
 async fn so_is_that_of_a_lease_that_nobody_has_seen() {
-    let (store, ahead) = jumping();
-    let passed = ahead.clone();
-    let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-    let options = PoolOptions { ttl: 600 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
-    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let (store, ahead, pool) = of_long_leases().await;
     store.is(SLOW);
     let mut acquiring = Box::pin(pool.acquire_with(within(SECOND)));
     assert!(futures_util::FutureExt::now_or_never(&mut acquiring).is_none());
