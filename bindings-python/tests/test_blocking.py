@@ -88,4 +88,4 @@ def opening(memory):
 def test_the_interpreter_is_free_while_a_call_reckons(memory, long):
     """In memory nothing is waited for. One try of many is enough: while it is not free, nobody ever goes on."""
     call = long(memory)
-    assert min(longest_pause(call) for _ in range(10)) < 0.5
+    assert any(longest_pause(call) < 0.5 for _ in range(10))
