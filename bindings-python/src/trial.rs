@@ -64,13 +64,13 @@ fn panic_next() -> PyResult<()> {
 
 #[pyfunction]
 fn codes() -> PyResult<Vec<&'static str>> {
-    guard(|| Ok(Code::ALL.map(Code::as_str).to_vec()))
+    guard(|| Ok(Code::ALL.iter().map(|code| code.as_str()).collect()))
 }
 
 #[pyfunction]
 fn fail(code: &str, message: String) -> PyResult<()> {
     guard(|| {
-        let code = Code::ALL.into_iter().find(|known| known.as_str() == code).unwrap_or(Code::Internal);
+        let code = Code::ALL.iter().copied().find(|known| known.as_str() == code).unwrap_or(Code::Internal);
         Err(Failure::new(code, message))
     })
 }

@@ -8,6 +8,7 @@ use crate::Micros;
 
 /// What kind of failure an [`Error`] is. The texts are stable: programs may compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Code {
     /// The time given by the caller passed before the thing could be had.
     TimedOut,
@@ -49,7 +50,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of its declaration.
-    pub const ALL: [Code; 17] = [
+    pub const ALL: &[Code] = &[
         Code::TimedOut,
         Code::Cancelled,
         Code::Lost,

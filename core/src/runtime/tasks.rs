@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::thread;
 
 use async_task::{Runnable, Task};
 use futures_util::FutureExt;
@@ -129,9 +130,26 @@ fn step(handle: &Handle, runnable: Runnable) {
         }
     });
     if let Some(runnable) = runnable {
-        handle.spawn(async move {
-            runnable.run();
-        });
+        let mut next = Next(Some(runnable));
+        handle.spawn(async move { next.run() });
+    }
+}
+
+/// The next step of a task, which may be dropped instead as its runtime has ended.
+struct Next(Option<Runnable>);
+
+impl Next {
+    fn run(&mut self) {
+        self.0.take().map(Runnable::run);
+    }
+}
+
+impl Drop for Next {
+    /// Not here: who wakes the task may hold what its end has to lock.
+    fn drop(&mut self) {
+        if let Some(left) = self.0.take() {
+            let _ = thread::Builder::new().spawn(move || drop(left));
+        }
     }
 }
 
@@ -170,7 +188,7 @@ impl Drop for Running {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-    use std::thread::{self, ThreadId};
+    use std::thread::ThreadId;
     use std::time::Duration;
 
     use futures_channel::oneshot;
@@ -294,6 +312,37 @@ mod tests {
         let_go();
         assert_eq!(*seen.lock().expect("no panic"), runtimes.map(|handle| handle.id()));
         other.shutdown_background();
+    }
+
+    /// A lock that wakes the next one who waits for it, as it is given back, was locked anew by the end of the task that waited.
+    #[test]
+    fn a_task_whose_runtime_has_ended_ends_elsewhere_than_where_it_is_woken() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+        let lock = Arc::new(futures_util::lock::Mutex::new(()));
+        let held = lock.clone().try_lock_owned().expect("nobody has it");
+        let (alive, gone) = std::sync::mpsc::channel::<()>();
+        let (waits, begins) = std::sync::mpsc::channel();
+        let waiting = lock.clone();
+        let task = async move {
+            let _alive = alive;
+            let mut turn = waiting.lock();
+            std::future::poll_fn(|context| {
+                let poll = turn.poll_unpin(context).map(drop);
+                let _ = waits.send(());
+                poll
+            })
+            .await;
+        };
+        begin(runtime.handle(), task).detach();
+        begins.recv().expect("it waits");
+        runtime.shutdown_background();
+        let (returned, returns) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            drop(held);
+            returned.send(()).expect("somebody waits");
+        });
+        returns.recv_timeout(Duration::from_secs(20)).expect("it waits for itself");
+        assert_eq!(gone.recv_timeout(Duration::from_secs(20)), Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
     }
 
     #[tokio::test]

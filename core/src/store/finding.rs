@@ -6,6 +6,7 @@ use crate::value::Value;
 
 /// One thing that was found of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// Which of a quorum's servers it is about, from 0 on, in the order in which they were given. Nothing for one store.
     pub server: Option<usize>,
@@ -19,6 +20,7 @@ pub struct Finding {
 
 /// What is looked at. The texts are stable: programs may compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Check {
     /// The store itself: one that is no Redis, or a server of a quorum that does not answer.
     Store,
@@ -40,6 +42,7 @@ pub enum Check {
 
 /// What a [`Finding`] comes to. The texts are stable: programs may compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Verdict {
     /// It is as it should be.
     Ok,

@@ -37,6 +37,6 @@ fn the_types_know_the_states_and_modes_of_slots() {
 
 #[test]
 fn the_types_know_every_code_of_an_error() {
-    let codes = Code::ALL.map(Code::as_str);
+    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     knows("bindings-javascript/errors.ts", "export type Code", &codes);
 }

@@ -18,6 +18,7 @@ use crate::value::Value;
 
 /// One name of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LockState {
     /// As the caller spelled it.
     pub name: String,

@@ -19,6 +19,7 @@ use crate::value::Value;
 
 /// How many slots a pool has, and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Census {
     /// All.
     pub total: u32,
@@ -36,6 +37,7 @@ pub struct Census {
 
 /// One slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SlotState {
     /// Its record.
     pub view: SlotView,

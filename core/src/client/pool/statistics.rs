@@ -11,6 +11,7 @@ const BUCKETS: usize = 40;
 
 /// What this handle of a pool has done since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Leases that are held now.
     pub leased: u64,
