@@ -4,7 +4,9 @@
 //!
 //! Time goes in ticks. All is counted from now and from what the chain expects, so that the states come to an end.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
 
 use self::world::{Step, World};
 use crate::Micros;
@@ -123,7 +125,7 @@ fn explore(bounds: Bounds) -> Result<usize, String> {
     let steps = World::steps(bounds);
     // How each state was come to first: from which, and by which step.
     let mut ways: Vec<(usize, Option<Step>)> = vec![(0, None)];
-    let mut known = HashSet::from([World::new(bounds).key()]);
+    let mut known = FxHashSet::from_iter([World::new(bounds).key()]);
     let mut open = VecDeque::from([(0, World::new(bounds))]);
     while let Some((from, world)) = open.pop_front() {
         for &step in &steps {
