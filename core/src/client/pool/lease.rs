@@ -386,9 +386,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 vigil.end(why)
             }
         };
-        // Whoever watched it may have known before; it is counted once.
-        if matches!(before, None | Some(Ending::GivenBack)) {
-            self.core.counters.lost(until <= self.core.lease_clock());
+        // Whoever watched it may have known before: it is counted once, and told by one reason.
+        match before {
+            None | Some(Ending::GivenBack) => self.core.counters.lost(until <= self.core.lease_clock()),
+            Some(told) => return lost(self.slot(), told),
         }
         lost(self.slot(), why)
     }

@@ -30,6 +30,8 @@ struct Watched {
     bells: Vec<oneshot::Sender<Word>>,
     /// Who wants to hear that it is claimed.
     claim_bells: Vec<oneshot::Sender<Word>>,
+    /// When the store was asked for them last whether it is.
+    looked: Option<Micros>,
 }
 
 /// How long a lease lasts, and how it ended.
@@ -119,7 +121,7 @@ impl Term {
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
         let (bells, claim_bells) = (Vec::new(), Vec::new());
-        let watched = Watched { term, renewal: None, left: false, bells, claim_bells };
+        let watched = Watched { term, renewal: None, left: false, bells, claim_bells, looked: None };
         let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
         if interval > 0 {
             // A grant can take long to arrive: it may be late by now.
@@ -183,7 +185,18 @@ impl Vigil {
     pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
         let watched = self.lock();
         watched.is_open()
-            && claimed.map_or(!watched.claim_bells.is_empty(), |fences| fences.contains(&self.lease.fence))
+            // Who has asked once may do so in turns.
+            && claimed.map_or(watched.looked.is_some(), |fences| fences.contains(&self.lease.fence))
+    }
+
+    /// Whether the store is to be asked whether it is claimed: it was not within this time.
+    pub fn looks(&self, now: Micros, apart: Micros) -> bool {
+        let looked = &mut self.lock().looked;
+        let due = looked.is_none_or(|looked| now >= looked + apart);
+        if due {
+            *looked = Some(now);
+        }
+        due
     }
 
     /// The holder has let go of the lease: nothing is done for it any more.

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
@@ -43,7 +44,7 @@ pub(in crate::client) struct WaitingRoom {
     /// Changes with the room locked; whoever takes something asks it, without.
     closed: AtomicBool,
     /// Of those who acquire, in this room or still with the store: dropped as it closes.
-    closing: Mutex<Vec<oneshot::Sender<Infallible>>>,
+    closing: Audience,
 }
 
 #[derive(Debug, Default)]
@@ -326,8 +327,7 @@ impl WaitingRoom {
             self.closed.store(true, Relaxed);
             room.seats.iter_mut().filter_map(|chair| chair.bell.take()).collect()
         };
-        // Not under the lock: those who are told run code.
-        drop(std::mem::take(&mut *unpoisoned(&self.closing)));
+        self.closing.dismiss();
         for bell in bells {
             let _ = bell.send(Call::Closed);
         }
@@ -339,17 +339,9 @@ impl WaitingRoom {
 
     /// Ends when the room is closed.
     pub fn closing(&self) -> oneshot::Receiver<Infallible> {
-        let (stands, closing) = oneshot::channel();
-        let mut all = unpoisoned(&self.closing);
-        if all.len() == all.capacity() {
-            // As many may come as are left, so that each pays for one look.
-            all.retain(|stands| !stands.is_canceled());
-            let left = all.len();
-            all.reserve(left + 1);
-        }
-        all.push(stands);
+        let closing = self.closing.join();
         if self.is_closed() {
-            all.clear();
+            self.closing.dismiss();
         }
         closing
     }

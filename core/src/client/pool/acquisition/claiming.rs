@@ -35,13 +35,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let (mut part, mut earliest) = (0, None);
         loop {
             let (request, seed, last) = self.claim_request(want, seat.is_some(), part);
-            let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
-            if matches!(reply, Reply::Undefined) {
-                for request in self.courier.definition() {
-                    self.courier.pool().perform_now(0, request)?;
-                }
-                continue;
-            }
+            let (now, reply) = self.perform_now(seed, &request)?;
             match self.judge(want, seat, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
                 Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),

@@ -45,16 +45,17 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let claimed = self.watch().map(|vigil| vigil.claimed());
+        let vigil = self.watch();
+        let claimed = vigil.as_ref().map(|vigil| vigil.claimed());
         #[cfg(not(target_family = "wasm"))]
         let (waits, mut gone) = oneshot::channel::<()>();
         // By push where the store can, and otherwise by the next renewal.
-        if claimed.is_some() {
-            let (core, fence) = (self.core.clone(), self.at.fence);
+        if let Some(vigil) = vigil {
+            let core = self.core.clone();
             self.core.runtime.spawn(async move {
                 #[cfg(not(target_family = "wasm"))]
                 while !core.listen(Micros::MAX).await && !core.room.is_closed() {
-                    core.keeper.heed(Some(&[fence]));
+                    core.ask_whether_claimed(&vigil);
                     // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
                     let again = core.deaf_until.load(std::sync::atomic::Ordering::Relaxed);
                     if runtime::by(&core.runtime, again, &mut gone).await.is_some() {
@@ -65,7 +66,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 #[cfg(target_family = "wasm")]
                 core.listen(Micros::MAX).await;
                 // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
-                core.keeper.heed(Some(&[fence]));
+                core.ask_whether_claimed(&vigil);
             });
         }
         let told = told(self.slot().to_owned(), claimed, None);
