@@ -317,7 +317,8 @@ mod tests {
     /// A lock that wakes the next one who waits for it, as it is given back, was locked anew by the end of the task that waited.
     #[test]
     fn a_task_whose_runtime_has_ended_ends_elsewhere_than_where_it_is_woken() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
         let lock = Arc::new(futures_util::lock::Mutex::new(()));
         let held = lock.clone().try_lock_owned().expect("nobody has it");
         let (alive, gone) = std::sync::mpsc::channel::<()>();
@@ -342,7 +343,10 @@ mod tests {
             returned.send(()).expect("somebody waits");
         });
         returns.recv_timeout(Duration::from_secs(20)).expect("it waits for itself");
-        assert_eq!(gone.recv_timeout(Duration::from_secs(20)), Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+        assert_eq!(
+            gone.recv_timeout(Duration::from_secs(20)),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+        );
     }
 
     #[tokio::test]
