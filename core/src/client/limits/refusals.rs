@@ -1,11 +1,9 @@
 //! Refusals that the store told a moment ago, so that those who ask again at once do not ask the store.
 
-use std::hash::BuildHasher;
-
 use super::answer::{LimitAnswer, Said};
 use super::recent::Recent;
 use crate::id::Name;
-use crate::limits::{Amount, Charge, Hashes, Request, Rule};
+use crate::limits::{Amount, Charge, Request, Rule};
 use crate::{Micros, SECOND};
 
 /// How long a refusal is believed at most. Another process may give back meanwhile, or an administrator reset the limit;
@@ -24,7 +22,6 @@ pub(super) struct Refusals {
     changes: u64,
     /// How often it was as that was last a limit of each group; none before the first time.
     changed: Vec<u64>,
-    hashes: Hashes,
 }
 
 #[derive(Debug)]
@@ -101,7 +98,7 @@ impl Refusals {
 
     fn group(&self, limit: &Name) -> usize {
         // The lower bits suffice.
-        self.hashes.hash_one(limit) as usize % GROUPS
+        self.known.hash(limit) as usize % GROUPS
     }
 }
 
