@@ -79,8 +79,8 @@ export interface SelectOptions {
   /**
    * Who spends, as listings show it: 32 hexadecimal digits are themselves, of any other text (a transaction's id) the first
    * half of its SHA-256; a name of nobody else's if not given. Whoever selects again under a name is not refused
-   * what that name holds, and takes it from another process that has it, which is told that it lost it. It chooses anew: it may get
-   * other tokens.
+   * what that name holds by another handle of the wallet, as by another process, and takes it from that, which is told that it lost
+   * it; within one handle it is kept until that selection ends. It chooses anew: it may get other tokens.
    */
   spender?: string | undefined;
   /** Aborted, the selection rejects with its reason and leaves nothing locked. */

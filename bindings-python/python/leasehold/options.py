@@ -265,8 +265,9 @@ class SelectOptions(_Selecting, total=False):
 
     spender: str | None
     """Who spends, as listings show it: 32 hexadecimal digits are themselves, of any other text (a transaction's id) the first half of its
-    SHA-256; a name of nobody else's by default. Whoever selects again under a name takes the place of what it had before in another
-    process, which is told that it lost it."""
+    SHA-256; a name of nobody else's by default. Whoever selects again under a name is not refused what that name holds
+    by another handle of the wallet, as by another process, and takes it from that, which is told that it lost it; within one handle it
+    is kept until that selection ends. It chooses anew: it may get other tokens."""
 
 
 class _WalletOptions(_Selecting, total=False):

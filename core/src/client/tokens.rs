@@ -8,6 +8,7 @@ mod claim;
 mod options;
 mod purse;
 mod selection;
+mod settling;
 mod source;
 #[cfg(test)]
 #[cfg(feature = "redis")]
@@ -24,6 +25,7 @@ use futures_util::FutureExt;
 pub use options::{SelectOptions, TokensOptions};
 use purse::{Lent, Purses};
 pub use selection::Selection;
+use settling::Settling;
 pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, read_ids, write_ids};
 
 use self::attempt::Attempt;
@@ -53,8 +55,8 @@ pub(super) struct Wallet<S: Store, R: Runtime> {
     options: TokensOptions,
     purses: Arc<Purses>,
     counts: Counts,
-    /// Tokens that were spent, and until when they rest.
-    settling: Mutex<Vec<(Arc<str>, Micros)>>,
+    /// Tokens that were spent and rest.
+    settling: Mutex<Settling>,
 }
 
 /// What was asked of the source and of the store.
@@ -302,17 +304,12 @@ impl<S: Store, R: Runtime> Wallet<S, R> {
             return;
         }
         let now = self.core.runtime.now();
-        let mut settling = unpoisoned(&self.settling);
-        settling.retain(|(_, until)| *until > now);
-        settling.extend(ids.map(|id| (id, now + self.options.settle)));
+        unpoisoned(&self.settling).rest(ids, now, self.options.settle);
     }
 
     fn settle(&self, id: &Arc<str>) {
-        let mut settling = unpoisoned(&self.settling);
-        let Some(at) = settling.iter().position(|(spent, _)| spent == id) else { return };
-        settling.swap_remove(at);
-        drop(settling);
-        if let Ok(slot) = slot_of(id) {
+        let rested = unpoisoned(&self.settling).end(id);
+        if rested && let Ok(slot) = slot_of(id) {
             self.core.end_rest(slot, self.options.settle);
         }
     }

@@ -17,7 +17,8 @@ use crate::Micros;
 use crate::id::Name;
 use crate::slots::Lane;
 
-/// For how long is remembered that a reservation was committed: its client tries for less, and so does its lane.
+/// For how long is remembered that a reservation was committed, also where less of its time was left: its client tries for less, and
+/// so does its lane.
 const ENDED: Micros = 2 * LANE_GRACE;
 /// The bits by which clients are told apart where they wait.
 const CLIENT: u64 = (1 << 36) - 1;
@@ -404,7 +405,7 @@ impl Ledger {
             reservation.state = state;
             // Of what was given back its holder is to hear as long as it may believe that it is charged.
             if state != State::GivenBack {
-                reservation.until = reservation.until.min(wall + ENDED);
+                reservation.until = wall + ENDED;
             }
         });
     }

@@ -92,6 +92,15 @@ impl Rule {
         }
     }
 
+    /// The rule by which is given back or forgotten what was used of it. A rate whose maximum is 0 judges each request by itself, but
+    /// what was used of it before is kept as that of any rate of its kind.
+    pub(crate) fn restoring(mut self) -> Rule {
+        if let Rule::Refill { max, .. } | Rule::Rolling { max, .. } | Rule::Gcra { max, .. } = &mut self {
+            *max = (*max).max(1);
+        }
+        self.effective()
+    }
+
     /// Whether it can be kept exactly.
     ///
     /// # Errors

@@ -301,7 +301,7 @@ impl LedgerModel {
             // What could not be given back stays charged.
             reservation.ended = Some(all_back);
             if !all_back {
-                reservation.until = reservation.until.min(wall + ENDED);
+                reservation.until = wall + ENDED;
             }
             reservation.gone = last_millisecond(wall, reservation.until - wall);
         }

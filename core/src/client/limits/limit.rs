@@ -38,6 +38,8 @@ pub struct Limit<R: Runtime> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     term: Term,
+    /// As it was asked for: what was used of it before its maximum was 0 has a record of this kind.
+    rule: Rule,
     outage: Outage,
     /// What a take charges of it, whatever its own cost is.
     cost: Option<Amount>,
@@ -45,7 +47,8 @@ struct Part {
 
 impl<R: Runtime> Limit<R> {
     pub(super) fn new(scope: Arc<Scope<R>>, name: Name, rule: Rule, outage: Outage) -> Self {
-        Limit { scope: Some(scope), parts: [Part { term: Term::new(name, rule), outage, cost: None }].into() }
+        let part = Part { term: Term::new(name, rule), rule, outage, cost: None };
+        Limit { scope: Some(scope), parts: [part].into() }
     }
 
     /// The limits as one: references to them, or options of such. What is `None` is left out, and one of none allows
@@ -284,7 +287,7 @@ impl<R: Runtime> Limit<R> {
     fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
         // What it cost the store knows.
-        let charges = self.charges(Amount::ZERO);
+        let charges = self.charges_to_restore(Amount::ZERO);
         let id = reservation_id::read(id, &charges)?;
         Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
     }
@@ -522,15 +525,24 @@ impl<R: Runtime> Limit<R> {
     }
 
     async fn restore(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
-        match &self.scope {
-            Some(scope) => scope.restore(act, self.charges(cost)).await,
-            None => Ok(LimitAnswer::unbound(Said::Store)),
+        let Some(scope) = &self.scope else { return Ok(LimitAnswer::unbound(Said::Store)) };
+        let mut answer = scope.restore(act, self.charges_to_restore(cost)).await?;
+        // One that allows nothing by now was asked as if it allowed one.
+        if self.rule_of(answer.limit.as_ref()).is_some_and(|rule| rule.most().is_zero()) {
+            answer.remaining = Amount::ZERO;
         }
+        Ok(answer)
     }
 
     fn charges(&self, cost: Amount) -> Vec<Charge> {
         let charge = |part: &Part| Charge { open: part.is_open(), ..Charge::from(&part.charged(cost)) };
         self.parts.iter().map(charge).collect()
+    }
+
+    /// The same of what is to be given back or forgotten, also where nothing can be taken by now.
+    fn charges_to_restore(&self, cost: Amount) -> Vec<Charge> {
+        let rules = self.parts.iter().map(|part| part.rule.restoring());
+        self.charges(cost).into_iter().zip(rules).map(|(charge, rule)| Charge { rule, ..charge }).collect()
     }
 
     /// Whether an outage closes none of them.

@@ -10,12 +10,18 @@ use crate::{Micros, SECOND};
 /// and who asks once a second costs the store nothing.
 pub(super) const BELIEVED: Micros = SECOND;
 
+/// Into how many groups limits are put by their names: of those of one group a change of any is one of all, which keeps few refusals
+/// from being remembered that could be.
+const GROUPS: usize = 256;
+
 /// What was refused, by limit.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     known: Recent<Name, Refusal>,
     /// How often something was given back or reset here.
     changes: u64,
+    /// How often it was as that was last a limit of each group; none before the first time.
+    changed: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -56,10 +62,12 @@ impl Refusals {
         self.changes
     }
 
-    /// Keeps a refusal of a request that was sent at `sent`, unless something has changed since `changes` was told.
+    /// Keeps a refusal of a request that was sent at `sent`, unless its limit has changed since `changes` was told. Others may: in a busy
+    /// process something is always given back somewhere.
     pub fn keep(&mut self, charge: &Charge, answer: &LimitAnswer, sent: Micros, changes: u64) {
+        let last = self.changed.get(self.group(&charge.limit)).copied().unwrap_or(0);
         // What is in flight may be given back at any time.
-        if changes != self.changes || matches!(charge.rule, Rule::InFlight { .. }) {
+        if last > changes || matches!(charge.rule, Rule::InFlight { .. }) {
             return;
         }
         let retry = answer.retry_after_micros;
@@ -77,9 +85,20 @@ impl Refusals {
 
     /// There may be more of the limits that this frees.
     pub fn forget(&mut self, request: &Request) {
-        let mut freed = request.freed().peekable();
-        self.changes += u64::from(freed.peek().is_some());
-        freed.for_each(|limit| self.known.remove(limit));
+        for limit in request.freed() {
+            self.changes += 1;
+            self.changed.resize(GROUPS, 0);
+            let group = self.group(limit);
+            if let Some(last) = self.changed.get_mut(group) {
+                *last = self.changes;
+            }
+            self.known.remove(limit);
+        }
+    }
+
+    fn group(&self, limit: &Name) -> usize {
+        // The lower bits suffice.
+        self.known.hash(limit) as usize % GROUPS
     }
 }
 
@@ -138,6 +157,27 @@ mod tests {
         assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
         refusals.forget(&Request { act: Act::Refund, charges: vec![charge("a")] });
         assert_eq!(recalled(&refusals, &["a"], 5), None);
+    }
+
+    // While anything was given back anywhere each who asked again at once asked the store.
+    #[test]
+    fn what_is_given_back_of_one_limit_says_nothing_of_others() {
+        let mut refusals = Refusals::default();
+        let freed = |limit: &str| Request { act: Act::Refund, charges: vec![charge(limit)] };
+        let others = || (0..GROUPS).map(|at| format!("other:{at}"));
+        refusals.forget(&freed("a"));
+        let changes = refusals.changes();
+        refusals.forget(&freed("a"));
+        let kept = others().filter(|other| {
+            refusals.keep(&charge(other), &refused(Some(SECOND)), 5, changes);
+            recalled(&refusals, &[other], 10).is_some()
+        });
+        assert!(kept.count() > GROUPS / 2);
+        refusals.keep(&charge("a"), &refused(Some(SECOND)), 5, changes);
+        assert_eq!(recalled(&refusals, &["a"], 10), None, "it was asked before that");
+        let changes = refusals.changes();
+        refusals.keep(&charge("a"), &refused(Some(SECOND)), 5, changes);
+        assert!(recalled(&refusals, &["a"], 10).is_some());
     }
 
     // Nothing more was, and each further one looked at all that was there.

@@ -32,8 +32,8 @@ pub(super) fn read(text: &str, charges: &[Charge]) -> Result<u128> {
     u128::from_str_radix(id, 16).map_err(|_| unfit())
 }
 
-/// Rates are one kind here: a limit whose maximum is 0 by now is judged as another one, and what it was reserved with is ended all
-/// the same.
+/// Rates are one kind here: one whose maximum or period is 0 by now is judged as another kind, and one may be asked as another by now.
+/// What was reserved with it of other limits is ended all the same.
 fn sum(charges: &[Charge]) -> u32 {
     let kind = |charge: &Charge| match charge.rule.letter() {
         'c' | 'g' | 'w' => 'e',

@@ -216,7 +216,32 @@ async fn a_reservation_is_ended_though_one_of_its_rates_allows_nothing_by_now() 
         let group = |max| handle.group([Some(&limit("rate", max, kind)), Some(&spend)]).unwrap();
         let id = group(10).reserve(3u64, Duration::from_micros(HOUR)).await.unwrap().unwrap().hand_over();
         group(0).refund_reservation(&id).await.unwrap();
-        assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
+        let used = async |limit: NativeLimit| limit.used().await.unwrap();
+        assert_eq!(
+            [used(spend.clone()).await, used(limit("rate", 10, kind)).await],
+            [Amount::ZERO; 2],
+            "{kind:?}"
+        );
+    }
+}
+
+// Each was answered, and changed nothing: a limit that was closed for a moment was refused for the rest of its month.
+#[tokio::test]
+async fn what_was_used_of_a_rate_is_reset_and_given_back_though_it_allows_nothing_by_now() {
+    let handle = handle("closed-restored");
+    for kind in [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling] {
+        let rate =
+            |max: u64| handle.limit_with("rate", &LimitOptions::new(max, 720 * HOUR).kind(kind)).unwrap();
+        assert!(rate(10).increment(10u64).await.unwrap());
+        let told = rate(0).refund(4u64).await.unwrap();
+        assert_eq!((told.allowed, told.remaining), (true, Amount::ZERO), "{kind:?}");
+        assert_eq!(rate(10).used().await.unwrap(), 6u64.into(), "{kind:?}");
+        rate(0).reset().await.unwrap();
+        assert!(!rate(0).increment(1u64).await.unwrap(), "{kind:?}");
+        assert!(rate(10).increment(10u64).await.unwrap(), "{kind:?}");
+        // Nothing is left to give back, and still nothing can be taken.
+        rate(0).reset().await.unwrap();
+        assert_eq!(rate(0).refund(1u64).await.unwrap().remaining, Amount::ZERO, "{kind:?}");
     }
 }
 

@@ -121,8 +121,8 @@ pub struct SelectOptions {
     /// Of which currency: the wallet's option by default.
     pub currency: Option<Arc<str>>,
     /// Who spends, as listings show it; by default nobody else's name, new for each selection. Whoever selects again
-    /// under a name is not refused what that name holds, and takes it from another process that has it, which is told that it
-    /// lost it. It chooses anew: it may get other tokens.
+    /// under a name is not refused what that name holds by another handle of the wallet, as by another process, and takes it from that,
+    /// which is told that it lost it; within one handle it is kept until that selection ends. It chooses anew: it may get other tokens.
     pub spender: Option<Spender>,
     /// Time to live of the selection without a renewal: the wallet's by default, and at most that.
     pub ttl: Option<Micros>,

@@ -382,6 +382,18 @@ async fn what_a_spender_spent_is_not_its_own_any_more() {
 }
 
 #[tokio::test]
+async fn within_one_handle_a_selection_keeps_its_tokens_whatever_name_is_said() {
+    let handle = opened("one-handle");
+    let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
+    let named = || SelectOptions { spender: Some(Spender::new("tx1")), ..euros() };
+    let first = wallet.select_with(5u64, named()).await.unwrap();
+    assert_eq!(code(wallet.select_with(5u64, named()).await), Code::LockedUntil);
+    assert!(first.is_held());
+    first.release().await.unwrap();
+    assert_eq!(wallet.select_with(5u64, named()).await.unwrap().sum(), 5u64.into());
+}
+
+#[tokio::test]
 async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() {
     let (handle, other) = (opened("spender"), opened("spender"));
     let source = wallet_of(&[("a", 5)]);

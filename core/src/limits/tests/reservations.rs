@@ -1,8 +1,8 @@
 //! What is charged for the time being.
 
 use super::scene::{DAY, HOUR, START, Scene, all, charge};
-use crate::SECOND;
 use crate::limits::{Act, Charge, MAX_AMOUNT, Rule, Settlement};
+use crate::{MILLISECOND, SECOND};
 
 const GROUP: [Rule; 2] = [Rule::Refill { max: 10, period: HOUR }, Rule::InFlight { max: 2 }];
 
@@ -53,6 +53,20 @@ fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {
     scene.pass(HOUR);
     let given_back = Settlement::Before { given_back: true };
     assert_eq!(scene.settle(Act::Commit { id: 10 }, &group()[..1]), given_back);
+}
+
+// Whose reply was lost, and who asked again after its time, was told that it was lost.
+#[test]
+fn that_one_was_committed_is_remembered_for_longer_than_it_would_have_lasted() {
+    let mut scene = Scene::new();
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: 30 * SECOND, waited: None }, &group()).allowed);
+    assert_eq!(scene.pass(5 * SECOND).settle(Act::Commit { id: 1 }, &group()), Settlement::Done);
+    let before = Settlement::Before { given_back: false };
+    for act in [Act::Commit { id: 1 }, Act::GiveBack { id: 1 }, Act::Renew { id: 1, ttl: HOUR }] {
+        assert_eq!(scene.pass(35 * SECOND).settle(act, &group()), before, "{act:?}");
+    }
+    assert_eq!(scene.pass(15 * SECOND).settle(Act::Commit { id: 1 }, &group()), Settlement::Gone);
+    assert_eq!((scene.pass(2 * MILLISECOND).remaining_of("spend"), scene.ledger.size().1), (6, 0));
 }
 
 #[test]

@@ -144,6 +144,12 @@ pub fn reservations() -> Tally {
         assert_eq!(told.ask(settle("give_back", id, limit(1)))["reply"], "settled");
     }
     assert_eq!(told.ask(request("peek", limit(0)))["remaining"], "10");
+    // That it was committed is remembered for two minutes, however little of its time was left.
+    assert_eq!(told.ask(reserve(400, 30 * SECOND, limit(1)))["reply"], "allowed");
+    assert_eq!(told.pass(5 * SECOND).ask(settle("commit", 400, limit(1)))["reply"], "settled");
+    for (pass, reply) in [(35 * SECOND, "before"), (85 * SECOND - 1, "before"), (1, "gone")] {
+        assert_eq!(told.pass(pass).ask(settle("commit", 400, limit(1)))["reply"], reply);
+    }
     told
 }
 

@@ -251,6 +251,21 @@ async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     }
 }
 
+// It was forgotten under the kind of a limit that allows nothing, which has no record.
+#[tokio::test]
+async fn a_reset_of_a_rate_that_allows_nothing_by_now_forgets_what_is_counted_for_an_outage() {
+    for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Rolling { max, period: HOUR }] {
+        let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
+        let open = |max| limit(&scope, "a", kind(max), Outage::Open);
+        assert!(shortly(open(10).increment(10u64)).await.unwrap());
+        shortly(open(0).reset()).await.unwrap();
+        assert_eq!(scope.alone.size(), (0, 0), "{:?}", kind(0));
+        hangs.store(true, SeqCst);
+        let answer = shortly(open(10).take(10u64)).await.unwrap();
+        assert_eq!((answer.allowed, answer.said), (true, Said::Outage), "{:?}", kind(0));
+    }
+}
+
 // What the store allowed after a reset was forgotten in the next outage, and the record of that reset kept for a day or years.
 #[tokio::test]
 async fn what_the_store_allows_after_a_reset_counts_in_an_outage() {
