@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use self::courier::crowded;
 use self::courier::{Courier, unsure};
 use self::keeper::Keeper;
@@ -440,7 +440,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// The error of a store that did not answer in time, of what it says of the rest; or that so many wait for it here.
     pub(super) fn silence(&self, error: fn(&str) -> Error) -> Error {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if self.courier.is_crowded() {
             return crowded("it may be done or not, or yet: look when fewer wait");
         }

@@ -1,7 +1,7 @@
 //! A lock that is held, alone or by several who share it.
 
 use std::fmt;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
 use crate::Micros;
 use crate::client::Lease;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use crate::client::audience::Audience;
 use crate::client::builders::micros;
 use crate::error::{Code, Error, Result};
@@ -27,10 +27,10 @@ pub struct Locked<S: Store, R: Runtime> {
     fence: u64,
     /// Nothing once it was given back.
     holding: Mutex<Option<Arc<Holding<S, R>>>>,
-    /// Those who hear of its end by this one of all who share it. A wasm module is judged by its size.
-    #[cfg(not(target_family = "wasm"))]
+    /// Those who hear of its end by this one of all who share it.
+    #[cfg(feature = "crowds")]
     audience: Arc<Audience>,
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     lapses: AtomicBool,
 }
 
@@ -55,9 +55,9 @@ impl<S: Store, R: Runtime> Locked<S, R> {
             names,
             fence,
             holding: Mutex::new(Some(holding)),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             audience: Arc::default(),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             lapses: AtomicBool::new(false),
         }
     }
@@ -170,7 +170,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         match Arc::into_inner(holding) {
             Some(holding) => holding.release().await,
             None => {
-                #[cfg(not(target_family = "wasm"))]
+                #[cfg(feature = "crowds")]
                 self.audience.dismiss();
                 Ok(())
             }
@@ -188,7 +188,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// However it ends from now on, and whoever shares it: it runs to its deadline; see [`Lease::lapse`].
     #[doc(hidden)]
     pub fn lapse(&self) {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         self.lapses.store(true, Relaxed);
         match self.holding().as_deref() {
             Some(Holding::One(leases)) => leases.iter().for_each(Lease::lapse),
@@ -202,16 +202,16 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         &self,
         word: Option<BoxedFuture<'static, Option<Error>>>,
     ) -> impl Future<Output = Option<Error>> + use<S, R> {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         let (audience, left) = (self.audience.clone(), self.audience.join().map(drop));
         async move {
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             {
                 // Also where this one is collected that shares it: whoever had it may still be at work.
                 let _audience = audience;
                 runtime::before(left, word?).await.flatten()
             }
-            #[cfg(target_family = "wasm")]
+            #[cfg(not(feature = "crowds"))]
             word?.await
         }
     }
@@ -285,7 +285,7 @@ impl<S: Store, R: Runtime> Holding<S, R> {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 impl<S: Store, R: Runtime> Drop for Locked<S, R> {
     fn drop(&mut self) {
         // First: of the last one it is told as it is given back what became of it.

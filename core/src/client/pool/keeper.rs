@@ -171,9 +171,11 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Asks whether a lease is claimed, for a holder that began to listen for that. One that asks again and again, as a loop does that
     /// has other things to do, is told by messages: for it the store is asked now and then.
     pub(in crate::client) fn ask_whether_claimed(&self, vigil: &Vigil) {
-        if vigil.looks(self.lease_clock(), RETRY) {
-            self.keeper.heed(Some(&[vigil.lease.fence]));
+        #[cfg(feature = "crowds")]
+        if !vigil.looks(self.lease_clock(), RETRY) {
+            return;
         }
+        self.keeper.heed(Some(&[vigil.lease.fence]));
     }
 
     fn renew_together(self: &Arc<Self>, vigils: Vec<Arc<Vigil>>) {

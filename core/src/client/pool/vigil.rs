@@ -31,6 +31,7 @@ struct Watched {
     /// Who wants to hear that it is claimed.
     claim_bells: Vec<oneshot::Sender<Word>>,
     /// When the store was asked for them last whether it is.
+    #[cfg(feature = "crowds")]
     looked: Option<Micros>,
 }
 
@@ -121,7 +122,15 @@ impl Term {
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
         let (bells, claim_bells) = (Vec::new(), Vec::new());
-        let watched = Watched { term, renewal: None, left: false, bells, claim_bells, looked: None };
+        let watched = Watched {
+            term,
+            renewal: None,
+            left: false,
+            bells,
+            claim_bells,
+            #[cfg(feature = "crowds")]
+            looked: None,
+        };
         let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
         if interval > 0 {
             // A grant can take long to arrive: it may be late by now.
@@ -184,12 +193,11 @@ impl Vigil {
     /// no word of them.
     pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
         let watched = self.lock();
-        watched.is_open()
-            // Who has asked once may do so in turns.
-            && claimed.map_or(watched.looked.is_some(), |fences| fences.contains(&self.lease.fence))
+        watched.is_open() && claimed.map_or(watched.listens(), |fences| fences.contains(&self.lease.fence))
     }
 
     /// Whether the store is to be asked whether it is claimed: it was not within this time.
+    #[cfg(feature = "crowds")]
     pub fn looks(&self, now: Micros, apart: Micros) -> bool {
         let looked = &mut self.lock().looked;
         let due = looked.is_none_or(|looked| now >= looked + apart);
@@ -276,6 +284,14 @@ impl Vigil {
 }
 
 impl Watched {
+    /// Whether anybody wants to hear that it is claimed: who has asked once may do so in turns.
+    fn listens(&self) -> bool {
+        #[cfg(feature = "crowds")]
+        return self.looked.is_some();
+        #[cfg(not(feature = "crowds"))]
+        !self.claim_bells.is_empty()
+    }
+
     fn is_open(&self) -> bool {
         !self.left && self.term.ending.is_none()
     }

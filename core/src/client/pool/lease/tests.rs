@@ -180,6 +180,7 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
 }
 
 // Who waited for its loss went on as if nothing were wrong.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());
