@@ -167,9 +167,6 @@ impl Pool {
         slots: &[SlotId],
         count: u32,
     ) -> Result<Vec<u32>, Refusal> {
-        for name in slots {
-            self.find_put_back(now, name);
-        }
         let (ready, whole) = self.available(slots);
         if !whole {
             self.withdraw(now, claim.holder);
@@ -195,16 +192,18 @@ impl Pool {
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or
     /// others wait for it.
     fn places_of(&mut self, now: Micros, claim: &Claim, slots: &[SlotId]) -> Option<Vec<u32>> {
-        let (mut new, mut free) = (0, true);
-        // Each is looked at: one that is overdue is nothing to wait for.
+        let mut new = 0;
         for name in slots {
-            match self.find_put_back(now, name) {
-                Some(place) => free &= self.is_ready(place),
+            match self.find(name).and_then(|place| self.slots.get(place as usize)) {
+                Some(slot) if slot.state != State::Ready => return None,
+                Some(_) => {}
                 None => new += 1,
             }
-            free = free && !self.line.precedes(Some(name), now, claim);
+            if self.line.precedes(Some(name), now, claim) {
+                return None;
+            }
         }
-        if !free || self.total() + new > MAX_SLOTS {
+        if self.total() + new > MAX_SLOTS {
             return None;
         }
         let mut places = Vec::with_capacity(slots.len());

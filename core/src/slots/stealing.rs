@@ -77,18 +77,14 @@ impl Pool {
 
     /// Whoever is first in line now for one of these names, which others wanted before, or for any slot.
     pub(super) fn steal_for_first(&mut self, now: Micros, names: &mut dyn Iterator<Item = &SlotId>) {
-        let mut looked = Vec::new();
+        let mut last = None;
         for name in names.map(Some).chain([None]) {
             let first = self.line.head(name, now).map(|(holder, _)| holder);
-            // Each looks at all that it wants, may be first for many of them, and finds the same until another claims or lets go.
-            if let Some(holder) = first.filter(|holder| !looked.contains(holder)) {
-                let before = self.stirred;
+            // Each looks at all that it wants, and is mostly first for many of them.
+            if let Some(holder) = first.filter(|_| first != last) {
                 self.steal(now, holder);
-                if self.stirred != before {
-                    looked.clear();
-                }
-                looked.push(holder);
             }
+            last = first;
         }
     }
 
@@ -176,7 +172,6 @@ impl Pool {
             return None;
         }
         let before = self.drop_claimant(place);
-        self.stirred += 1;
         let slot = self.slots.get_mut(place as usize)?;
         slot.claimant = Some(Box::new(Claimant { ticket, until: slot.until }));
         self.claimed.push(slot.fence);
@@ -213,7 +208,6 @@ impl Pool {
 
     fn drop_claimant(&mut self, place: u32) -> Option<u128> {
         let claimant = self.slots.get_mut(place as usize)?.claimant.take()?;
-        self.stirred += 1;
         self.end_at(place, claimant.until);
         Some(claimant.ticket)
     }

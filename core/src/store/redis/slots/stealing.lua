@@ -2,7 +2,7 @@
 local claims
 function stealing(name)
 if claims then return claims[name] end
-claims = { stirred = 0 } -- how often somebody claimed a lease or let go of one
+claims = {}
 
 local function standing(holder)
   local card = line('find')(holder)
@@ -24,7 +24,6 @@ local function end_at(s, ends)
   put(s, 'l', format('%d', WHEN_DUE + ends))
 end
 local function forget(s)
-  claims.stirred = claims.stirred + 1
   s[CLAIMANT] = ''
   end_at(s, s[AGREED])
 end
@@ -120,7 +119,6 @@ local function steal(holder)
         end_at(s, s[AGREED])
       end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]
-      claims.stirred = claims.stirred + 1
       called = called .. ' !' .. format('%d', s[FENCE])
       end_at(s, math.min(s[ENDS], now + card.steal))
     end
