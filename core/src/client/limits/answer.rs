@@ -10,7 +10,6 @@ use crate::limits::{Amount, Verdict};
 /// Whether something is allowed, as the limit says that binds it: of those that refuse, the one that does so longest; of
 /// those that allow, the one of which least remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct LimitAnswer {
     /// Whether all limits allow it, and it was charged.
     pub allowed: bool,

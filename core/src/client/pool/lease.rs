@@ -386,11 +386,11 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             }
         };
         // Whoever watched it may have known before: it is counted once, and told by one reason.
-        match before {
-            None | Some(Ending::GivenBack) => self.core.counters.lost(until <= self.core.lease_clock()),
-            Some(told) => return lost(self.slot(), told),
+        let told = before.filter(|before| *before != Ending::GivenBack);
+        if told.is_none() {
+            self.core.counters.lost(until <= self.core.lease_clock());
         }
-        lost(self.slot(), why)
+        lost(self.slot(), told.unwrap_or(why))
     }
 
     fn record(&self) -> NonceRecord {

@@ -45,17 +45,16 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let vigil = self.watch();
-        let claimed = vigil.as_ref().map(|vigil| vigil.claimed());
+        let claimed = self.watch().map(|vigil| vigil.claimed());
         #[cfg(feature = "crowds")]
         let (waits, mut gone) = oneshot::channel::<()>();
         // By push where the store can, and otherwise by the next renewal.
-        if let Some(vigil) = vigil {
-            let core = self.core.clone();
+        if claimed.is_some() {
+            let (core, fence) = (self.core.clone(), self.at.fence);
             self.core.runtime.spawn(async move {
                 #[cfg(feature = "crowds")]
                 while !core.listen(Micros::MAX).await && !core.room.is_closed() {
-                    core.ask_whether_claimed(&vigil);
+                    core.ask_whether_claimed(fence);
                     // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
                     let again = core.deaf_until.load(std::sync::atomic::Ordering::Relaxed);
                     if runtime::by(&core.runtime, again, &mut gone).await.is_some() {
@@ -65,7 +64,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 #[cfg(not(feature = "crowds"))]
                 core.listen(Micros::MAX).await;
                 // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
-                core.ask_whether_claimed(&vigil);
+                core.ask_whether_claimed(fence);
             });
         }
         let told = told(self.slot().to_owned(), claimed, None);
