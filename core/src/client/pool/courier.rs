@@ -618,7 +618,8 @@ fn is_of_a_pool(answer: &Result<Answer, StoreError>) -> bool {
 /// What comes back for a request.
 async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
     reply.await.unwrap_or_else(|_| {
-        Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
+        let text = words("open anew", "the runtime ended, or a task of it panicked; open anew");
+        Err(Error::new(Code::Cancelled, text))
     })
 }
 

@@ -386,11 +386,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             }
         };
         // Whoever watched it may have known before: it is counted once, and told by one reason.
-        let told = before.filter(|before| *before != Ending::GivenBack);
-        if told.is_none() {
+        if matches!(before, None | Some(Ending::GivenBack)) {
             self.core.counters.lost(until <= self.core.lease_clock());
         }
-        lost(self.slot(), told.unwrap_or(why))
+        #[cfg(feature = "crowds")]
+        let why = before.filter(|before| *before != Ending::GivenBack).unwrap_or(why);
+        lost(self.slot(), why)
     }
 
     fn record(&self) -> NonceRecord {

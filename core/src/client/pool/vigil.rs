@@ -302,7 +302,10 @@ impl fmt::Display for Ending {
         f.write_str(match self {
             Ending::GivenBack => "it was given back already",
             Ending::Lost(Loss::Expired) => "its deadline passed",
-            Ending::Lost(Loss::Ended) => "it has ended, by its deadline or because somebody broke it",
+            Ending::Lost(Loss::Ended) => match cfg!(feature = "crowds") {
+                true => "it has ended, by its deadline or because somebody broke it",
+                false => "it has ended, or somebody broke it",
+            },
             Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
             Ending::Lost(Loss::Gone) => "it ended, and its slot is there no more",
             Ending::Lost(Loss::Forgotten) => "the store lost its memory",

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use super::courier::full;
 use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -174,10 +175,10 @@ impl WaitingRoom {
             return Err(closed());
         }
         if room.seats.len() >= SEATS {
-            return Err(Error::new(
-                Code::Busy,
-                "100,000 callers wait for this pool already; try again later",
-            ));
+            return Err(match cfg!(feature = "crowds") {
+                true => Error::new(Code::Busy, "100,000 callers wait for this pool already; try again later"),
+                false => full(),
+            });
         }
         let number = room.next;
         room.next += 1;

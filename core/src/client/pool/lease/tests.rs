@@ -151,6 +151,7 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
 }
 
 // Its release said that its deadline had passed, which it had not.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn how_a_lease_was_lost_is_told_as_it_was_at_first() {
     let store = Faulty::new(TokioRuntime::store_clock());
