@@ -408,7 +408,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Asks the store; the reply, the store's time, and when the request was sent.
     pub async fn ask(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
         let sent = self.runtime.now();
-        if let Some((now, reply)) = self.perform_now(0, &request) {
+        // Without these nothing is asked here of a pool that nobody has made.
+        let answer = if cfg!(any(feature = "crowds", feature = "tokens", feature = "doctor")) {
+            self.perform_now(0, &request)
+        } else {
+            self.courier.pool().perform_now(0, &request)
+        };
+        if let Some((now, reply)) = answer {
             return Ok((reply, now, sent));
         }
         let patience = sent + self.response_timeout;
