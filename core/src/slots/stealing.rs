@@ -40,8 +40,8 @@ impl Slot {
 
 impl Pool {
     /// Makes a ticket that steals the claimant of what it waits for, if that takes nothing but holders of lower
-    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before, and of what it needs no
-    /// more. So may whoever loses a part to it, who tries anew.
+    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever
+    /// loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
         let Some(ticket) = self.line.standing(holder, now).cloned() else { return false };
         let Some(patience) = ticket.steal else { return false };
@@ -53,18 +53,16 @@ impl Pool {
         };
         let count = if ticket.count == 0 { ticket.names.len() } else { ticket.count as usize };
         let wanting = count.saturating_sub(there);
-        let victims = self.victims(now, holder, &ticket, wanting, &ways);
-        let places = victims.as_deref().unwrap_or_default();
-        // It needs these, or none at all. While some of what it needs is about to come back it lets go of nothing.
-        if victims.is_none() || places.len() == wanting {
+        let Some(places) = self.victims(now, holder, &ticket, wanting, &ways) else {
             for place in ways {
-                if self.claims(place, holder) && !places.contains(&place) {
+                if self.claims(place, holder) {
                     self.drop_claimant(place);
                 }
             }
-        }
+            return false;
+        };
         let mut replaced = Vec::new();
-        for &place in places {
+        for &place in &places {
             let before = self.claim_from(now, place, holder, patience);
             replaced.extend(before.filter(|other| !replaced.contains(other)));
         }

@@ -96,20 +96,18 @@ local function victims(holder, card, ways, wanting)
   return #found + coming >= wanting and {} or nil
 end
 -- Makes a ticket that steals the claimant of what it waits for; whether it is one now. If a part is out of its reach, it
--- lets go of what it claimed before, and of what it needs no more. So may whoever loses a part to it, who tries anew.
+-- lets go of what it claimed before. So may whoever loses a part to it, who tries anew.
 local function steal(holder)
   local card = standing(holder)
   if not card or card.steal == '-' then return false end
   local replaced, ways, wanting = {}, ways_of(holder, card)
-  local found, chosen = victims(holder, card, ways, wanting), {}
-  for _, s in ipairs(found or {}) do chosen[s] = true end
-  -- While some of what it needs is about to come back it lets go of nothing.
-  if not found or #found == wanting then
+  local found = victims(holder, card, ways, wanting)
+  if not found then
     for _, s in ipairs(ways) do
-      if s[STATE] == 'l' and s[CLAIMANT] == holder and not chosen[s] then forget(s) end
+      if s[STATE] == 'l' and s[CLAIMANT] == holder then forget(s) end
     end
+    return false
   end
-  if not found then return false end
   for _, s in ipairs(found) do
     if s[CLAIMANT] ~= holder then
       local other = s[CLAIMANT]

@@ -31,16 +31,8 @@ impl Judge<'_> {
                         format!("{} claims leases and does not steal", bid.holder),
                     ));
                 };
-                let names = match &bid.wish {
-                    Wish::Names(names) => names,
-                    // Of any slots, or of some of several, nobody is told which, nor of which it has let go since it needs fewer.
-                    wish => {
-                        if wish.wants_several() {
-                            self.thefts.looks(&bid.holder);
-                        }
-                        return Ok(());
-                    }
-                };
+                // Of any slots, or of some of several, nobody is told which.
+                let Wish::Names(names) = &bid.wish else { return Ok(()) };
                 let leases: Vec<_> = names.iter().filter_map(|name| self.store.in_force(name, now)).collect();
                 for lease in leases {
                     if !turn.called.contains(&lease.fence)
