@@ -392,7 +392,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Has a store that answers at once perform a request, and make the pool first if it is not there.
-    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(in crate::client) fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
         loop {
             let (now, reply) = self.courier.pool().perform_now(seed, request)?;
