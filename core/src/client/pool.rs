@@ -392,6 +392,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Has a store that answers at once perform a request, and make the pool first if it is not there.
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(in crate::client) fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
         loop {
             let (now, reply) = self.courier.pool().perform_now(seed, request)?;
@@ -407,13 +408,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Asks the store; the reply, the store's time, and when the request was sent.
     pub async fn ask(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
         let sent = self.runtime.now();
-        // Without these nothing is asked here of a pool that nobody has made.
-        let answer = if cfg!(any(feature = "crowds", feature = "tokens", feature = "doctor")) {
-            self.perform_now(0, &request)
-        } else {
-            self.courier.pool().perform_now(0, &request)
-        };
-        if let Some((now, reply)) = answer {
+        if let Some((now, reply)) = self.perform_now(0, &request) {
             return Ok((reply, now, sent));
         }
         let patience = sent + self.response_timeout;

@@ -121,13 +121,6 @@ impl Keeper {
         }
     }
 
-    /// Whether the store is to be asked whether the lease of this fence is claimed: it was not a moment ago.
-    #[cfg(feature = "crowds")]
-    fn is_to_look(&self, fence: u64, now: Micros) -> bool {
-        let state = self.lock();
-        state.vigils.iter().any(|vigil| vigil.lease.fence == fence && vigil.looks(now, RETRY))
-    }
-
     fn look_by(&self, time: Micros) {
         if let Some(task) = &mut self.lock().task {
             task.look_by(time);
@@ -173,16 +166,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         for vigil in left.vigils {
             self.lose(&vigil, Ending::Unkept);
         }
-    }
-
-    /// Asks whether a lease is claimed, for a holder that began to listen for that. One that asks again and again, as a loop does that
-    /// has other things to do, is told by messages: for it the store is asked now and then.
-    pub(in crate::client) fn ask_whether_claimed(&self, fence: u64) {
-        #[cfg(feature = "crowds")]
-        if !self.keeper.is_to_look(fence, self.lease_clock()) {
-            return;
-        }
-        self.keeper.heed(Some(&[fence]));
     }
 
     fn renew_together(self: &Arc<Self>, vigils: Vec<Arc<Vigil>>) {

@@ -30,9 +30,6 @@ struct Watched {
     bells: Vec<oneshot::Sender<Word>>,
     /// Who wants to hear that it is claimed.
     claim_bells: Vec<oneshot::Sender<Word>>,
-    /// When the store was asked for them last whether it is.
-    #[cfg(feature = "crowds")]
-    looked: Option<Micros>,
 }
 
 /// How long a lease lasts, and how it ended.
@@ -122,15 +119,7 @@ impl Term {
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
         let (bells, claim_bells) = (Vec::new(), Vec::new());
-        let watched = Watched {
-            term,
-            renewal: None,
-            left: false,
-            bells,
-            claim_bells,
-            #[cfg(feature = "crowds")]
-            looked: None,
-        };
+        let watched = Watched { term, renewal: None, left: false, bells, claim_bells };
         let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
         if interval > 0 {
             // A grant can take long to arrive: it may be late by now.
@@ -193,18 +182,8 @@ impl Vigil {
     /// no word of them.
     pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
         let watched = self.lock();
-        watched.is_open() && claimed.map_or(watched.listens(), |fences| fences.contains(&self.lease.fence))
-    }
-
-    /// Whether the store is to be asked whether it is claimed: it was not within this time.
-    #[cfg(feature = "crowds")]
-    pub fn looks(&self, now: Micros, apart: Micros) -> bool {
-        let looked = &mut self.lock().looked;
-        let due = looked.is_none_or(|looked| now >= looked + apart);
-        if due {
-            *looked = Some(now);
-        }
-        due
+        watched.is_open()
+            && claimed.map_or(!watched.claim_bells.is_empty(), |fences| fences.contains(&self.lease.fence))
     }
 
     /// The holder has let go of the lease: nothing is done for it any more.
@@ -284,14 +263,6 @@ impl Vigil {
 }
 
 impl Watched {
-    /// Whether anybody wants to hear that it is claimed: who has asked once may do so in turns.
-    fn listens(&self) -> bool {
-        #[cfg(feature = "crowds")]
-        return self.looked.is_some();
-        #[cfg(not(feature = "crowds"))]
-        !self.claim_bells.is_empty()
-    }
-
     fn is_open(&self) -> bool {
         !self.left && self.term.ending.is_none()
     }
@@ -302,10 +273,7 @@ impl fmt::Display for Ending {
         f.write_str(match self {
             Ending::GivenBack => "it was given back already",
             Ending::Lost(Loss::Expired) => "its deadline passed",
-            Ending::Lost(Loss::Ended) => match cfg!(feature = "crowds") {
-                true => "it has ended, by its deadline or because somebody broke it",
-                false => "it has ended, or somebody broke it",
-            },
+            Ending::Lost(Loss::Ended) => "it has ended, by its deadline or because somebody broke it",
             Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
             Ending::Lost(Loss::Gone) => "it ended, and its slot is there no more",
             Ending::Lost(Loss::Forgotten) => "the store lost its memory",

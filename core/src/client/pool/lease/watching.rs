@@ -54,7 +54,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
             self.core.runtime.spawn(async move {
                 #[cfg(feature = "crowds")]
                 while !core.listen(Micros::MAX).await && !core.room.is_closed() {
-                    core.ask_whether_claimed(fence);
+                    core.keeper.heed(Some(&[fence]));
                     // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
                     let again = core.deaf_until.load(std::sync::atomic::Ordering::Relaxed);
                     if runtime::by(&core.runtime, again, &mut gone).await.is_some() {
@@ -64,7 +64,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 #[cfg(not(feature = "crowds"))]
                 core.listen(Micros::MAX).await;
                 // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
-                core.ask_whether_claimed(fence);
+                core.keeper.heed(Some(&[fence]));
             });
         }
         let told = told(self.slot().to_owned(), claimed, None);
