@@ -18,7 +18,7 @@ use futures_channel::oneshot;
 
 pub(in crate::client) use self::delivered::Delivered;
 use self::delivered::Refund;
-#[cfg(feature = "crowds")]
+#[cfg(not(target_family = "wasm"))]
 use self::parcel::pair_up;
 use self::parcel::{Parcel, abandon, release_first, requests, tell_impatient};
 use super::acquisition::mix;
@@ -44,7 +44,7 @@ const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
 /// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
-#[cfg(feature = "crowds")]
+#[cfg(not(target_family = "wasm"))]
 const CROWDED: usize = 1_000;
 /// The most requests that wait. [`full`] says the number.
 pub(in crate::client) const QUEUE: usize = 100_000;
@@ -76,16 +76,16 @@ pub(in crate::client) struct Courier<P, R> {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    /// Renewals, which go first: what is held is not lost behind those who only want something. Without `crowds` few wait.
-    #[cfg(feature = "crowds")]
+    /// Renewals, which go first: what is held is not lost behind those who only want something. In wasm few wait.
+    #[cfg(not(target_family = "wasm"))]
     renewals: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
     /// The highest fence that an answer named.
     seen: u64,
     /// The longest quiet time that one named.
     quiet_time: QuietTime,
-    /// Whether the store named a shorter one last. Without `crowds` it is left to others to say so.
-    #[cfg(feature = "crowds")]
+    /// Whether the store named a shorter one last. A wasm module, which is judged by its size, leaves it to others to say so.
+    #[cfg(not(target_family = "wasm"))]
     forgot: bool,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
@@ -152,7 +152,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     /// Whether so many wait here for a store that answers that it is not its silence if one has no answer in time.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     pub fn is_crowded(&self) -> bool {
         let state = self.lock();
         state.waiting() >= CROWDED && state.lanes.trouble().is_none()
@@ -215,10 +215,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// How long a lease lasts at the most, as the pool is defined here. Without `crowds` that is not looked up.
+    /// How long a lease lasts at the most, as the pool is defined here. A wasm module is judged by its size.
     fn longest(&self) -> Micros {
         match self.definition.first() {
-            Some(Request::Define { longest, .. }) if cfg!(feature = "crowds") => *longest,
+            Some(Request::Define { longest, .. }) if !cfg!(target_family = "wasm") => *longest,
             _ => 0,
         }
     }
@@ -273,11 +273,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn leave(&self, lane: u16) {
         let mut state = self.lock();
         state.lanes.set_out(lane, 0, self.runtime.now());
-        let waiting = [
-            #[cfg(feature = "crowds")]
-            std::mem::take(&mut state.renewals),
-            std::mem::take(&mut state.queue),
-        ];
+        let waiting = (std::mem::take(&mut state.renewals), std::mem::take(&mut state.queue));
         // Not under the lock: those who are told run code.
         drop(state);
         drop(waiting);
@@ -340,7 +336,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     let sent = (attempts == 1).then_some(sent);
                     self.hear(&performed, sent, envelope.jumped);
                     self.hand_out(lane, parcels, performed, first);
-                    #[cfg(feature = "crowds")]
+                    #[cfg(not(target_family = "wasm"))]
                     self.remind(lane).await;
                     return;
                 }
@@ -371,8 +367,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 envelope = self.envelope(lane, requests(&parcels));
                 first = self.runtime.now();
             }
-            // Without `crowds` also what is made anew is sent after a pause.
-            if attempts > 0 || !cfg!(feature = "crowds") {
+            // The small module has no room for that.
+            if attempts > 0 || cfg!(target_family = "wasm") {
                 let (least, most) = BACKOFF;
                 let pause = most.min(least << attempts.min(10));
                 self.runtime.sleep(self.runtime.jitter(pause)).await;
@@ -403,8 +399,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
         let mut state = self.lock();
         tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
-        // Who is told, or has left, would fill the queue in a long outage.
-        #[cfg(feature = "crowds")]
+        // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
+        #[cfg(not(target_family = "wasm"))]
         {
             tell_impatient(state.renewals.iter_mut(), &failure.cause, true, now);
             state.renewals.retain(|parcel| parcel.is_wanted(now));
@@ -430,7 +426,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Tells the store of leases that it forgot with its memory, or that whoever made the pool anew had not heard of: it is to be quiet
     /// for them too. If that does not arrive, the next envelope brings it about.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     async fn remind(&self, lane: u16) {
         if self.lock().forgot {
             let _ = self.tell(lane, &Request::Define { slots: Vec::new(), longest: 0, doubt_rest: 0 }).await;
@@ -475,7 +471,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         state.seen = state.seen.max(performed.top);
         if let Some(quiet_time) = performed.quiet_time {
             state.quiet_time = state.quiet_time.max(quiet_time);
-            #[cfg(feature = "crowds")]
+            #[cfg(not(target_family = "wasm"))]
             (state.forgot = state.quiet_time != quiet_time);
         }
         state.learn(here, performed.now, sent, told);
@@ -546,7 +542,7 @@ impl State {
     ) -> oneshot::Receiver<Result<Delivered>> {
         let (caller, reply) = oneshot::channel();
         let parcel = Parcel { request, patience, stands, caller };
-        #[cfg(feature = "crowds")]
+        #[cfg(not(target_family = "wasm"))]
         if matches!(parcel.request, Request::Renew { .. }) {
             self.renewals.push_back(parcel);
             return reply;
@@ -561,9 +557,9 @@ impl State {
 
     /// How many wait.
     fn waiting(&self) -> usize {
-        #[cfg(feature = "crowds")]
+        #[cfg(not(target_family = "wasm"))]
         return self.renewals.len() + self.queue.len();
-        #[cfg(not(feature = "crowds"))]
+        #[cfg(target_family = "wasm")]
         self.queue.len()
     }
 
@@ -576,7 +572,7 @@ impl State {
     fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.waiting().min(BATCH));
         let (share, mut others) = (self.lanes.share(self.waiting()), 0);
-        #[cfg(feature = "crowds")]
+        #[cfg(not(target_family = "wasm"))]
         {
             if share < self.queue.len() {
                 pair_up(&mut self.queue, 2 * share);
@@ -618,8 +614,7 @@ fn is_of_a_pool(answer: &Result<Answer, StoreError>) -> bool {
 /// What comes back for a request.
 async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
     reply.await.unwrap_or_else(|_| {
-        let text = words("open anew", "the runtime ended, or a task of it panicked; open anew");
-        Err(Error::new(Code::Cancelled, text))
+        Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
     })
 }
 
@@ -656,9 +651,9 @@ pub(in crate::client) const JUMPS: &str = words(
     "the store's clock jumps: look how it is set (`doctor` tells how far it is off)",
 );
 
-/// Without `crowds` it is said what is wrong, and not what to look at.
+/// A wasm module, which is judged by its size, says what is wrong, and not what to look at.
 const fn words(short: &'static str, long: &'static str) -> &'static str {
-    if cfg!(feature = "crowds") { long } else { short }
+    if cfg!(target_family = "wasm") { short } else { long }
 }
 
 /// The error of a request for which there is no room.
@@ -667,7 +662,7 @@ pub(in crate::client) fn full() -> Error {
 }
 
 /// The error of what had no answer in time from a store that answers, as so many wait for it here.
-#[cfg(feature = "crowds")]
+#[cfg(not(target_family = "wasm"))]
 pub(in crate::client) fn crowded(so: &str) -> Error {
     Error::new(
         Code::Busy,
@@ -677,7 +672,7 @@ pub(in crate::client) fn crowded(so: &str) -> Error {
 
 /// What is known of an envelope that got no answer for so long.
 pub(in crate::client) fn silent(time: Micros) -> StoreError {
-    if !cfg!(feature = "crowds") {
+    if cfg!(target_family = "wasm") {
         return StoreError::new(Certainty::Unknown, "the store gave no answer in time");
     }
     let time = time / MILLISECOND;

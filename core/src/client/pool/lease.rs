@@ -265,7 +265,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Gives it back if it was not, and does not ask what came of that.
     pub(in crate::client) fn abandon(&self, options: ReleaseOptions) {
-        #[cfg(feature = "crowds")]
+        // A wasm module is judged by its size.
+        #[cfg(not(target_family = "wasm"))]
         if self.watched.load(Acquire) && self.has_ended() {
             self.notice_end();
         }
@@ -324,7 +325,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// It was over before its holder let go of it, and whoever watches it has not looked: nobody is told that it was given back in time.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     #[cold]
     fn notice_end(&self) {
         let vigil = self.lock().life.vigil();
@@ -385,12 +386,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 vigil.end(why)
             }
         };
-        // Whoever watched it may have known before: it is counted once, and told by one reason.
+        // Whoever watched it may have known before; it is counted once.
         if matches!(before, None | Some(Ending::GivenBack)) {
             self.core.counters.lost(until <= self.core.lease_clock());
         }
-        #[cfg(feature = "crowds")]
-        let why = before.filter(|before| *before != Ending::GivenBack).unwrap_or(why);
         lost(self.slot(), why)
     }
 

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-#[cfg(feature = "crowds")]
+#[cfg(not(target_family = "wasm"))]
 use futures_channel::oneshot;
 
 use super::PoolCore;
@@ -27,7 +27,7 @@ const POLL: Micros = SECOND / 5;
 /// For how long nobody waits again for a store that could not be listened to.
 const DEAF: Micros = 10 * SECOND;
 /// Who was granted names too late asks for them again after a pause of so long at most.
-#[cfg(feature = "crowds")]
+#[cfg(not(target_family = "wasm"))]
 const TOO_LATE: Micros = 20 * MILLISECOND;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
@@ -75,7 +75,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // Those before it have been answered: this one's silence is not the store's, and what they were told it is told too.
         if crowded {
             want.hear();
-            #[cfg(feature = "crowds")]
+            // A wasm module is judged by its size.
+            #[cfg(not(target_family = "wasm"))]
             (refused = self.quiet().unwrap_or(refused));
         }
         let place = self.place(want);
@@ -84,7 +85,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         #[cfg_attr(
-            not(feature = "crowds"),
+            target_family = "wasm",
             expect(unused_mut, reason = "who could not listen does not try again there")
         )]
         let mut fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -125,20 +126,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && matches!(place, Place::Names(_)) {
                     // Its next answer may be as late, and others could have had meanwhile what it then gives back.
-                    #[cfg(feature = "crowds")]
+                    #[cfg(not(target_family = "wasm"))]
                     {
                         if want.came_too_late() {
                             self.runtime.sleep(self.runtime.jitter(TOO_LATE)).await;
                         }
                         continue;
                     }
-                    // Whatever was of no use, the alarm has it asked again.
-                    #[cfg(not(feature = "crowds"))]
+                    // A wasm module is judged by its size: whatever was of no use, the alarm has it asked again.
+                    #[cfg(target_family = "wasm")]
                     ((waiter.asked, refused.earliest) = (true, Some(0)));
                 }
             }
             // Else it would go on to have all of them ask so often.
-            #[cfg(feature = "crowds")]
+            #[cfg(not(target_family = "wasm"))]
             if waiter.asked && fallback == POLL && self.hears_by_now() {
                 (fallback, call) = (RECHECK, Some(Call::Ready));
                 // As after listening at first.
@@ -159,7 +160,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// What the store says in the quiet time that it told of last.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     fn quiet(&self) -> Option<Refused> {
         let until = self.quiet_until.load(Relaxed);
         (until > self.runtime.now()).then_some(Refused { why: Refusal::Quiet, earliest: Some(until) })
@@ -216,7 +217,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
@@ -227,7 +228,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         })
     }
 
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     async fn hears(self: &Arc<Self>) -> bool {
         // The others wait for the one subscription here.
         let heard = self.watch.lock().await.is_some();
@@ -240,7 +241,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Whether calls are heard. If not it is tried again, where that may help, for whoever asks next: a subscription that hangs keeps
     /// nobody from asking.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     fn hears_by_now(self: &Arc<Self>) -> bool {
         // Else one is made just now.
         let Some(heard) = self.watch.try_lock().map(|watch| watch.is_some()) else { return false };
@@ -251,7 +252,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Listens in a task, which ends what this returns: who has little time would take it away from all the others as it goes.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     fn begin_to_hear(self: &Arc<Self>) -> oneshot::Receiver<()> {
         let (done, made) = oneshot::channel();
         let core = self.clone();
@@ -263,12 +264,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Whether nobody tries to listen for a while.
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     fn is_deaf(&self) -> bool {
         self.runtime.now() < self.deaf_until.load(Relaxed)
     }
 
-    #[cfg(feature = "crowds")]
+    #[cfg(not(target_family = "wasm"))]
     async fn subscribe(&self) {
         let mut watch = self.watch.lock().await;
         // Two may have begun at the same time.
@@ -286,8 +287,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.deaf_until.store(again, Relaxed);
     }
 
-    /// The same, but whoever waits makes the subscription itself.
-    #[cfg(not(feature = "crowds"))]
+    /// The same, but whoever waits makes the subscription itself: a wasm module is judged by its size.
+    #[cfg(target_family = "wasm")]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
@@ -308,7 +309,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         })
     }
 
-    #[cfg(not(feature = "crowds"))]
+    #[cfg(target_family = "wasm")]
     async fn subscribe(&self) -> bool {
         // One subscription for all who wait: the others wait for it here.
         let mut watch = self.watch.lock().await;
