@@ -94,6 +94,23 @@ fn what_is_left_by_those_before_it_is_its_own() {
     assert_eq!((scene.kept_for("b"), scene.kept_for("a")), (Some(1), Some(2)));
 }
 
+/// The script looked at each name once, at the place of the first who wants it, and called the last before the second.
+#[test]
+fn those_whose_line_moves_up_are_called_one_after_the_other() {
+    let (mut scene, held) = Scene::held(&["b", "c", "d"]);
+    scene.ask(define(&["a"]));
+    let doubtful = scene.synced("a", 7);
+    scene.waits(queue(1, 4));
+    scene.waits(one_of(2, &["a", "b"]));
+    scene.waits(one_of(3, &["b", "a"]));
+    scene.waits(one_of(4, &["c"]));
+    let mut back = vec![release(&doubtful, Outcome::Unsettled)];
+    back.extend([&held[0], &held[1]].map(|grant| release(grant, Outcome::Unused)));
+    assert_eq!(scene.perform(back).calls.tickets, [0; 0], "the first in line wants one more");
+    assert_eq!(scene.perform(vec![Request::Withdraw { holder: 1 }]).calls.tickets, [2, 3, 4]);
+    assert_eq!(["a", "b", "c"].map(|slot| scene.kept_for(slot)), [3, 2, 4].map(Some));
+}
+
 #[test]
 fn nobody_who_takes_any_takes_it_in_the_request_that_gives_it_back() {
     let (mut scene, held) = Scene::held(&["a"]);

@@ -69,6 +69,20 @@ pub fn choosers() -> Scenario {
     told.ask(one_of(10, &["a", "b"]));
     told.send(json!({ "requests": [release("a", &a, "unsettled"), release("b", &b, "unused")] }));
     told.look(&["a", "b"]);
+    // Those whose line moves up are called one after the other, whatever names they share.
+    told.pass(40);
+    told.ask(json!({ "request": "define", "slots": [{ "slot": "d" }], "longest": TTL }));
+    let [b, c, _] = ["b", "c", "d"].map(|slot| told.lease(slot));
+    let a = told.synced("a", 7);
+    told.ask(queue(11, 4));
+    told.ask(one_of(12, &["a", "b"]));
+    told.ask(one_of(13, &["b", "a"]));
+    told.ask(one_of(14, &["c"]));
+    told.send(json!({
+        "requests": [release("a", &a, "unsettled"), release("b", &b, "unused"), release("c", &c, "unused")],
+    }));
+    told.ask(json!({ "request": "withdraw", "holder": "11" }));
+    told.look(&["a", "b", "c"]);
     told
 }
 

@@ -391,10 +391,15 @@ function queue.serve_names()
   touch(passed)
   passed = {}
   repeat
-    local at = 1
+    -- One that many wait for is looked at once, unless something came free since.
+    local at, looked = 1, {}
     judged = {}
     while touched[at] do
-      serve_name(touched[at])
+      local name = touched[at]
+      if looked[name] ~= #touched then
+        looked[name] = #touched
+        serve_name(name)
+      end
       at = at + 1
     end
     touched = {}
@@ -402,12 +407,9 @@ function queue.serve_names()
     pass_over()
     if moved then
       moved = false
-      local seen = {}
       for _, entry in ipairs(call('ZRANGEBYLEX', LINE, '[%% ', '(%%!')) do
         local card = find(string.sub(entry, -32))
-        for _, id in ipairs(card and card.ids or {}) do
-          if not seen[id] then touched[#touched + 1], seen[id] = id, true end
-        end
+        if card then touch(card.ids) end
       end
     end
   until not touched[1]
