@@ -6,7 +6,7 @@ const KB = 1024;
 /** Each module: where it lies with its scripts, what it should take, and the most that it may. */
 const MODULES = [
   { name: "leasehold-wasm", folder: "dist", budget: 60 * KB, limit: 100 * KB },
-  { name: "leasehold-wasm/full", folder: "dist/full", limit: 284 * KB },
+  { name: "leasehold-wasm/full", folder: "dist/full", limit: 292 * KB },
 ];
 
 const packed = (path) => gzipSync(readFileSync(new URL(path, import.meta.url)), { level: 9 }).length;
@@ -20,7 +20,7 @@ for (const { name, folder, budget, limit } of MODULES) {
   console.log(`its script.js, which only a Redis needs: ${packed(`${folder}/script.js`)} bytes gzip`);
 
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(bytes));
-  const foreign = imports.filter(({ module }) => module !== "../host.js" && module !== "./leasehold_bg.js");
+  const foreign = imports.filter(({ module }) => module !== "host" && module !== "glue");
   for (const { module, name } of foreign) console.error(`it imports ${module}.${name}, which no host has`);
   // Of the machine that it was built on it is to know nothing.
   const paths = bytes.toString("latin1").match(/\.cargo\/|registry\/src|index\.crates|\/(root|home|Users)\//g) ?? [];

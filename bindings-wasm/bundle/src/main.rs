@@ -2,13 +2,16 @@
 //!
 //! What `wasm-bindgen`'s own program does, as a crate, so that `Cargo.lock` pins it with the macro.
 
-use std::collections::BTreeMap;
+mod names;
+
 use std::env::args;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use wasm_bindgen_cli_support::{Bindgen, Output};
+use wasm_bindgen_cli_support::Bindgen;
+
+use self::names::Names;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = args().skip(1);
@@ -27,31 +30,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .remove_name_section(true)
         .remove_producers_section(true)
         .generate_output()?;
-    let names = shorten(&mut bound)?;
+    let names = Names::shorten(&mut bound);
     bound.emit(&folder)?;
-    let glue = Path::new(&folder).join("leasehold.js");
-    let text = names.iter().fold(fs::read_to_string(&glue)?, |text, (short, name)| text.replace(name, short));
-    Ok(fs::write(glue, text)?)
-}
-
-/// Takes from the imports' names what all have, and the digests that keep apart those of several versions of a crate, and
-/// compress to nothing less. Gives the former name of each.
-fn shorten(bound: &mut Output) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
-    let mut names = BTreeMap::new();
-    for import in bound.wasm_mut().imports.iter_mut() {
-        let is_digest = |tail: &str| tail.len() == 16 && tail.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let Some((short, _)) = import.name.rsplit_once('_').filter(|(_, tail)| is_digest(tail)) else {
-            continue;
-        };
-        let (short, name) = (short.trim_start_matches("__wbg_").to_owned(), import.name.clone());
-        // They are numbers, and no digests.
-        if short == "__wbindgen_generic" {
-            continue;
-        }
-        import.name = short.clone();
-        if let Some(other) = names.insert(short, name) {
-            return Err(format!("two imports would have one name: {other}").into());
-        }
+    for file in ["leasehold.js", "leasehold.d.ts"] {
+        let path = Path::new(&folder).join(file);
+        fs::write(&path, names.tell(&fs::read_to_string(&path)?))?;
     }
-    Ok(names)
+    Ok(())
 }
