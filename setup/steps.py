@@ -106,19 +106,22 @@ AGREEMENTS = [agreement(name, server) for name, server in SERVERS.items()]
 # What waits most of the time, for leases to end and servers to come back, runs beside what needs a processor, or beside the like.
 TEST = [
     *MACHINE,
-    # npm waits for the network, and nothing of Rust for npm.
-    ([NPM], [PIP, *CHECK, Step("Rust: build", f"{RUST} --no-run")]),
+    # The longest of what Rust builds keeps one processor of two.
     (
         [
-            Step("Rust: tests", f"{RUST} --lib --bins {OTHERS} -- --test-threads=6 --skip {WORLDS}"),
-            Step("Rust: examples", f"{RUST} --doc"),
-            *([Step("servers: install", "python3 setup/machine.py servers"), *AGREEMENTS] if PACKED else []),
-        ],
-        [
+            NPM,
             replace(WASM, yields=True),
             Step("wasm: trial build", "npm run build:trial -w leasehold-wasm", yields=True),
             SIZE,
         ],
+        [PIP, *CHECK, Step("Rust: build", f"{RUST} --no-run")],
+    ),
+    (
+        [
+            Step("Rust: tests", f"{RUST} --lib --bins {OTHERS} -- --test-threads=6 --skip {WORLDS}"),
+            Step("Rust: examples", f"{RUST} --doc"),
+        ],
+        [Step("servers: install", "python3 setup/machine.py servers"), *AGREEMENTS] if PACKED else [],
         [
             Step("Rust: faults", f"{RUST} --test {FAULTS} -- --test-threads=6"),
             Step("Rust: simulation", f"{RUST} -- {WORLDS}", yields=True),
