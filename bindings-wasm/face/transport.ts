@@ -91,8 +91,9 @@ function isServersError(error: unknown): error is Error {
   return error.name === "ReplyError" || WORDS.has(words(error).split(" ", 1)[0] as string);
 }
 
-/** The words with which servers begin an error. No message of a socket or a system begins so. */
+/** The words with which servers and the scripts begin an error. No message of a socket or a system begins so. */
 const WORDS: ReadonlySet<string> = new Set([
   ...["ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "ERR", "EXECABORT", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH"],
-  ...["NOPERM", "NOPROTO", "NOREPLICAS", "NOSCRIPT", "OOM", "READONLY", "TRYAGAIN", "UNKILLABLE", "WRONGPASS", "WRONGTYPE"],
+  ...["NOPERM", "NOPROTO", "NOREPLICAS", "NOREPLID", "NOSCRIPT", "OOM", "READONLY", "SCHEMA", "TRYAGAIN", "UNKILLABLE"],
+  ...["WRONGPASS", "WRONGTYPE"],
 ]);

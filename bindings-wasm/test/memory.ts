@@ -348,7 +348,7 @@ export const memory: Checks = {
     await fails(() => over(() => (asked++, reply(met)()), 2_000), "store_unavailable", /LOADING/);
     same(asked > 1, true);
     await fails(() => over(() => Promise.reject(new Error("connection reset"))), "store_unavailable", /connection reset/);
-    await fails(() => over(() => new Promise(() => {})), "store_unavailable", /no answer in time/);
+    await fails(() => over(() => new Promise(() => {})), "store_unavailable", /no answer within 300 ms/);
     await fails(() => over(async () => "what"), "store_unavailable");
     await fails(() => over(async () => null), "store_unavailable");
   },

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { FENCE_SCRIPT, FENCE_SQL } from "../face/full/api.js";
 import "../face/node.js";
+import { reply } from "../face/transport.js";
 import { exported } from "./border.js";
 
 const face = new URL("../face/", import.meta.url).href;
@@ -25,6 +26,19 @@ test("the exports that are made to panic are all that the package carries", () =
 test("the checks of fences are the core's texts", () => {
   const core = (file: string) => readFileSync(new URL(`../../../../core/src/${file}`, import.meta.url), "utf8");
   assert.deepEqual([FENCE_SCRIPT, `${FENCE_SQL}\n`], [core("fence.lua"), core("fence.sql")]);
+});
+
+// A host's transport that throws it as a plain error was taken for one that has no reply, and asked again for half a minute.
+test("what the scripts raise is a reply, also as a plain error", async () => {
+  const folder = new URL("../../../../core/src/store/redis/", import.meta.url);
+  const scripts = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".lua"));
+  const raised = scripts.flatMap((file) => [...readFileSync(new URL(file, folder), "utf8").matchAll(/error_reply\('([A-Z]+) /g)]);
+  const words = new Set(raised.map(([, word]) => word as string));
+  assert.deepEqual([...words].sort(), ["NOREPLICAS", "NOREPLID", "SCHEMA"]);
+  for (const word of words) {
+    const error = new Error(`${word} as it is`);
+    assert.deepEqual(await reply({ send: () => Promise.reject(error) }, []), [true, error.message]);
+  }
 });
 
 test("a thread of its own has an instance of its own", async () => {

@@ -152,7 +152,7 @@ impl Error {
 
     /// The same in microseconds.
     pub fn retry_after_micros(&self) -> Option<Micros> {
-        if cfg!(any(not(target_arch = "wasm32"), feature = "limits", feature = "tokens")) {
+        if cfg!(any(feature = "crowds", feature = "limits", feature = "tokens")) {
             self.0.retry_after
         } else {
             None
@@ -162,8 +162,8 @@ impl Error {
     /// The same failure, where trying again can help after so long.
     #[must_use]
     pub fn after(mut self, time: Option<Micros>) -> Self {
-        // The smallest module of wasm, which has neither, has no room for it.
-        if cfg!(any(not(target_arch = "wasm32"), feature = "limits", feature = "tokens")) {
+        // The smallest module of wasm, which has none of them, has no room for it.
+        if cfg!(any(feature = "crowds", feature = "limits", feature = "tokens")) {
             self.0.retry_after = time;
         }
         self

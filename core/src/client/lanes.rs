@@ -96,8 +96,8 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
         let away =
             self.lanes.iter().map(|lane| if let Course::Away(_, load) = lane.course { load } else { 0 });
         let all = waiting + away.sum::<usize>();
-        // In wasm, which is judged by its size, nobody sees to it that both halves have their part of what is given back.
-        let few = if cfg!(target_family = "wasm") { BATCH } else { BATCH / 2 };
+        // Without `crowds` nobody sees to it that both halves have their part of what is given back.
+        let few = if cfg!(feature = "crowds") { BATCH / 2 } else { BATCH };
         if all > few && self.distance <= FAR { all.div_ceil(2).min(BATCH) } else { BATCH }
     }
 
@@ -239,6 +239,7 @@ mod tests {
     }
 
     /// Of fifty, 32 and 18 went in turns for ever, and the store had nothing to do while the 32 were answered.
+    #[cfg(feature = "crowds")]
     #[test]
     fn many_go_in_halves() {
         let mut lanes = Four::default();

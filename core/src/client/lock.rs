@@ -196,11 +196,10 @@ pub(super) fn wanted(names: &[SlotId], options: LockOptions) -> AcquireOptions {
 /// Whether one server can grant locks by these options.
 pub(super) fn check_on<S: Store, R: Runtime>(core: &PoolCore<S, R>, options: &LockOptions) -> Result<()> {
     if !(MILLISECOND..=core.options.ttl).contains(&options.ttl) {
-        // A wasm module is judged by its size.
-        let hint = if cfg!(target_family = "wasm") {
-            "must be 1 ms to the handle's lock_ttl"
-        } else {
+        let hint = if cfg!(feature = "crowds") {
             "is out of range; 1 ms to the handle's lock_ttl, and keepalive for longer locks"
+        } else {
+            "must be 1 ms to the handle's lock_ttl"
         };
         return Err(Error::invalid("ttl", hint));
     }

@@ -3,6 +3,7 @@
 //! A [`Leasehold`] opens [`Pool`]s in a store; a pool gives out [`Lease`]s. What the client needs of its
 //! surroundings (time, tasks, randomness) it asks of a [`Runtime`](crate::runtime::Runtime).
 
+mod audience;
 mod builders;
 #[cfg(test)]
 #[cfg(feature = "tokio")]

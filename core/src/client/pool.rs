@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex as SyncMutex};
 use futures_util::lock::Mutex;
 use rustc_hash::FxHashMap;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use self::courier::crowded;
 use self::courier::{Courier, unsure};
 use self::keeper::Keeper;
@@ -391,10 +391,24 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         Ok(sum)
     }
 
+    /// Has a store that answers at once perform a request, and make the pool first if it is not there.
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    pub(in crate::client) fn perform_now(&self, seed: u32, request: &Request) -> Option<(Micros, Reply)> {
+        loop {
+            let (now, reply) = self.courier.pool().perform_now(seed, request)?;
+            if !matches!(reply, Reply::Undefined) {
+                return Some((now, reply));
+            }
+            for request in self.courier.definition() {
+                self.courier.pool().perform_now(0, request)?;
+            }
+        }
+    }
+
     /// Asks the store; the reply, the store's time, and when the request was sent.
     pub async fn ask(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
         let sent = self.runtime.now();
-        if let Some((now, reply)) = self.courier.pool().perform_now(0, &request) {
+        if let Some((now, reply)) = self.perform_now(0, &request) {
             return Ok((reply, now, sent));
         }
         let patience = sent + self.response_timeout;
@@ -427,7 +441,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// The error of a store that did not answer in time, of what it says of the rest; or that so many wait for it here.
     pub(super) fn silence(&self, error: fn(&str) -> Error) -> Error {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if self.courier.is_crowded() {
             return crowded("it may be done or not, or yet: look when fewer wait");
         }

@@ -21,6 +21,10 @@ pub struct Turns {
 impl Turns {
     /// The store did this for a process. Whoever is called by it asks within so long, if that is certain.
     pub fn read(&mut self, at: Instant, process: ProcessId, facts: &[Fact], prompt: Option<u64>) {
+        // What an answer says of calls stands behind all that it says of claims.
+        let is_served = |called: &String| {
+            facts.iter().any(|fact| matches!(fact, Fact::Served(bid) if bid.holder == *called))
+        };
         for fact in facts {
             match fact {
                 Fact::Served(bid) | Fact::Refused { bid, .. } => {
@@ -30,7 +34,8 @@ impl Turns {
                 Fact::Withdrawn { holder } => {
                     self.called.remove(holder);
                 }
-                Fact::Offered { holder } => {
+                // Who is called and served by one envelope has had its turn.
+                Fact::Offered { holder } if !is_served(holder) => {
                     self.called.extend(prompt.map(|prompt| (holder.clone(), (at, at + prompt))));
                 }
                 _ => {}
@@ -77,7 +82,7 @@ mod tests {
         let offered = Fact::Offered { holder: holder.clone() };
         for (answer, late) in [
             (None, 1),
-            (Some(Fact::Served(bid)), 0),
+            (Some(Fact::Served(bid.clone())), 0),
             (Some(refused.clone()), 0),
             (Some(Fact::Withdrawn { holder: holder.clone() }), 0),
         ] {
@@ -90,5 +95,9 @@ mod tests {
             assert_eq!(turns.late(16), told[..late]);
             assert_eq!(turns.late(17), []);
         }
+        let mut turns = Turns::default();
+        turns.read(1, 7, &[refused], Some(10));
+        turns.read(5, 7, &[Fact::Served(bid), offered], Some(10));
+        assert_eq!(turns.late(16), [], "it was called as others asked before it, and served as it did");
     }
 }

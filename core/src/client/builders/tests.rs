@@ -127,6 +127,7 @@ async fn what_is_acquired_together_lasts_though_it_takes_long_to_read_a_nonce() 
     }
 }
 
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn nonces_of_one_acquisition_are_read_together() {
     let all = Arc::new(tokio::sync::Barrier::new(8));
@@ -203,6 +204,7 @@ async fn what_nobody_has_seen_does_not_rest() {
 }
 
 // Who had been granted the one that cannot be read three times waited no longer for the other, which was leased for a moment.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn an_account_that_cannot_be_read_ends_no_waiting_for_another() {
     let asked = Arc::new(AtomicU64::new(0));

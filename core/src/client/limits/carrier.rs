@@ -511,7 +511,6 @@ impl State {
             parcel.give_up(&cause, true);
         }
         // As in the courier of a pool.
-        #[cfg(not(target_family = "wasm"))]
         self.queue.retain(|parcel| parcel.is_wanted(now));
         self.lanes.fail(cause);
     }

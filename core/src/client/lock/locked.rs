@@ -1,6 +1,8 @@
 //! A lock that is held, alone or by several who share it.
 
 use std::fmt;
+#[cfg(feature = "crowds")]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,6 +11,8 @@ use futures_util::FutureExt;
 use super::holding::{Several, claimed, fence, loss_only, lost, release, remaining};
 use crate::Micros;
 use crate::client::Lease;
+#[cfg(feature = "crowds")]
+use crate::client::audience::Audience;
 use crate::client::builders::micros;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -23,6 +27,11 @@ pub struct Locked<S: Store, R: Runtime> {
     fence: u64,
     /// Nothing once it was given back.
     holding: Mutex<Option<Arc<Holding<S, R>>>>,
+    /// Those who hear of its end by this one of all who share it.
+    #[cfg(feature = "crowds")]
+    audience: Arc<Audience>,
+    #[cfg(feature = "crowds")]
+    lapses: AtomicBool,
 }
 
 /// The leases of the names. A renewal that is under way has them too.
@@ -41,7 +50,16 @@ pub(super) enum Holding<S: Store, R: Runtime> {
 impl<S: Store, R: Runtime> Locked<S, R> {
     pub(super) fn new(runtime: R, names: Arc<[SlotId]>, holding: Arc<Holding<S, R>>) -> Self {
         let fence = holding.fence();
-        Locked { runtime, names, fence, holding: Mutex::new(Some(holding)) }
+        Locked {
+            runtime,
+            names,
+            fence,
+            holding: Mutex::new(Some(holding)),
+            #[cfg(feature = "crowds")]
+            audience: Arc::default(),
+            #[cfg(feature = "crowds")]
+            lapses: AtomicBool::new(false),
+        }
     }
 
     /// Its names, as the caller spelled them.
@@ -74,7 +92,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// time. See [`Lease::lost`].
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
         let lost = self.holding().as_ref().map(|holding| holding.lost());
-        async move { lost?.await }
+        self.while_shared(lost)
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -94,7 +112,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// Ends when somebody of higher priority claims one of its names, with the error `claimed`. See [`Lease::claimed`].
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
         let claimed = self.holding().as_ref().map(|holding| holding.claimed());
-        async move { claimed?.await }
+        self.while_shared(claimed)
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -151,7 +169,11 @@ impl<S: Store, R: Runtime> Locked<S, R> {
         }
         match Arc::into_inner(holding) {
             Some(holding) => holding.release().await,
-            None => Ok(()),
+            None => {
+                #[cfg(feature = "crowds")]
+                self.audience.dismiss();
+                Ok(())
+            }
         }
     }
 
@@ -166,10 +188,31 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// However it ends from now on, and whoever shares it: it runs to its deadline; see [`Lease::lapse`].
     #[doc(hidden)]
     pub fn lapse(&self) {
+        #[cfg(feature = "crowds")]
+        self.lapses.store(true, Relaxed);
         match self.holding().as_deref() {
             Some(Holding::One(leases)) => leases.iter().for_each(Lease::lapse),
             Some(Holding::Several(several)) => several.lapse(),
             None => {}
+        }
+    }
+
+    /// What is told of it, while this one shares it: with nothing if it was given back in time, though others hold it still.
+    fn while_shared(
+        &self,
+        word: Option<BoxedFuture<'static, Option<Error>>>,
+    ) -> impl Future<Output = Option<Error>> + use<S, R> {
+        #[cfg(feature = "crowds")]
+        let (audience, left) = (self.audience.clone(), self.audience.join().map(drop));
+        async move {
+            #[cfg(feature = "crowds")]
+            {
+                // Also where this one is collected that shares it: whoever had it may still be at work.
+                let _audience = audience;
+                runtime::before(left, word?).await.flatten()
+            }
+            #[cfg(not(feature = "crowds"))]
+            word?.await
         }
     }
 
@@ -238,6 +281,17 @@ impl<S: Store, R: Runtime> Holding<S, R> {
         match self {
             Holding::One(leases) => release(leases.iter(), None).await,
             Holding::Several(several) => several.release().await,
+        }
+    }
+}
+
+#[cfg(feature = "crowds")]
+impl<S: Store, R: Runtime> Drop for Locked<S, R> {
+    fn drop(&mut self) {
+        // First: of the last one it is told as it is given back what became of it.
+        drop(self.holding().take());
+        if !self.lapses.load(Relaxed) {
+            self.audience.dismiss();
         }
     }
 }

@@ -9,17 +9,17 @@ pub(in crate::client) use self::claiming::lasting;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 
 use futures_util::FutureExt;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use self::nonces::Unread;
 use self::nonces::rest_unread;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use super::courier::crowded;
 use super::courier::unavailable;
 use super::waiting::{Seat, closed};
@@ -28,7 +28,7 @@ use crate::client::options::{check_factor, check_rest};
 use crate::client::{AcquireOptions, Keepalive, Lease};
 use crate::error::{Code, Error, Result};
 use crate::id::{Name, SlotId};
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use crate::poison::unpoisoned;
 use crate::runtime::{self, Runtime};
 use crate::slots::{Grant, Refusal, Strategy, TTL_RANGE};
@@ -70,22 +70,20 @@ pub(in crate::client) struct Want {
     /// Whether a slot came whose nonce the chain does not bear out.
     stalled: AtomicBool,
     /// Why not, the last time.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     stalled_last: Mutex<Option<Error>>,
-    /// Whether what was granted last came too late to be of use. A wasm module, which is judged by its size, says no more than that
-    /// nothing came.
-    #[cfg(not(target_family = "wasm"))]
+    /// Whether what was granted last came too late to be of use. Without `crowds` no more is said than that nothing came.
+    #[cfg(feature = "crowds")]
     too_late: AtomicBool,
-    /// How many nonces the chain is being asked for. In a wasm module, which is judged by its size, also how often one could not be
-    /// read.
+    /// How many nonces the chain is being asked for. Without `crowds` also how often one could not be read.
     reading: AtomicU32,
     /// What could not be read.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     unread: Mutex<Unread>,
     /// Whether it names slots of its own process, as one of another came.
     pub names_own: AtomicBool,
     /// Which of them were there as it got its ticket: see [`super::stock::Stock`].
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     pub stock: AtomicU32,
     /// Whether it asked by its name for a place in the store's line, and so may have a ticket.
     pub has_ticket: AtomicBool,
@@ -102,7 +100,7 @@ impl Want {
     // It is called in one place, and a call costs the small module bytes.
     #[cfg_attr(target_family = "wasm", inline(always))]
     fn hear_refusal(&self, why: Refusal, earliest: Option<Micros>) {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         self.too_late.store(false, Relaxed);
         let quiet = u64::from(why == Refusal::Quiet) << 1;
         self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
@@ -111,7 +109,7 @@ impl Want {
     /// Whether it comes too late to be of use if so much is left of it: it would be lost before it is used.
     fn comes_too_late(&self, left: Micros) -> bool {
         let comes = left < lasting(self.ttl, self.max_hold) / 4;
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if comes {
             self.too_late.store(true, Relaxed);
         }
@@ -120,9 +118,9 @@ impl Want {
 
     /// Whether what was granted last came too late to be of use.
     pub(super) fn came_too_late(&self) -> bool {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         return self.too_late.load(Relaxed);
-        #[cfg(target_family = "wasm")]
+        #[cfg(not(feature = "crowds"))]
         false
     }
 
@@ -172,10 +170,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let count = options.count.unwrap_or(1);
         // What others added it gives back: it would be granted too few for ever.
         if options.slots.is_none() && self.own.as_ref().is_some_and(|own| count as usize > own.len()) {
-            // A wasm module is judged by its size.
-            let message = match cfg!(target_family = "wasm") {
-                true => "is above that of the pool's slots",
-                false => "is above the number of slots that this pool was opened with",
+            let message = match cfg!(feature = "crowds") {
+                true => "is above the number of slots that this pool was opened with",
+                false => "is above that of the pool's slots",
             };
             return Err(Error::invalid("count", message));
         }
@@ -194,15 +191,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             patient: timeout > 0,
             told: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             stalled_last: Mutex::default(),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             too_late: AtomicBool::new(false),
             reading: AtomicU32::new(0),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             unread: Mutex::default(),
             names_own: AtomicBool::new(false),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             stock: AtomicU32::new(0),
             has_ticket: AtomicBool::new(false),
         })
@@ -215,8 +212,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Some(ttl) if ttl > self.options.ttl => Err(Error::invalid(
                 "ttl",
                 match self.makes_names {
-                    // A wasm module, which is judged by its size, says no more.
-                    _ if cfg!(target_family = "wasm") => "is longer than that of the pool",
+                    _ if !cfg!(feature = "crowds") => "is longer than that of the pool",
                     true => "is longer than the handle's lock_ttl; open it with the longest one",
                     false => "is longer than that of the pool; open the pool with the longest ttl",
                 },
@@ -235,8 +231,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // One renewal may take until its time-out, and the next one must still come before the holder takes it for lost.
         let slack = if self.answers_at_once() { 0 } else { self.response_timeout };
         if interval > 0 && in_time(0, ttl) <= interval.saturating_add(slack) {
-            // A wasm module is judged by its size.
-            if cfg!(target_family = "wasm") {
+            if !cfg!(feature = "crowds") {
                 let message =
                     "is too long: ttl must be longer than the interval and response_timeout together";
                 return Err(Error::invalid("keepalive", message));
@@ -296,7 +291,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         want: &Want,
         seat: Option<&Seat>,
     ) -> Result<Result<Vec<Lease<S, R>>, Refused>> {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         self.look_again(want, seat).await;
         let mut claimed = self.claim_either_way(want, seat).await?;
         if let Err(refused) = &claimed
@@ -306,7 +301,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             let looked = self.take_stock(want, quiet).await;
             // Who waits for a quiet time to pass goes on waiting.
             if quiet {
-                if looked.is_err() && !cfg!(target_family = "wasm") {
+                if looked.is_err() && cfg!(feature = "crowds") {
                     self.look_into_anew();
                 }
             } else {
@@ -334,8 +329,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(None) => return Ok(Ok(leases.hand_over())),
             Ok(Some(earliest)) => earliest,
             Err(error) if error.code() == Code::NonceUnavailable && self.reads_elsewhere(want) => {
-                // A wasm module is judged by its size.
-                #[cfg(not(target_family = "wasm"))]
+                #[cfg(feature = "crowds")]
                 (unpoisoned(&want.unread).last = Some(error));
                 rest_unread(&leases.0, want);
                 self.runtime.now()
@@ -350,9 +344,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn reads_elsewhere(&self, want: &Want) -> bool {
         let named = want.slots.as_ref().map(Vec::len).or(self.own.as_ref().map(OwnSlots::len));
         let enough = |lacking: usize| named.is_none_or(|named| named >= want.count as usize + lacking);
-        #[cfg(target_family = "wasm")]
+        #[cfg(not(feature = "crowds"))]
         let tries = || want.reading.load(Relaxed);
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         let tries = || unpoisoned(&want.unread).tries(&enough);
         enough(1) && want.patient && tries() < TRIES
     }
@@ -389,14 +383,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn unanswered(&self, want: &Want) -> Error {
         let trouble = self.courier.trouble();
         // On a slow machine the timer of the whole acquisition may ring before that of the reading.
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if trouble.is_none() && want.reading.load(Relaxed) > 0 {
             return unread("a slot");
         }
         // What it said before its last question still holds, and why.
         match want.told() {
             Some(refused) if want.patient => self.late(&refused, want),
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             _ if self.courier.is_crowded() => crowded("nothing is held by this call, try again later"),
             _ => unavailable(trouble.as_deref().unwrap_or("it gave no answer in time")),
         }
@@ -409,8 +403,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let first = slots.first().map_or("", SlotId::as_str);
                 Err(no_slot("slots", &self.name.pool, first, slots.len()))
             }
-            // A wasm module is judged by its size.
-            (Refusal::NoSlot, None) if cfg!(target_family = "wasm") => {
+            (Refusal::NoSlot, None) if !cfg!(feature = "crowds") => {
                 Err(Error::new(Code::Exhausted, "the pool has no slots; add some first"))
             }
             (Refusal::NoSlot, None) => Err(Error::new(
@@ -426,14 +419,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             return unavailable(&cause);
         }
         // Nothing else came, or not in time.
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if refused.why != Refusal::Quiet
             && let Some(error) = unpoisoned(&want.unread).last.take()
         {
             return error;
         }
         // Here that counts what could not be read too.
-        #[cfg(target_family = "wasm")]
+        #[cfg(not(feature = "crowds"))]
         if want.reading.load(Relaxed) > 0 {
             return unread("a slot");
         }
@@ -441,7 +434,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // Who waited behind others, and asked no more, had nothing come once that was over.
         let is_over = refused.why == Refusal::Quiet && want.patient && refused.earliest <= Some(now);
         let over = Refused { why: Refusal::Exhausted, earliest: None };
-        let refused = if is_over && !cfg!(target_family = "wasm") { &over } else { refused };
+        let refused = if is_over && cfg!(feature = "crowds") { &over } else { refused };
         let left = refused.earliest.map(|at| at.saturating_sub(now));
         let code = if want.patient { Code::TimedOut } else { Code::Exhausted };
         let error = match (refused.why, left.map(|left| left / MILLISECOND)) {
@@ -467,8 +460,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     "all slots are leased or rest; one is due within {left} ms; wait by giving a timeout"
                 ),
             ),
-            // A wasm module, which is judged by its size, says it in the words of pools.
-            _ if self.makes_names && !cfg!(target_family = "wasm") => {
+            // Without `crowds` it is said in the words of pools.
+            _ if self.makes_names && cfg!(feature = "crowds") => {
                 Error::new(code, "others wait for the lock; wait by giving a timeout")
             }
             _ => Error::new(code, "too few slots are enabled, or others wait; enable or add some"),
@@ -477,7 +470,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     fn nothing_came(&self, want: &Want) -> String {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if let Some(stalled) = unpoisoned(&want.stalled_last).take() {
             // The pool's own read_nonce stands before whoever would rewind it.
             return format!(
@@ -494,8 +487,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 "what was granted came too late to leave a quarter of its ttl; give a longer ttl, or see why the store, or the chain, is slow"
                     .to_owned()
             }
-            // A wasm module, which is judged by its size, has one text for locks and pools.
-            _ if cfg!(target_family = "wasm") => {
+            // One text for locks and pools.
+            _ if !cfg!(feature = "crowds") => {
                 "nothing came free before the timeout; give a longer one".to_owned()
             }
             count if self.makes_names => {
@@ -516,8 +509,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 /// The error of a pool that lacks what an argument names: of so many slots one, which may be another than the first.
 pub(super) fn no_slot(field: &'static str, pool: &Name, first: &str, count: usize) -> Error {
     match count {
-        // A wasm module, which is judged by its size, has one text for all.
-        _ if cfg!(target_family = "wasm") => Error::invalid(field, "the pool has no such slot"),
+        // One text for all.
+        _ if !cfg!(feature = "crowds") => Error::invalid(field, "the pool has no such slot"),
         0 | 1 => Error::invalid(
             field,
             format_args!("the pool {pool} has no slot {first}; add it, or open the pool with it"),

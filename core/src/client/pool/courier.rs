@@ -18,7 +18,7 @@ use futures_channel::oneshot;
 
 pub(in crate::client) use self::delivered::Delivered;
 use self::delivered::Refund;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use self::parcel::pair_up;
 use self::parcel::{Parcel, abandon, release_first, requests, tell_impatient};
 use super::acquisition::mix;
@@ -44,7 +44,7 @@ const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
 /// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 const CROWDED: usize = 1_000;
 /// The most requests that wait. [`full`] says the number.
 pub(in crate::client) const QUEUE: usize = 100_000;
@@ -76,16 +76,16 @@ pub(in crate::client) struct Courier<P, R> {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Parcel>,
-    /// Renewals, which go first: what is held is not lost behind those who only want something. In wasm few wait.
-    #[cfg(not(target_family = "wasm"))]
+    /// Renewals, which go first: what is held is not lost behind those who only want something. Without `crowds` few wait.
+    #[cfg(feature = "crowds")]
     renewals: VecDeque<Parcel>,
     lanes: Lanes<CROWD, BATCH>,
     /// The highest fence that an answer named.
     seen: u64,
     /// The longest quiet time that one named.
     quiet_time: QuietTime,
-    /// Whether the store named a shorter one last. A wasm module, which is judged by its size, leaves it to others to say so.
-    #[cfg(not(target_family = "wasm"))]
+    /// Whether the store named a shorter one last. Without `crowds` it is left to others to say so.
+    #[cfg(feature = "crowds")]
     forgot: bool,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
@@ -152,7 +152,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     /// Whether so many wait here for a store that answers that it is not its silence if one has no answer in time.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     pub fn is_crowded(&self) -> bool {
         let state = self.lock();
         state.waiting() >= CROWDED && state.lanes.trouble().is_none()
@@ -215,10 +215,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
     }
 
-    /// How long a lease lasts at the most, as the pool is defined here. A wasm module is judged by its size.
+    /// How long a lease lasts at the most, as the pool is defined here. Without `crowds` that is not looked up.
     fn longest(&self) -> Micros {
         match self.definition.first() {
-            Some(Request::Define { longest, .. }) if !cfg!(target_family = "wasm") => *longest,
+            Some(Request::Define { longest, .. }) if cfg!(feature = "crowds") => *longest,
             _ => 0,
         }
     }
@@ -273,7 +273,11 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     fn leave(&self, lane: u16) {
         let mut state = self.lock();
         state.lanes.set_out(lane, 0, self.runtime.now());
-        let waiting = (std::mem::take(&mut state.renewals), std::mem::take(&mut state.queue));
+        let waiting = [
+            #[cfg(feature = "crowds")]
+            std::mem::take(&mut state.renewals),
+            std::mem::take(&mut state.queue),
+        ];
         // Not under the lock: those who are told run code.
         drop(state);
         drop(waiting);
@@ -336,7 +340,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                     let sent = (attempts == 1).then_some(sent);
                     self.hear(&performed, sent, envelope.jumped);
                     self.hand_out(lane, parcels, performed, first);
-                    #[cfg(not(target_family = "wasm"))]
+                    #[cfg(feature = "crowds")]
                     self.remind(lane).await;
                     return;
                 }
@@ -367,8 +371,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 envelope = self.envelope(lane, requests(&parcels));
                 first = self.runtime.now();
             }
-            // The small module has no room for that.
-            if attempts > 0 || cfg!(target_family = "wasm") {
+            // Without `crowds` also what is made anew is sent after a pause.
+            if attempts > 0 || !cfg!(feature = "crowds") {
                 let (least, most) = BACKOFF;
                 let pause = most.min(least << attempts.min(10));
                 self.runtime.sleep(self.runtime.jitter(pause)).await;
@@ -399,8 +403,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
         let mut state = self.lock();
         tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
-        // Who is told, or has left, would fill the queue in a long outage; the small module has no room for this.
-        #[cfg(not(target_family = "wasm"))]
+        // Who is told, or has left, would fill the queue in a long outage.
+        #[cfg(feature = "crowds")]
         {
             tell_impatient(state.renewals.iter_mut(), &failure.cause, true, now);
             state.renewals.retain(|parcel| parcel.is_wanted(now));
@@ -426,7 +430,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Tells the store of leases that it forgot with its memory, or that whoever made the pool anew had not heard of: it is to be quiet
     /// for them too. If that does not arrive, the next envelope brings it about.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     async fn remind(&self, lane: u16) {
         if self.lock().forgot {
             let _ = self.tell(lane, &Request::Define { slots: Vec::new(), longest: 0, doubt_rest: 0 }).await;
@@ -471,7 +475,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         state.seen = state.seen.max(performed.top);
         if let Some(quiet_time) = performed.quiet_time {
             state.quiet_time = state.quiet_time.max(quiet_time);
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             (state.forgot = state.quiet_time != quiet_time);
         }
         state.learn(here, performed.now, sent, told);
@@ -542,7 +546,7 @@ impl State {
     ) -> oneshot::Receiver<Result<Delivered>> {
         let (caller, reply) = oneshot::channel();
         let parcel = Parcel { request, patience, stands, caller };
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if matches!(parcel.request, Request::Renew { .. }) {
             self.renewals.push_back(parcel);
             return reply;
@@ -557,9 +561,9 @@ impl State {
 
     /// How many wait.
     fn waiting(&self) -> usize {
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         return self.renewals.len() + self.queue.len();
-        #[cfg(target_family = "wasm")]
+        #[cfg(not(feature = "crowds"))]
         self.queue.len()
     }
 
@@ -572,7 +576,7 @@ impl State {
     fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.waiting().min(BATCH));
         let (share, mut others) = (self.lanes.share(self.waiting()), 0);
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         {
             if share < self.queue.len() {
                 pair_up(&mut self.queue, 2 * share);
@@ -651,9 +655,9 @@ pub(in crate::client) const JUMPS: &str = words(
     "the store's clock jumps: look how it is set (`doctor` tells how far it is off)",
 );
 
-/// A wasm module, which is judged by its size, says what is wrong, and not what to look at.
+/// Without `crowds` it is said what is wrong, and not what to look at.
 const fn words(short: &'static str, long: &'static str) -> &'static str {
-    if cfg!(target_family = "wasm") { short } else { long }
+    if cfg!(feature = "crowds") { long } else { short }
 }
 
 /// The error of a request for which there is no room.
@@ -662,7 +666,7 @@ pub(in crate::client) fn full() -> Error {
 }
 
 /// The error of what had no answer in time from a store that answers, as so many wait for it here.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 pub(in crate::client) fn crowded(so: &str) -> Error {
     Error::new(
         Code::Busy,
@@ -672,7 +676,7 @@ pub(in crate::client) fn crowded(so: &str) -> Error {
 
 /// What is known of an envelope that got no answer for so long.
 pub(in crate::client) fn silent(time: Micros) -> StoreError {
-    if cfg!(target_family = "wasm") {
+    if !cfg!(feature = "crowds") {
         return StoreError::new(Certainty::Unknown, "the store gave no answer in time");
     }
     let time = time / MILLISECOND;

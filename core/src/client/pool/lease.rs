@@ -265,8 +265,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
 
     /// Gives it back if it was not, and does not ask what came of that.
     pub(in crate::client) fn abandon(&self, options: ReleaseOptions) {
-        // A wasm module is judged by its size.
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if self.watched.load(Acquire) && self.has_ended() {
             self.notice_end();
         }
@@ -325,7 +324,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// It was over before its holder let go of it, and whoever watches it has not looked: nobody is told that it was given back in time.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     #[cold]
     fn notice_end(&self) {
         let vigil = self.lock().life.vigil();
@@ -386,11 +385,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 vigil.end(why)
             }
         };
-        // Whoever watched it may have known before; it is counted once.
-        if matches!(before, None | Some(Ending::GivenBack)) {
+        // Whoever watched it may have known before: it is counted once, and told by one reason.
+        let told = before.filter(|before| *before != Ending::GivenBack);
+        if told.is_none() {
             self.core.counters.lost(until <= self.core.lease_clock());
         }
-        lost(self.slot(), why)
+        lost(self.slot(), told.unwrap_or(why))
     }
 
     fn record(&self) -> NonceRecord {

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use futures_channel::oneshot;
 
 use super::PoolCore;
@@ -27,7 +27,7 @@ const POLL: Micros = SECOND / 5;
 /// For how long nobody waits again for a store that could not be listened to.
 const DEAF: Micros = 10 * SECOND;
 /// Who was granted names too late asks for them again after a pause of so long at most.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 const TOO_LATE: Micros = 20 * MILLISECOND;
 /// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
 const STEP: Micros = 5 * MILLISECOND;
@@ -75,8 +75,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // Those before it have been answered: this one's silence is not the store's, and what they were told it is told too.
         if crowded {
             want.hear();
-            // A wasm module is judged by its size.
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             (refused = self.quiet().unwrap_or(refused));
         }
         let place = self.place(want);
@@ -85,7 +84,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let mut waiter = Waiter { core: self, want, seat, asked: false };
         // Calls are heard from here on; what happened before is seen by asking once more.
         #[cfg_attr(
-            target_family = "wasm",
+            not(feature = "crowds"),
             expect(unused_mut, reason = "who could not listen does not try again there")
         )]
         let mut fallback = if self.listen(want.deadline).await { RECHECK } else { POLL };
@@ -126,20 +125,20 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 // It came too late. Who waits for names has its own to ask for, whoever sits before it.
                 if !waiter.asked && matches!(place, Place::Names(_)) {
                     // Its next answer may be as late, and others could have had meanwhile what it then gives back.
-                    #[cfg(not(target_family = "wasm"))]
+                    #[cfg(feature = "crowds")]
                     {
                         if want.came_too_late() {
                             self.runtime.sleep(self.runtime.jitter(TOO_LATE)).await;
                         }
                         continue;
                     }
-                    // A wasm module is judged by its size: whatever was of no use, the alarm has it asked again.
-                    #[cfg(target_family = "wasm")]
+                    // Whatever was of no use, the alarm has it asked again.
+                    #[cfg(not(feature = "crowds"))]
                     ((waiter.asked, refused.earliest) = (true, Some(0)));
                 }
             }
             // Else it would go on to have all of them ask so often.
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             if waiter.asked && fallback == POLL && self.hears_by_now() {
                 (fallback, call) = (RECHECK, Some(Call::Ready));
                 // As after listening at first.
@@ -160,7 +159,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// What the store says in the quiet time that it told of last.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     fn quiet(&self) -> Option<Refused> {
         let until = self.quiet_until.load(Relaxed);
         (until > self.runtime.now()).then_some(Refused { why: Refusal::Quiet, earliest: Some(until) })
@@ -217,7 +216,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Makes sure that calls are heard; false if this store cannot call, or not by `deadline`.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
@@ -228,7 +227,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         })
     }
 
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     async fn hears(self: &Arc<Self>) -> bool {
         // The others wait for the one subscription here.
         let heard = self.watch.lock().await.is_some();
@@ -241,7 +240,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Whether calls are heard. If not it is tried again, where that may help, for whoever asks next: a subscription that hangs keeps
     /// nobody from asking.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     fn hears_by_now(self: &Arc<Self>) -> bool {
         // Else one is made just now.
         let Some(heard) = self.watch.try_lock().map(|watch| watch.is_some()) else { return false };
@@ -252,7 +251,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Listens in a task, which ends what this returns: who has little time would take it away from all the others as it goes.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     fn begin_to_hear(self: &Arc<Self>) -> oneshot::Receiver<()> {
         let (done, made) = oneshot::channel();
         let core = self.clone();
@@ -264,12 +263,12 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Whether nobody tries to listen for a while.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     fn is_deaf(&self) -> bool {
         self.runtime.now() < self.deaf_until.load(Relaxed)
     }
 
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     async fn subscribe(&self) {
         let mut watch = self.watch.lock().await;
         // Two may have begun at the same time.
@@ -287,8 +286,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         self.deaf_until.store(again, Relaxed);
     }
 
-    /// The same, but whoever waits makes the subscription itself: a wasm module is judged by its size.
-    #[cfg(target_family = "wasm")]
+    /// The same, but whoever waits makes the subscription itself.
+    #[cfg(not(feature = "crowds"))]
     pub(super) fn listen(self: &Arc<Self>, deadline: Micros) -> BoxedFuture<'static, bool> {
         let core = self.clone();
         Box::pin(async move {
@@ -309,7 +308,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         })
     }
 
-    #[cfg(target_family = "wasm")]
+    #[cfg(not(feature = "crowds"))]
     async fn subscribe(&self) -> bool {
         // One subscription for all who wait: the others wait for it here.
         let mut watch = self.watch.lock().await;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::acquisition::{Refused, Want, mix};
 use super::lease::unexpected;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use super::waiting::Seat;
 use super::{OwnSlots, PoolCore};
 use crate::error::Result;
@@ -20,10 +20,10 @@ use crate::slots::{Choice, MANY, MAX_PER_REQUEST, Refusal, Reply, Request};
 use crate::store::Store;
 use crate::{Micros, SECOND};
 
-/// How many of its slots a process names at first. A wasm module, which is judged by its size, names no others.
-const FEW: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { 32 };
+/// How many of its slots a process names at first. Without `crowds` it names no others.
+const FEW: usize = if cfg!(feature = "crowds") { 32 } else { MAX_PER_REQUEST };
 /// How many of them it stands in line for: the store looks at all of these lines whenever something changes in one.
-const LINES: usize = if cfg!(target_family = "wasm") { MAX_PER_REQUEST } else { MANY };
+const LINES: usize = if cfg!(feature = "crowds") { MANY } else { MAX_PER_REQUEST };
 /// For how long claims name this process's slots after one of another came, at first and at most.
 const SHY: (Micros, Micros) = (SECOND, 60 * SECOND);
 
@@ -41,7 +41,7 @@ pub(in crate::client) struct Stock {
     /// Until when that counts.
     present_until: Micros,
     /// How often others were there than before.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     changes: u32,
     /// For how long claims name them now.
     pause: Micros,
@@ -84,7 +84,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             stock.loss = loss;
         }
         let present = (lacks && !present.is_empty()).then_some(present);
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         (stock.changes += u32::from(stock.present != present));
         stock.present = present;
         stock.present_until = self.runtime.now() + LOOKED;
@@ -109,8 +109,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// line goes on with what it said there.
     pub(in crate::client) fn names_own(&self, want: &Want) -> bool {
         let until = self.own_until.load(Relaxed);
-        // A wasm module, which is judged by its size, does so from then on.
-        if cfg!(target_family = "wasm") || want.slots.is_some() {
+        // Without `crowds` it does so from then on.
+        if !cfg!(feature = "crowds") || want.slots.is_some() {
             return want.slots.is_none() && until > 0;
         }
         if !want.has_ticket.load(Relaxed) {
@@ -126,7 +126,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// A slot of another process came. The more of them there are, the longer this one names its own.
     pub(super) fn meet_strangers(&self) {
-        if cfg!(target_family = "wasm") {
+        if !cfg!(feature = "crowds") {
             return self.own_until.store(1, Relaxed);
         }
         let now = self.runtime.now();
@@ -143,7 +143,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let stock = self.stock();
         let mut slots = self.present(&stock);
         let mut most = if stands { LINES } else { FEW };
-        if part > 0 && !stands && !cfg!(target_family = "wasm") {
+        if part > 0 && !stands && cfg!(feature = "crowds") {
             most = MAX_PER_REQUEST;
             // No part costs more than it has, so that all of them together cost no more than there are.
             slots = slots.chunks(most).nth(part - 1).unwrap_or_default();
@@ -153,14 +153,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// In how many claims all slots of this process are named; who waits stands in line with the last one.
     pub(super) fn parts(&self, waits: bool) -> usize {
-        let count = if cfg!(target_family = "wasm") { 0 } else { self.present(&self.stock()).len() };
+        let count = if cfg!(feature = "crowds") { self.present(&self.stock()).len() } else { 0 };
         let at_once = if waits { LINES } else { FEW };
         if count <= at_once { 1 } else { 1 + count.div_ceil(MAX_PER_REQUEST) + usize::from(waits) }
     }
 
     /// Who stands in line for its own while some of them are away looks now and then whether that is still so: one look serves all
     /// who wait. If others are there now it takes a new ticket, which stands for these.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     pub(in crate::client) async fn look_again(&self, want: &Want, seat: Option<&Seat>) {
         if seat.is_none() || !want.has_ticket.load(Relaxed) || !want.names_own.load(Relaxed) {
             return;
@@ -184,7 +184,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Notes for which of its own it gets a ticket, if it gets one.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     pub(in crate::client) fn note_stock(&self, want: &Want) {
         if !want.has_ticket.load(Relaxed) && self.own.is_some() {
             want.stock.store(self.stock().changes, Relaxed);
@@ -212,9 +212,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 let (mut stock, now) = (self.stock(), self.runtime.now());
                 let until = refused.earliest.unwrap_or(now);
                 // One of a later loss ends later. That of the same seems to do so by what an answer takes longer.
-                let is_later = !cfg!(target_family = "wasm") && until > stock.looked_into + LATER;
+                let is_later = cfg!(feature = "crowds") && until > stock.looked_into + LATER;
                 let is_new = stock.looked_into <= now || is_later;
-                if is_new || cfg!(target_family = "wasm") {
+                if is_new || !cfg!(feature = "crowds") {
                     stock.looked_into = until;
                 }
                 is_new
@@ -230,7 +230,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 }
 
 /// At most so many of these, in a random order. It takes the time of those, not of all.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 fn drawn(slots: &[SlotId], most: usize, mut state: u64) -> Vec<SlotId> {
     let all = slots.len();
     // As if all of them were shuffled, of which only what changes places is kept.
@@ -245,8 +245,8 @@ fn drawn(slots: &[SlotId], most: usize, mut state: u64) -> Vec<SlotId> {
     (0..all.min(most)).filter_map(draw).collect()
 }
 
-/// At most so many of these, in a random order. A wasm module is judged by its size.
-#[cfg(target_family = "wasm")]
+/// At most so many of these, in a random order.
+#[cfg(not(feature = "crowds"))]
 fn drawn(slots: &[SlotId], most: usize, mut state: u64) -> Vec<SlotId> {
     let (all, mut slots) = (slots.len(), slots.to_vec());
     for at in 0..all.min(most) {

@@ -1,14 +1,15 @@
+#[cfg(feature = "crowds")]
+mod crowds;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, connect};
-use crate::client::{AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions, ReadNonce};
+use crate::client::{AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions};
 use crate::error::Code;
 use crate::id::SlotId;
 use crate::runtime::TokioRuntime;
-use crate::runtime::warped::Warped;
-use crate::store::{MemoryStore, Store};
+use crate::store::MemoryStore;
 use crate::{MILLISECOND, SECOND};
 
 // It leased as many, gave one and forgot the others; what it could not heed it passed over.
@@ -80,44 +81,6 @@ async fn a_lease_that_ends_as_its_nonce_is_found_is_followed_by_another() {
     assert!(lease.is_held());
 }
 
-/// A pool of this store whose chain takes so long to name a nonce that a lease, which no renewal can prolong, is nearly over.
-async fn hands_out_nothing_that_is_nearly_over<S: Store>(store: S, passed: Arc<AtomicU64>) {
-    let reads = passed.clone();
-    let runtime = Warped::new().clock(move |time| time + passed.load(Relaxed));
-    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
-    let read = move |_| {
-        reads.fetch_add(940 * MILLISECOND, Relaxed);
-        std::future::ready(Ok::<_, String>(5))
-    };
-    let read: ReadNonce = Arc::new(read);
-    let acquire = async |pool, timeout| {
-        let options = PoolOptions { ttl: SECOND, max_hold: SECOND, ..PoolOptions::slots(["a"]).unwrap() };
-        let pool = handle.pool_with(pool, options, Some(read.clone())).await.unwrap();
-        pool.acquire_with(AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }).await
-    };
-    // Once the chain has named it the nonce is known.
-    let lease = acquire("p", 10 * SECOND).await.unwrap();
-    assert_eq!(lease.nonce(), Some(5));
-    assert!(lease.remaining_micros() >= SECOND / 4, "{} us", lease.remaining_micros());
-    let error = acquire("q", 0).await.unwrap_err();
-    assert_eq!(error.code(), Code::Exhausted, "{error}");
-    assert!(error.message().contains("too late to leave a quarter of its ttl"), "{error}");
-}
-
-// Of a second there were 53 ms left: nobody looked any more once the chain had answered.
-#[tokio::test]
-async fn a_lease_that_is_nearly_over_as_its_nonce_is_found_is_followed_by_another() {
-    let clock = || {
-        let (passed, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
-        let shown = passed.clone();
-        (Arc::new(move || clock() + shown.load(Relaxed)), passed)
-    };
-    let (time, passed) = clock();
-    hands_out_nothing_that_is_nearly_over(MemoryStore::new(time), passed).await;
-    let (time, passed) = clock();
-    hands_out_nothing_that_is_nearly_over(Faulty::new(time), passed).await;
-}
-
 // A program in Rust fills in the options itself. What is far out of range made sums that wrapped around.
 #[tokio::test]
 async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
@@ -175,6 +138,7 @@ async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
 }
 
 // It was told that a slot, or its chain, was amiss: not which of what pool, nor what to do.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn who_gets_nothing_is_told_of_what_and_what_to_do() {
     let handle = connect("memory:told").namespace("test").open().unwrap();

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
 use crate::poison::unpoisoned;
@@ -43,7 +44,7 @@ pub(in crate::client) struct WaitingRoom {
     /// Changes with the room locked; whoever takes something asks it, without.
     closed: AtomicBool,
     /// Of those who acquire, in this room or still with the store: dropped as it closes.
-    closing: Mutex<Vec<oneshot::Sender<Infallible>>>,
+    closing: Audience,
 }
 
 #[derive(Debug, Default)]
@@ -152,12 +153,11 @@ impl WaitingRoom {
 
     /// It asked in vain: what came free before had been taken by others, or rests.
     pub fn found_none(&self, asking: Asking) {
-        if cfg!(target_family = "wasm") {
-            // Few wait in one tab or worker, and its code is judged by its size.
-            return;
+        // Without `crowds` few wait.
+        if cfg!(feature = "crowds") {
+            let mut room = self.lock();
+            room.spare = room.spare.min(room.freed.wrapping_sub(asking.0));
         }
-        let mut room = self.lock();
-        room.spare = room.spare.min(room.freed.wrapping_sub(asking.0));
     }
 
     pub fn len(&self) -> usize {
@@ -215,13 +215,13 @@ impl WaitingRoom {
         // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
         let offer = (!calls.tickets.is_empty()).then_some(OFFER);
         let mut rest = calls.rest.filter(|rest| *rest < RECHECK + RECHECK / JITTER);
-        // A wasm module is judged by its size: the few who wait there ask at once.
-        if cfg!(target_family = "wasm") && rest.take().is_some() {
+        // Without `crowds` the few who wait ask at once.
+        if !cfg!(feature = "crowds") && rest.take().is_some() {
             self.call_all();
         }
         for time in offer.into_iter().chain(rest) {
             let end = runtime.now() + time + MILLISECOND;
-            if !cfg!(target_family = "wasm") {
+            if cfg!(feature = "crowds") {
                 self.lock().note_end(end);
             }
             self.set_due(runtime, end);
@@ -273,8 +273,8 @@ impl WaitingRoom {
 
     /// Passes on the alarm, after it helped the one who was called.
     pub fn pass_alarm(&self) {
-        // In a wasm module, which is judged by its size, all were.
-        if !cfg!(target_family = "wasm") {
+        // Without `crowds` all were.
+        if cfg!(feature = "crowds") {
             self.call(1, Call::Alarm, &|chair| !chair.is_beyond());
         }
     }
@@ -326,8 +326,7 @@ impl WaitingRoom {
             self.closed.store(true, Relaxed);
             room.seats.iter_mut().filter_map(|chair| chair.bell.take()).collect()
         };
-        // Not under the lock: those who are told run code.
-        drop(std::mem::take(&mut *unpoisoned(&self.closing)));
+        self.closing.dismiss();
         for bell in bells {
             let _ = bell.send(Call::Closed);
         }
@@ -339,17 +338,9 @@ impl WaitingRoom {
 
     /// Ends when the room is closed.
     pub fn closing(&self) -> oneshot::Receiver<Infallible> {
-        let (stands, closing) = oneshot::channel();
-        let mut all = unpoisoned(&self.closing);
-        if all.len() == all.capacity() {
-            // As many may come as are left, so that each pays for one look.
-            all.retain(|stands| !stands.is_canceled());
-            let left = all.len();
-            all.reserve(left + 1);
-        }
-        all.push(stands);
+        let closing = self.closing.join();
         if self.is_closed() {
-            all.clear();
+            self.closing.dismiss();
         }
         closing
     }
@@ -360,13 +351,13 @@ impl WaitingRoom {
     fn ring<R: Runtime>(self: &Arc<Self>, runtime: &R) {
         let now = runtime.now();
         let mut room = self.lock();
-        let mut next = if cfg!(target_family = "wasm") { Micros::MAX } else { room.next_end(now) };
+        let mut next = if cfg!(feature = "crowds") { room.next_end(now) } else { Micros::MAX };
         let mut looks: Option<(u64, Vec<SlotId>)> = None;
         for chair in room.seats.iter_mut() {
             if chair.due <= now {
-                // In a wasm module, which is judged by its size, all look, and are told what comes due next. Who does not listen
-                // now asks by itself, or has what it came for.
-                if cfg!(target_family = "wasm") || chair.bell.is_none() {
+                // Without `crowds` all look, and are told what comes due next. Who does not listen now asks by itself, or has what it
+                // came for.
+                if !cfg!(feature = "crowds") || chair.bell.is_none() {
                     chair.due = Micros::MAX;
                     continue;
                 }
@@ -378,14 +369,14 @@ impl WaitingRoom {
             next = next.min(chair.due);
         }
         drop(room);
-        if cfg!(target_family = "wasm") {
-            self.call_all();
-        } else {
+        if cfg!(feature = "crowds") {
             let called = looks.map(|(number, _)| self.call(1, Call::Alarm, &|chair| chair.number == number));
             // It may have left just now.
             if called != Some(0) {
                 self.pass_alarm();
             }
+        } else {
+            self.call_all();
         }
         if next < Micros::MAX {
             self.set_due(runtime, next.max(now + APART));
@@ -526,7 +517,7 @@ impl Room {
     }
 
     fn find(&self, seat: &Seat) -> Option<usize> {
-        if cfg!(target_family = "wasm") {
+        if !cfg!(feature = "crowds") {
             // As in `found_none`.
             return self.seats.iter().position(|chair| chair.number == seat.number);
         }

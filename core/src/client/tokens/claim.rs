@@ -95,7 +95,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
 
     /// Who has which tokens of the wallet. What is locked while this asks may be missing.
     pub(super) async fn all_locks(&self) -> Result<Vec<LockedToken>> {
-        let slots = match self.ask_defined(Request::List).await?.0 {
+        let slots = match self.ask(Request::List).await?.0 {
             Reply::Listed(slots) => slots,
             other => return Err(unexpected(&other)),
         };
@@ -130,7 +130,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     async fn locks_on(&self, slots: Vec<SlotId>) -> Result<Vec<LockedToken>> {
-        let (reply, now, _) = self.ask_defined(Request::Inspect { slots }).await?;
+        let (reply, now, _) = self.ask(Request::Inspect { slots }).await?;
         let Reply::Inspected { slots: views, .. } = reply else { return Err(unexpected(&reply)) };
         // What was spent rests.
         let is_locked =
@@ -142,20 +142,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     pub(super) async fn count_locked(&self) -> Result<u32> {
-        match self.ask_defined(Request::Inspect { slots: Vec::new() }).await?.0 {
+        match self.ask(Request::Inspect { slots: Vec::new() }).await?.0 {
             Reply::Inspected { due, .. } => Ok(due),
             other => Err(unexpected(&other)),
         }
-    }
-
-    /// As [`Self::ask`], of a pool that need not be there.
-    async fn ask_defined(&self, request: Request) -> Result<(Reply, Micros, Micros)> {
-        let answer = self.ask(request.clone()).await?;
-        if !matches!(answer.0, Reply::Undefined) {
-            return Ok(answer);
-        }
-        self.define(self.courier.definition()).await?;
-        self.ask(request).await
     }
 
     async fn ask_to_claim(
@@ -172,15 +162,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Request::Claim(Claim::new(choice, holder, ttl))
         };
         if self.answers_at_once() {
-            let request = request(self.lease_clock());
-            while let Some((now, reply)) = self.courier.pool().perform_now(seed, &request) {
-                if !matches!(reply, Reply::Undefined) {
-                    return Ok(Some((reply, now, now)));
-                }
-                for definition in self.courier.definition() {
-                    self.courier.pool().perform_now(0, definition);
-                }
-            }
+            let answer = self.perform_now(seed, &request(self.lease_clock()));
+            return Ok(answer.map(|(now, reply)| (reply, now, now)));
         }
         // A holder with a name may have leases of its own there: to take their place it has to know what time it is.
         let own = (holder >> 64) as u64 == self.secret;

@@ -35,13 +35,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let (mut part, mut earliest) = (0, None);
         loop {
             let (request, seed, last) = self.claim_request(want, seat.is_some(), part);
-            let (now, reply) = self.courier.pool().perform_now(seed, &request)?;
-            if matches!(reply, Reply::Undefined) {
-                for request in self.courier.definition() {
-                    self.courier.pool().perform_now(0, request)?;
-                }
-                continue;
-            }
+            let (now, reply) = self.perform_now(seed, &request)?;
             match self.judge(want, seat, reply, now, now) {
                 Ok(Judged::Foreign) => continue,
                 Ok(Judged::Granted(grants)) => return Some(Ok(Ok(grants))),
@@ -101,7 +95,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
         if wait {
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(feature = "crowds")]
             self.note_stock(want);
             want.has_ticket.store(true, Relaxed);
         }
@@ -135,7 +129,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Reply::Refused { why, earliest } => {
                 let earliest = earliest.map(|at| self.runtime.now() + at.saturating_sub(now));
                 want.hear_refusal(why, earliest);
-                if why == Refusal::Quiet && !cfg!(target_family = "wasm") {
+                if why == Refusal::Quiet && cfg!(feature = "crowds") {
                     self.quiet_until.store(earliest.unwrap_or_default(), Relaxed);
                 }
                 return Ok(Judged::Refused(Refused { why, earliest }));
@@ -187,8 +181,8 @@ impl Refused {
     /// ask for.
     #[cfg_attr(target_family = "wasm", inline(always))]
     fn of_part(self, earliest: &mut Option<Micros>, last: bool) -> Option<Refused> {
-        // A wasm module has one part.
-        if cfg!(target_family = "wasm") || self.why != Refusal::Exhausted {
+        // Without `crowds` there is one part.
+        if !cfg!(feature = "crowds") || self.why != Refusal::Exhausted {
             return Some(self);
         }
         *earliest = [*earliest, self.earliest].into_iter().flatten().min();

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Want;
 use crate::client::Lease;
 use crate::client::pool::PoolCore;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use crate::error::Error;
 use crate::error::{Code, Result};
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use crate::poison::unpoisoned;
 use crate::runtime::Runtime;
 use crate::store::Store;
@@ -20,18 +20,18 @@ const STALL_REST: Micros = 5 * SECOND;
 /// How long a slot rests of which the nonce could not be read: who goes on to look is given another by then, if there is one. If it
 /// comes to the same caller again, it rests twice as long each time, and so long at most.
 const UNREAD_REST: Micros = 20 * MILLISECOND;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 const LONGEST_UNREAD_REST: Micros = SECOND;
 
 /// How long before the end of an acquisition a chain that gave no answer is found out, so that it can be said of which account.
 const EARLIER: Micros = 5 * MILLISECOND;
 
 /// How many nonces are read at a time for one acquisition: the chain is others' too.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 const READS: usize = 16;
 
 /// The slots of which one acquisition could not read the nonce.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 #[derive(Default)]
 pub(super) struct Unread {
     /// Each with how long it rests.
@@ -43,7 +43,7 @@ pub(super) struct Unread {
     pub last: Option<Error>,
 }
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 impl Unread {
     fn add(&mut self, slot: &str) {
         match self.slots.iter_mut().find(|(unread, _)| unread == slot) {
@@ -62,13 +62,13 @@ impl Unread {
 
 impl Want {
     /// How long a slot rests of which it tried to read the nonce.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     fn unread_rest(&self, slot: &str) -> Option<Micros> {
         let unread = unpoisoned(&self.unread);
         unread.slots.iter().find(|(unread, _)| unread == slot).map(|(_, rest)| *rest)
     }
 
-    #[cfg(target_family = "wasm")]
+    #[cfg(not(feature = "crowds"))]
     fn unread_rest(&self, _slot: &str) -> Option<Micros> {
         Some(UNREAD_REST)
     }
@@ -78,8 +78,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
     /// one of them cannot be had, or does not.
     pub(super) async fn complete(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
-        // A wasm module, which is judged by its size, reads them one after the other.
-        #[cfg(not(target_family = "wasm"))]
+        // All at once; without `crowds` one after the other.
+        #[cfg(feature = "crowds")]
         if let Some(earliest) = self.learn_nonces(leases, want).await? {
             return Ok(Some(earliest));
         }
@@ -98,9 +98,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 }
             }
         }
-        // At its `max_hold`, or for one who claims it, no renewal prolonged it. A wasm module, which is judged by its size, leaves that to
-        // who looks at `remaining`.
-        if cfg!(target_family = "wasm") {
+        // At its `max_hold`, or for one who claims it, no renewal prolonged it. Without `crowds` that is left to who looks at `remaining`.
+        if !cfg!(feature = "crowds") {
             return Ok(None);
         }
         let is_late = leases.iter().any(|lease| want.comes_too_late(lease.remaining_micros()));
@@ -108,7 +107,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 
     /// Asks the chain for all nonces that are not known, as [`Self::learn_nonce`] does for one.
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "crowds")]
     async fn learn_nonces(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
         let lacking: Vec<_> = leases.iter().filter(|lease| lease.nonce().is_none()).collect();
         for some in lacking.chunks(READS) {
@@ -133,7 +132,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         };
         want.reading.fetch_add(1, Relaxed);
         let chain = self.read_nonce(lease.slot(), patience.min(now + lease.remaining_micros())).await;
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         if chain.is_err() {
             want.reading.fetch_sub(1, Relaxed);
             unpoisoned(&want.unread).add(lease.slot());
@@ -144,7 +143,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Ok(_) => Ok(None),
             Err(error) if error.code() == Code::Stalled => {
                 want.stalled.store(true, Relaxed);
-                #[cfg(not(target_family = "wasm"))]
+                #[cfg(feature = "crowds")]
                 (*crate::poison::unpoisoned(&want.stalled_last) = Some(error));
                 let rest = STALL_REST.min(self.options.settle);
                 // Nobody waits for the store to hear of that: the slot is not this caller's any more.

@@ -1,6 +1,6 @@
 //! Requests on their way to the store, and the order in which they go.
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 use std::collections::VecDeque;
 
 use futures_channel::oneshot;
@@ -27,11 +27,9 @@ impl Parcel {
         self.stands > now || !self.caller.is_canceled()
     }
 
-    /// Whether it gives up what its process has of the store, of which there is no more than it was granted. In a wasm module, which is
-    /// judged by its size, few wait.
+    /// Whether it gives up what its process has of the store, of which there is no more than it was granted. Without `crowds` few wait.
     pub fn gives_back(&self) -> bool {
-        !cfg!(target_family = "wasm")
-            && matches!(self.request, Request::Release { .. } | Request::Withdraw { .. })
+        cfg!(feature = "crowds") && matches!(self.request, Request::Release { .. } | Request::Withdraw { .. })
     }
 
     /// Whether it changes nothing, if it is performed or not.
@@ -63,7 +61,7 @@ pub(super) fn requests(parcels: &[Parcel]) -> Vec<Request> {
 /// Mixes what is given back with the claims that it is for, among the first so many: else the one half would give back what the other
 /// waits for. A claim that cannot wait overtakes nothing: it may be for what its caller gives back before it. Nor does one overtake all
 /// else. Those behind stay where they are: after an outage there may be very many.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "crowds")]
 pub(super) fn pair_up(queue: &mut VecDeque<Parcel>, first: usize) {
     let is_claim = |parcel: &Parcel| matches!(parcel.request, Request::Claim { .. });
     let is_paired = |parcel: &Parcel| match parcel.request {

@@ -150,6 +150,20 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
     released.release().await.unwrap();
 }
 
+// Its release said that its deadline had passed, which it had not.
+#[tokio::test]
+async fn how_a_lease_was_lost_is_told_as_it_was_at_first() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let handle = store.opened(20 * SECOND);
+    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let lease = pool.acquire().await.unwrap();
+    pool.break_lease("a").await.unwrap();
+    let told = lease.renew().await.unwrap_err();
+    assert!(told.message().contains("somebody broke it"), "{told}");
+    store.is(DEAD);
+    assert_eq!(lease.release().await.unwrap_err().message(), told.message());
+}
+
 // The store may have taken the outcome: it counts longer than the holder does.
 #[tokio::test]
 async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_time() {
@@ -166,6 +180,7 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
 }
 
 // Who waited for its loss went on as if nothing were wrong.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());

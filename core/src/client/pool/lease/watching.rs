@@ -46,13 +46,13 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
         let claimed = self.watch().map(|vigil| vigil.claimed());
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         let (waits, mut gone) = oneshot::channel::<()>();
         // By push where the store can, and otherwise by the next renewal.
         if claimed.is_some() {
             let (core, fence) = (self.core.clone(), self.at.fence);
             self.core.runtime.spawn(async move {
-                #[cfg(not(target_family = "wasm"))]
+                #[cfg(feature = "crowds")]
                 while !core.listen(Micros::MAX).await && !core.room.is_closed() {
                     core.keeper.heed(Some(&[fence]));
                     // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
@@ -61,15 +61,14 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                         return;
                     }
                 }
-                // A wasm module is judged by its size.
-                #[cfg(target_family = "wasm")]
+                #[cfg(not(feature = "crowds"))]
                 core.listen(Micros::MAX).await;
                 // Of whoever claimed it before, or as it was granted, this process has not heard: it looks.
                 core.keeper.heed(Some(&[fence]));
             });
         }
         let told = told(self.slot().to_owned(), claimed, None);
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "crowds")]
         let told = async move {
             let _waits = waits;
             told.await

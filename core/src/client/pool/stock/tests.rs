@@ -243,6 +243,7 @@ async fn who_shares_a_pool_with_others_steals_its_own_slots_only() {
 }
 
 // A thousand at random were asked for, and a refusal of these was taken for one of all.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn the_one_that_is_free_is_found_among_any_number() {
     let slots: Vec<String> = (0..2_500).map(|number| format!("s{number}")).collect();
@@ -368,6 +369,7 @@ async fn who_has_more_slots_than_it_can_stand_in_line_for_hears_of_each() {
 }
 
 // Whoever made the pool anew had not heard of longer leases, and who had, and came later, kept it to itself.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn a_store_that_was_made_anew_by_a_stranger_is_told_of_the_longest_leases() {
     let store = Faulty::new(TokioRuntime::store_clock());

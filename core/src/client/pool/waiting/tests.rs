@@ -134,6 +134,7 @@ async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
 }
 
 /// Else each of those who come after it would ask in vain for what others took, or what rests.
+#[cfg(feature = "crowds")]
 #[test]
 fn who_asked_in_vain_leaves_to_newcomers_only_what_came_free_since() {
     let room = Arc::new(WaitingRoom::default());
@@ -166,6 +167,7 @@ async fn whom_the_store_calls_by_name_asks_again() {
 
 // The alarm was set anew for who was called alone: a lock whose holder had died was noticed up to six seconds late. And then one
 // looked for all, who was not told when that comes due which others want.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn what_comes_due_for_those_behind_is_looked_at_too() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
@@ -190,6 +192,7 @@ async fn what_comes_due_for_those_behind_is_looked_at_too() {
 
 // The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds. Who was just trying did not see
 // to it at all.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
@@ -210,6 +213,7 @@ async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     assert!(rings_at() > Some(first), "the other one too");
 }
 
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn the_end_of_each_rest_is_seen_to() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
@@ -228,6 +232,7 @@ async fn the_end_of_each_rest_is_seen_to() {
 }
 
 // It was given the alarm, and could not hear it: who waited beside what had come due looked five seconds later.
+#[cfg(feature = "crowds")]
 #[tokio::test]
 async fn who_has_what_it_came_for_is_not_the_one_that_looks() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
