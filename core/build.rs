@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
 fn prepare(name: &str, parts: &[&str]) -> io::Result<()> {
     let parts = parts.iter().map(|part| read(&format!("{name}/{part}")));
     let mut source = parts.collect::<io::Result<String>>()?;
-    for part in ["lane/recall", "lane/keep"] {
+    for part in ["lane/recall", "lane/keep", "server/less", "server/replication"] {
         let mark = format!("--@ {part}\n");
         assert_eq!(source.matches(&mark).count(), 1, "{name} has one {part}");
         source = source.replace(&mark, &read(part)?);

@@ -167,6 +167,9 @@ impl Pool {
         slots: &[SlotId],
         count: u32,
     ) -> Result<Vec<u32>, Refusal> {
+        for name in slots {
+            self.find_put_back(now, name);
+        }
         let (ready, whole) = self.available(slots);
         if !whole {
             self.withdraw(now, claim.holder);
@@ -192,18 +195,16 @@ impl Pool {
     /// The places of all of `slots`, those made that are not there; nothing, and none made, if one is not free or
     /// others wait for it.
     fn places_of(&mut self, now: Micros, claim: &Claim, slots: &[SlotId]) -> Option<Vec<u32>> {
-        let mut new = 0;
+        let (mut new, mut free) = (0, true);
+        // Each is looked at: one that is overdue is nothing to wait for.
         for name in slots {
-            match self.find(name).and_then(|place| self.slots.get(place as usize)) {
-                Some(slot) if slot.state != State::Ready => return None,
-                Some(_) => {}
+            match self.find_put_back(now, name) {
+                Some(place) => free &= self.is_ready(place),
                 None => new += 1,
             }
-            if self.line.precedes(Some(name), now, claim) {
-                return None;
-            }
+            free = free && !self.line.precedes(Some(name), now, claim);
         }
-        if self.total() + new > MAX_SLOTS {
+        if !free || self.total() + new > MAX_SLOTS {
             return None;
         }
         let mut places = Vec::with_capacity(slots.len());

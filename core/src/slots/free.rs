@@ -75,19 +75,6 @@ impl Pool {
         (free, others)
     }
 
-    /// Where a name is, which is put back if it is overdue: there may be more of them than a sweep puts back. What ends just now may
-    /// have been cut short for who steals it.
-    fn find_put_back(&mut self, now: Micros, name: &SlotId) -> Option<u32> {
-        let place = self.find(name)?;
-        let is_due = |slot: &Slot| !matches!(slot.state, State::Ready | State::Out) && slot.until < now;
-        if self.slots.get(place as usize).is_some_and(is_due) {
-            self.due.remove(place, &mut self.positions);
-            self.put_back(now, place);
-            return self.find(name);
-        }
-        Some(place)
-    }
-
     /// Grants what is free to a claim of that.
     fn grant_free(&mut self, now: Micros, claim: &Claim, free: Free<'_>) -> Vec<Grant> {
         self.line.leave(claim.holder);

@@ -78,6 +78,10 @@ impl Pool {
         let slot = self.slots.get(place as usize).ok_or(Loss::Gone)?;
         match slot.fence.cmp(&lease.fence) {
             std::cmp::Ordering::Greater => Err(Loss::Taken),
+            // It was never leased: since the lease ended the slot was made anew, unless memory was lost since then.
+            std::cmp::Ordering::Less if slot.fence == 0 && lease.fence >= self.server.epoch => {
+                Err(Loss::Gone)
+            }
             std::cmp::Ordering::Less => Err(Loss::Forgotten),
             std::cmp::Ordering::Equal if slot.state != State::Leased => Err(Loss::Ended),
             std::cmp::Ordering::Equal if slot.until <= now => Err(Loss::Expired),

@@ -56,6 +56,8 @@ pub struct Pool {
     pub(super) handed: Vec<super::tests::Handed>,
     /// Fences of leases that were claimed in this turn.
     pub(super) claimed: Vec<u64>,
+    /// How often somebody claimed a lease or let go of one.
+    pub(super) stirred: u64,
     ever_added: usize,
 }
 
@@ -238,6 +240,19 @@ impl Pool {
             let Some(place) = self.due.pop(now, &self.slots, &mut self.positions) else { return };
             self.put_back(now, place);
         }
+    }
+
+    /// Where a name is, which is put back if it is overdue: there may be more of them than a sweep puts back. What ends just now may
+    /// have been cut short for who steals it.
+    pub(super) fn find_put_back(&mut self, now: Micros, name: &SlotId) -> Option<u32> {
+        let place = self.find(name)?;
+        let is_due = |slot: &Slot| !matches!(slot.state, State::Ready | State::Out) && slot.until < now;
+        if self.slots.get(place as usize).is_some_and(is_due) {
+            self.due.remove(place, &mut self.positions);
+            self.put_back(now, place);
+            return self.find(name);
+        }
+        Some(place)
     }
 
     /// Puts back a slot that is overdue: it is in no set when this is called.

@@ -173,7 +173,7 @@ pub enum Loss {
     Ended,
     /// The slot has been leased anew since.
     Taken,
-    /// The slot was removed.
+    /// The slot was removed, also if one of its name was made since.
     Gone,
     /// The store does not remember the lease: it lost memory.
     Forgotten,

@@ -40,8 +40,8 @@ impl Slot {
 
 impl Pool {
     /// Makes a ticket that steals the claimant of what it waits for, if that takes nothing but holders of lower
-    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before. So may whoever
-    /// loses a part to it, who tries anew.
+    /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before, and of what it needs no
+    /// more. So may whoever loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
         let Some(ticket) = self.line.standing(holder, now).cloned() else { return false };
         let Some(patience) = ticket.steal else { return false };
@@ -53,16 +53,18 @@ impl Pool {
         };
         let count = if ticket.count == 0 { ticket.names.len() } else { ticket.count as usize };
         let wanting = count.saturating_sub(there);
-        let Some(places) = self.victims(now, holder, &ticket, wanting, &ways) else {
+        let victims = self.victims(now, holder, &ticket, wanting, &ways);
+        let places = victims.as_deref().unwrap_or_default();
+        // It needs these, or none at all. While some of what it needs is about to come back it lets go of nothing.
+        if victims.is_none() || places.len() == wanting {
             for place in ways {
-                if self.claims(place, holder) {
+                if self.claims(place, holder) && !places.contains(&place) {
                     self.drop_claimant(place);
                 }
             }
-            return false;
-        };
+        }
         let mut replaced = Vec::new();
-        for &place in &places {
+        for &place in places {
             let before = self.claim_from(now, place, holder, patience);
             replaced.extend(before.filter(|other| !replaced.contains(other)));
         }
@@ -75,14 +77,18 @@ impl Pool {
 
     /// Whoever is first in line now for one of these names, which others wanted before, or for any slot.
     pub(super) fn steal_for_first(&mut self, now: Micros, names: &mut dyn Iterator<Item = &SlotId>) {
-        let mut last = None;
+        let mut looked = Vec::new();
         for name in names.map(Some).chain([None]) {
             let first = self.line.head(name, now).map(|(holder, _)| holder);
-            // Each looks at all that it wants, and is mostly first for many of them.
-            if let Some(holder) = first.filter(|_| first != last) {
+            // Each looks at all that it wants, may be first for many of them, and finds the same until another claims or lets go.
+            if let Some(holder) = first.filter(|holder| !looked.contains(holder)) {
+                let before = self.stirred;
                 self.steal(now, holder);
+                if self.stirred != before {
+                    looked.clear();
+                }
+                looked.push(holder);
             }
-            last = first;
         }
     }
 
@@ -170,6 +176,7 @@ impl Pool {
             return None;
         }
         let before = self.drop_claimant(place);
+        self.stirred += 1;
         let slot = self.slots.get_mut(place as usize)?;
         slot.claimant = Some(Box::new(Claimant { ticket, until: slot.until }));
         self.claimed.push(slot.fence);
@@ -206,6 +213,7 @@ impl Pool {
 
     fn drop_claimant(&mut self, place: u32) -> Option<u128> {
         let claimant = self.slots.get_mut(place as usize)?.claimant.take()?;
+        self.stirred += 1;
         self.end_at(place, claimant.until);
         Some(claimant.ticket)
     }

@@ -99,6 +99,34 @@ fn who_is_replaced_for_many_slots_looks_again_once() {
     assert_eq!(work(20), work(100));
 }
 
+/// Each looked at all of its names for each of them: two of 500 each held the server up for as long as half a million looks take.
+#[test]
+fn who_are_first_by_turns_look_again_only_when_something_has_changed() {
+    let work = |count: u32| {
+        let mut script = pool_of(0, |_| 1);
+        let names: Vec<SlotId> =
+            (0..count).map(|number| SlotId::new(&format!("n{number:04}")).expect("an id")).collect();
+        let part = |rest: usize, held: &str| {
+            let all = names.iter().enumerate().filter(|(at, _)| rest == 2 || at % 2 == rest);
+            let slots = all.map(|(_, name)| name.clone()).chain([SlotId::new(held).expect("an id")]);
+            Choice::Named { slots: slots.collect() }
+        };
+        let mut claim = |holder: u128, choice: Choice, steal| {
+            let claim = Claim::new(choice, holder, 30 * SECOND);
+            ask(&mut script, Request::Claim(Claim { wait: true, priority: 9, steal, ..claim }));
+        };
+        let held = ["x", "y", "z"].map(|name| SlotId::new(name).expect("an id"));
+        claim(1, Choice::Named { slots: held.to_vec() }, None);
+        claim(2, part(2, "z"), None);
+        claim(3, part(0, "x"), Some(TO_THE_END));
+        claim(4, part(1, "y"), Some(TO_THE_END));
+        ask(&mut script, Request::Withdraw { holder: 2 });
+        script.transport().redis().last_script_calls()
+    };
+    let [few, many] = [work(20), work(200)];
+    assert!(many < 12 * few, "{few} and {many}");
+}
+
 /// A weighted draw may fail and be repeated, so its cost is a matter of chance; its bound is not.
 #[test]
 fn weighted_work_is_bounded_whatever_the_weights() {

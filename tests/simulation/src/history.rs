@@ -178,6 +178,11 @@ pub enum What {
         /// The lease's fence.
         fence: u64,
     },
+    /// It has given back its part of a lease that others of its process hold, and is told nothing more of it for that part.
+    Unwatched {
+        /// The lease's fence.
+        fence: u64,
+    },
     /// It was told that the lease is lost.
     ToldLost {
         /// The lease's fence.

@@ -443,6 +443,11 @@ impl Wish {
         !matches!(self, Wish::Names(names) if names.len() == 1)
     }
 
+    /// Whether it wants more than one of more than those.
+    pub fn wants_several(&self) -> bool {
+        matches!(self, Wish::Any(count) | Wish::Among { count, .. } if *count > 1)
+    }
+
     /// Whether two stand in one line.
     fn shares(&self, other: &Wish) -> bool {
         match (self, other) {

@@ -32,6 +32,14 @@ struct Member<S: LimitStore> {
     shares: Mutex<HashMap<u64, usize>>,
 }
 
+/// What one worker has of a lock.
+struct Share<S: LimitStore> {
+    locked: SimLocked<S>,
+    options: LockOptions,
+    /// Whether it is to be told of its end.
+    listens: bool,
+}
+
 /// Starts a process and its workers.
 pub fn start<S: LimitStore>(site: &Arc<Site<S>>, mut rng: Rng) -> ProcessId {
     let process = site.world.start(site.plan.drift);
@@ -74,7 +82,7 @@ impl<S: LimitStore> Member<S> {
             let rest = rng.spread(2_000, 400_000);
             self.site.world.sleep(rest).await;
             match self.acquire(&mut rng).await {
-                Some(Ok((locked, options))) => self.hold(locked, &options, &mut rng).await,
+                Some(Ok(share)) => self.hold(share, &mut rng).await,
                 Some(Err(_)) => self.site.world.sleep(50_000).await,
                 None => {}
             }
@@ -103,7 +111,7 @@ impl<S: LimitStore> Member<S> {
     }
 
     /// Asks for a lock; `None` if that was dropped before its end.
-    async fn acquire(self: &Arc<Self>, rng: &mut Rng) -> Option<Result<(SimLocked<S>, LockOptions), Error>> {
+    async fn acquire(self: &Arc<Self>, rng: &mut Rng) -> Option<Result<Share<S>, Error>> {
         let (site, plan, options) = (&self.site, &self.site.plan, self.options(rng));
         let lock = match options.reentrant && !self.shared.is_empty() {
             true => rng.pick(&self.shared).clone(),
@@ -152,10 +160,11 @@ impl<S: LimitStore> Member<S> {
         if shares > 1 {
             site.census.count("lock joined");
         }
-        if options.keepalive != Keepalive::Off || rng.in_thousand(200) {
+        let listens = options.keepalive != Keepalive::Off || rng.in_thousand(200);
+        if listens {
             self.watch(&locked);
         }
-        Some(Ok((locked, options)))
+        Some(Ok(Share { locked, options, listens }))
     }
 
     /// Records until when this process relies on each of the names.
@@ -191,11 +200,11 @@ impl<S: LimitStore> Member<S> {
         });
     }
 
-    async fn hold(self: &Arc<Self>, locked: SimLocked<S>, options: &LockOptions, rng: &mut Rng) {
-        let (site, ttl) = (&self.site, options.ttl);
+    async fn hold(self: &Arc<Self>, share: Share<S>, rng: &mut Rng) {
+        let (site, locked, ttl) = (&self.site, &share.locked, share.options.ttl);
         let obliging = rng.in_thousand(500);
         for _ in 0..rng.between(0, 3) {
-            self.write(&locked, rng);
+            self.write(locked, rng);
             match rng.below(10) {
                 // To the brink, and sometimes past the end.
                 0 => {
@@ -204,22 +213,22 @@ impl<S: LimitStore> Member<S> {
                 1 => site.world.sleep(rng.between(ttl / 2, ttl * 5 / 4)).await,
                 // Who holds one and waits for another may stand in the way of who does so the other way round.
                 2 => {
-                    if let Some(Ok((other, options))) = self.acquire(rng).await {
-                        self.end(other, &options, rng).await;
+                    if let Some(Ok(other)) = self.acquire(rng).await {
+                        self.end(other, rng).await;
                     }
                 }
                 _ => site.world.sleep(rng.spread(500, ttl / 3)).await,
             }
             if locked.is_held() {
-                self.believe(&locked);
+                self.believe(locked);
             }
             if obliging && locked.is_claimed() {
                 site.census.count("lock yielded");
                 break;
             }
         }
-        self.write(&locked, rng);
-        self.end(locked, options, rng).await;
+        self.write(locked, rng);
+        self.end(share, rng).await;
     }
 
     /// Writes to what the lock guards, whether or not it is still held: that is for the resource to see.
@@ -233,7 +242,8 @@ impl<S: LimitStore> Member<S> {
     }
 
     /// Gives the lock back, drops it, or keeps it for ever.
-    async fn end(&self, locked: SimLocked<S>, options: &LockOptions, rng: &mut Rng) {
+    async fn end(&self, share: Share<S>, rng: &mut Rng) {
+        let Share { locked, options, listens } = share;
         let (site, fence) = (&self.site, locked.fence());
         let way = rng.below(20);
         // One that the library keeps alive would be held to the end of the world, by all who share it.
@@ -245,6 +255,8 @@ impl<S: LimitStore> Member<S> {
         let record = |what| site.history.record(site.world.now(), self.process, what);
         if self.was_last(fence) {
             record(What::Closed { fence });
+        } else if listens && cfg!(feature = "crowds") {
+            record(What::Unwatched { fence });
         }
         if way > 5 {
             let error = locked.release().await.err().map(|error| error.code().as_str().to_owned());

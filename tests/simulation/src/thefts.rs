@@ -7,7 +7,8 @@
 //! of any kind nobody is told whether a claimant has been served otherwise as the lease came due. In both cases it has
 //! ended for certain only when the slot is granted anew.
 //!
-//! Who cannot have a part of what it waits for lets go of the rest. Of one that waits for names and is replaced for one of
+//! Who cannot have a part of what it waits for lets go of the rest, and who wants several that it may choose of those that it needs
+//! no more. Of one that waits for names and is replaced for one of
 //! them it is known that it does. Else it may whenever it looks again: as it asks in vain, as something is granted that
 //! was kept for another, as one that waits is served or leaves, as it may have been replaced. It has not if it asks again and claims
 //! what it did, and nobody is called.

@@ -118,6 +118,13 @@ fn nobody_is_granted_a_name_before_its_holder_is_told() {
     assert_eq!(story().store(20 + TTL, grant()).breaks(), Some("K1"));
     let told = story().then(30, 1, What::ToldLost { fence: 8 });
     assert_eq!(told.store(20 + TTL, grant()).breaks(), None);
+    // Whoever of those that share it gives back its part hears no more; the others do.
+    let left = || What::Unwatched { fence: 8 };
+    assert_eq!(story().then(30, 1, left()).store(20 + TTL, grant()).breaks(), None);
+    assert_eq!(story().then(30, 2, left()).store(20 + TTL, grant()).breaks(), Some("K1"));
+    let two = || story().then(20, 1, watched("a")).then(30, 1, left());
+    assert_eq!(two().store(20 + TTL, grant()).breaks(), Some("K1"));
+    assert_eq!(two().then(30, 1, left()).store(20 + TTL, grant()).breaks(), None);
 }
 
 #[test]
@@ -220,6 +227,7 @@ fn who_listens_hears_of_its_claimant_in_time() {
     assert_eq!(later(story()), Some("K3"));
     assert_eq!(later(story().then(40, 1, What::ToldClaimed { fence: 8 })), None);
     assert_eq!(later(story().then(40, 1, What::Closed { fence: 8 })), None, "it has let go");
+    assert_eq!(later(story().then(40, 1, What::Unwatched { fence: 8 })), None, "it has let go of its part");
     assert_eq!(later(story().then(40, 1, What::Paused(true))), None, "it stands");
     let uncalled = Story::locked().store(30, claimed()[..1].to_vec());
     assert_eq!(uncalled.breaks(), Some("K3"), "nobody is called");

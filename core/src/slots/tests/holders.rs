@@ -1,6 +1,6 @@
 //! Renewals, releases and resyncs; every way in which a lease is lost.
 
-use super::scene::{Scene, TTL, any, asking, change, lease, lost, release, renew, resync};
+use super::scene::{Scene, TTL, any, asking, change, define, lease, lost, release, renew, resync};
 use crate::SECOND;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{Choice, Claim, Grant, LeaseRef, Loss, Reply, Request, SlotChange, State, Strategy};
@@ -37,7 +37,11 @@ fn every_loss() {
     scene.ask(change("a", SlotChange::Remove));
     all_lost(&mut scene, &expired, Loss::Gone);
 
-    let mut other = Scene::of(&["a"]);
+    scene.ask(define(&["a"]));
+    all_lost(&mut scene, &expired, Loss::Gone);
+
+    let mut other = Scene { wall: scene.wall, seen: expired.fence, ..Scene::bare() };
+    other.ask(define(&["a"]));
     all_lost(&mut other, &expired, Loss::Forgotten);
 }
 

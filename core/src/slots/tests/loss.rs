@@ -303,7 +303,7 @@ fn no_fence_of_the_pool_is_from_before_it() {
 fn a_lease_of_a_lost_pool_is_forgotten_or_gone() {
     let mut before = Scene::of(&["a", "b"]);
     let grants = before.grants(any(2));
-    let mut scene = Scene::bare();
+    let mut scene = Scene { wall: START + SECOND, seen: grants[1].fence, ..Scene::bare() };
     assert_eq!(scene.ask(renew(&grants[0])), Reply::Undefined, "not lost: define it, and ask again");
     scene.ask(define(&["a"]));
     assert_eq!(scene.ask(renew(&grants[0])), lost(Loss::Forgotten));

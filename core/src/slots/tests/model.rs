@@ -558,9 +558,12 @@ impl Model {
         lease: &LeaseRef,
         act: impl FnOnce(&mut Account) -> Reply,
     ) -> Reply {
+        let lost_since = lease.fence < self.whole_since;
         let Some(account) = self.account(&lease.slot) else { return Reply::Lost(Loss::Gone) };
         let loss = if account.fence > lease.fence {
             Loss::Taken
+        } else if account.fence == 0 && !lost_since {
+            Loss::Gone
         } else if account.fence < lease.fence {
             Loss::Forgotten
         } else if account.state != State::Leased {

@@ -1,7 +1,7 @@
 //! Names that nobody defined: made by the claim, forgotten with the lease.
 
 use super::scene::{
-    START, Scene, TTL, asking, change, claim, define, ids, lease, lost, refused, release, renew,
+    START, Scene, TTL, asking, change, claim, define, ids, lease, lost, refused, release, renew, these,
 };
 use crate::id::SlotId;
 use crate::nonce::Outcome;
@@ -151,8 +151,8 @@ fn a_holder_takes_the_place_of_its_own_lease_and_of_no_others() {
 /// had locked long ago was locked still.
 #[test]
 fn names_that_are_overdue_are_had_however_many_there_are() {
-    let many: Vec<String> = (0..3 * SWEEP).map(|at| format!("{at:04}")).collect();
-    let every: Vec<&str> = many.iter().map(String::as_str).collect();
+    let all = many();
+    let every: Vec<&str> = all.iter().map(String::as_str).collect();
     let count = every.len() as u32;
     let mut scene = Scene::of(&["0383"]);
     assert_eq!(scene.grants(free(&every, 1, count, count)).len(), every.len());
@@ -166,6 +166,60 @@ fn names_that_are_overdue_are_had_however_many_there_are() {
     assert_eq!(scene.counts(), [count, 0, 0, count]);
     scene.pass(SECOND + 1);
     assert_eq!(scene.grants(free(&every, 3, count, count)).len(), every.len(), "nor after a rest");
+}
+
+/// So many names that a sweep does not put back the last of them, which is the last of all.
+fn many() -> Vec<String> {
+    (0..3 * SWEEP).map(|at| format!("{at:04}")).collect()
+}
+
+/// It was refused what nobody held, and told to come at a time that was over: a sweep put back others first.
+#[test]
+fn what_is_overdue_is_had_by_its_name_however_many_there_are() {
+    let names = many();
+    let every: Vec<&str> = names.iter().map(String::as_str).collect();
+    for defined in [true, false] {
+        let held = || {
+            let mut scene = Scene::of(if defined { &every } else { &[] });
+            assert_eq!(scene.grants(named(&every)).len(), every.len());
+            scene
+        };
+        let wants = |texts: &[&str]| if defined { these(texts) } else { named(texts) };
+        let mut scene = held();
+        scene.pass(TTL + 1);
+        assert_eq!(scene.grants(wants(&["0383"])).len(), 1, "defined: {defined}");
+        assert_eq!(scene.ask(wants(&["0383"])), refused(Refusal::Exhausted, Some(START + 2 * TTL + 1)));
+
+        // What is overdue behind one that is held is nothing to wait for.
+        let mut scene = held();
+        scene.pass(TTL + 1);
+        scene.grants(wants(&["0000"]));
+        let both = if defined { these(&["0000", "0382"]) } else { named(&["0000", "0382"]) };
+        assert_eq!(scene.ask(both), refused(Refusal::Exhausted, Some(START + 2 * TTL + 1)));
+
+        // Who waits for it comes first.
+        let mut scene = held();
+        scene.pass(TTL - SECOND);
+        let Request::Claim(claim) = wants(&["0383"]) else { panic!("a claim") };
+        scene.ask(Request::Claim(Claim { holder: 9, wait: true, ..claim }));
+        scene.pass(SECOND + 1);
+        let performed = scene.perform(vec![wants(&["0383"])]);
+        assert_eq!(performed.replies, [refused(Refusal::Exhausted, None)]);
+        assert_eq!(performed.calls.tickets, [9]);
+    }
+}
+
+/// The holder was told that the store had lost its memory.
+#[test]
+fn a_lock_that_is_broken_and_kept_for_another_is_gone() {
+    let mut scene = Scene::of(&[]);
+    let door = scene.grants(named(&["door"])).remove(0);
+    let waits = Claim { holder: 9, wait: true, ..asking(Choice::Named { slots: ids(&["door"]) }) };
+    scene.ask(Request::Claim(waits));
+    assert_eq!(scene.perform(vec![change("door", SlotChange::Break)]).calls.tickets, [9]);
+    assert_eq!((scene.view("door").holder, scene.view("door").fence), (9, 0));
+    assert_eq!(scene.ask(renew(&door)), lost(Loss::Gone));
+    assert_eq!(scene.ask(release(&door, Outcome::Unused)), lost(Loss::Gone));
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_slot_added_again_has_no_memory() {
     scene.ask(define(&["a"]));
     let view = scene.view("a");
     assert_eq!((view.nonce, view.fence, view.holder), (NonceRecord::Unset, 0, 0));
-    assert_eq!(scene.ask(renew(&grant)), lost(Loss::Forgotten));
+    assert_eq!(scene.ask(renew(&grant)), lost(Loss::Gone), "and no memory was lost");
 }
 
 #[test]

@@ -139,6 +139,7 @@ impl Model {
             account.state == State::Leased && account.priority < waiter.priority && below
         };
         let find = |name: &SlotId| self.accounts.iter().find(|account| account.id == *name);
+        let mut needless: Vec<SlotId> = Vec::new();
         let chosen: Vec<SlotId> = if waiter.count > 0 {
             let (mut timed, there): (Vec<&Account>, usize) = if waiter.names.is_empty() {
                 let mut timed: Vec<_> = self.accounts.iter().filter(|account| account.is_timed()).collect();
@@ -165,7 +166,10 @@ impl Model {
             if timed.len() < wanting {
                 return timed.len() + comes < wanting && self.claims_none_of(&ways, ticket);
             }
-            timed.into_iter().take(wanting).map(|account| account.id.clone()).collect()
+            let chosen: Vec<SlotId> =
+                timed.into_iter().take(wanting).map(|account| account.id.clone()).collect();
+            needless.extend(ways.into_iter().filter(|id| !chosen.contains(id)));
+            chosen
         } else {
             let is_free = |name: &SlotId| find(name).is_none_or(|account| account.state == State::Ready);
             let (free, taken): (Vec<_>, Vec<_>) = waiter.names.iter().partition(|name| is_free(name));
@@ -197,7 +201,9 @@ impl Model {
                 replaced.push(other);
             }
         }
-        for id in new.into_iter().cloned().collect::<Vec<_>>() {
+        let new: Vec<SlotId> = new.into_iter().cloned().collect();
+        self.claims_none_of(&needless, ticket);
+        for id in new {
             let Some(account) = self.account(&id) else { continue };
             account.revert();
             account.claim = Some((ticket, account.until));

@@ -520,3 +520,17 @@ fn a_thief_that_is_served_otherwise_leaves_what_it_chose_to_who_waits_for_it_nex
         assert_eq!(scene.renewal(&had[0]), Reply::Claimed { deadline: had[0].deadline, priority: 3 });
     }
 }
+
+/// It kept what it had claimed of holders whose slots it did not need any more: their leases ended for nothing.
+#[test]
+fn who_needs_fewer_than_it_claimed_lets_go_of_the_others() {
+    let (mut scene, held) = leased([0, 0, 9]);
+    let thief = some(1, 2, &["a", "b", "c"]);
+    assert_eq!(scene.refusal(&thief).2, [held[0].fence, held[1].fence]);
+    // One of them is there now, and is kept for it.
+    assert_eq!(scene.gives_back(&held[2]), []);
+    assert_eq!(scene.refusal(&thief).2, []);
+    let robbed: Vec<_> = held[..2].iter().map(|grant| scene.renewal(grant)).collect();
+    assert!(matches!(robbed[..], [Reply::Claimed { .. }, Reply::Renewed { .. }]), "{robbed:?}");
+    assert_eq!(scene.gives_back(&held[0]), [1]);
+}

@@ -38,11 +38,12 @@ impl<T: Transport> RedisLedger<T> {
     /// The command that performs an envelope: `EVALSHA`, or `EVAL` with the script's text.
     fn command(&self, envelope: &Envelope, whole: bool) -> Vec<String> {
         let keys = &self.keys;
-        let lane = match envelope.lane {
-            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, lane.number)),
-            None => keys.of("lane"),
+        let mut words = Words {
+            keys,
+            named: vec![keys.lane(envelope.lane)],
+            places: FxHashMap::default(),
+            words: Vec::new(),
         };
-        let mut words = Words { keys, named: vec![lane], places: FxHashMap::default(), words: Vec::new() };
         words.money(envelope);
         let mut last = None;
         for request in &envelope.requests {

@@ -34,7 +34,7 @@ use crate::id::Name;
 use crate::id::PoolName;
 #[cfg(feature = "doctor")]
 use crate::runtime::Runtime;
-use crate::slots::{Answer, Envelope, Reply, Request};
+use crate::slots::{Answer, Envelope, Lane, Reply, Request};
 
 /// The script: the machine of slots in a second wording; `slots/` in one piece, without its comments.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/slots.lua"));
@@ -101,10 +101,7 @@ impl<T: Transport> RedisStore<T> {
         };
         words.push("6".to_owned());
         words.extend(["meta", "slots", "places", "line", "tickets"].map(|part| keys.of(part)));
-        words.push(match envelope.lane {
-            Some(lane) => keys.of(&format!("lane:{:032x}:{}", lane.client, u32::from(lane.number))),
-            None => keys.of("lane"),
-        });
+        words.push(keys.lane(envelope.lane));
         words.extend(wire::encode(envelope, &keys.of("wake")));
         words
     }
@@ -205,5 +202,15 @@ impl Keys {
 
     fn of(&self, part: &str) -> String {
         format!("{}{part}", self.prefix)
+    }
+
+    /// Where the last answer of a lane is kept; a key is named without one too.
+    fn lane(&self, lane: Option<Lane>) -> String {
+        match lane {
+            Some(Lane { client, number, .. }) => {
+                self.of(&format!("lane:{client:032x}:{}", u32::from(number)))
+            }
+            None => self.of("lane"),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Claiming, holding and losing leases.
 
+use leasehold::slots::SWEEP;
 use serde_json::json;
 
 use super::scenario::{Scenario, TTL, any, change, define, release, renew, resync, these, used};
@@ -76,6 +77,14 @@ pub fn names() -> Scenario {
     told.ask(release("account:13", &account, "unused"));
     told.ask(named(&["b"], true));
     told.pass(30).look(&["b"]);
+    // A lock that is broken and kept for another is gone, and the store has forgotten nothing.
+    let door = told.ask(named(&["door"], false))["grants"][0]["fence"].clone();
+    let mut next = named(&["door"], true);
+    next["holder"] = json!("9");
+    told.ask(next);
+    told.ask(change("door", "break"));
+    told.ask(renew("door", &door));
+    told.ask(json!({ "request": "withdraw", "holder": "9" }));
     let again = told.ask(named(&["b"], false))["grants"][0]["fence"].clone();
     told.ask(release("b", &b, "unused"));
     let resting = json!({
@@ -86,6 +95,13 @@ pub fn names() -> Scenario {
     told.pass(5).ask(named(&["a", "b"], false));
     told.ask(define(&["a"]));
     told.pass(30).look(&["a", "b"]);
+    // Of more than a sweep puts back, what is asked for by its name is put back beside them.
+    let mut names: Vec<String> = (0..SWEEP).map(|at| format!("b{at:03}")).collect();
+    names.extend(["door", "relayer", "window"].map(str::to_owned));
+    told.ask(json!({ "request": "claim", "named": names, "ttl": TTL }));
+    told.pass(31).send(json!({ "requests": [
+        named(&["door"], false), these(&["relayer"]), named(&["door", "window"], false), named(&["window"], false),
+    ] }));
     told
 }
 

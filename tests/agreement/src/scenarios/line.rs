@@ -254,5 +254,16 @@ pub fn stealing() -> Scenario {
     );
     told.ask(plain(&["q"], 87, 9));
     told.ask(withdraw(84));
+    // Who needs fewer than it claimed lets go of the others.
+    told.pass(40).ask(define(&["b", "c", "d"]));
+    told.ask(change("d", "enable"));
+    let held = [("b", 0), ("c", 1), ("d", 9)]
+        .map(|(slot, priority)| (slot, fence(&told.ask(of(priority, some(90, 1, &[slot]))))));
+    told.ask(some(91, 2, &["d", "c", "b"]));
+    told.send(json!({ "requests": [release("d", &held[2].1, "unused"), some(91, 2, &["d", "c", "b"])] }));
+    told.ask(some(91, 2, &["d", "c", "b"]));
+    for (slot, fence) in &held[..2] {
+        told.ask(renew(slot, fence));
+    }
     told
 }

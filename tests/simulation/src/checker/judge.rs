@@ -249,6 +249,7 @@ impl<'a> Judge<'a> {
                 let fence = self.bundles.lease(slot, *fence);
                 self.watched.entry(slot.clone()).or_default().push((fence, process));
             }
+            What::Unwatched { fence } => self.unwatch_once(process, &self.bundles.leases(*fence)),
             What::ToldLost { fence } => self.unwatch(&self.bundles.leases(*fence)),
             What::Closed { fence } => {
                 let fences = self.bundles.leases(*fence);

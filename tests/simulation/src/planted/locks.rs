@@ -15,8 +15,8 @@ pub const OF_LOCKS: [Planted; 11] = [
     Planted {
         name: "several names locked although one is held",
         fault: Script(&[(
-            "free = (not s or s[4] == 'r') and not (pool",
-            "free = (not s or s[4] == 'r' or i > 1) and not (pool",
+            "free = free and (not s or s[4] == 'r') and not (pool",
+            "free = free and (not s or s[4] == 'r' or i > 1) and not (pool",
         )]),
     },
     Planted {
@@ -44,11 +44,11 @@ pub const OF_LOCKS: [Planted; 11] = [
     Planted {
         name: "what is kept for one granted to another",
         fault: Script(&[(
-            "free = (not s or s[4] == 'r') and not (pool",
-            "free = (not s or s[4] == 'r' or s[4] == 'h') and not (pool",
+            "free = free and (not s or s[4] == 'r') and not (pool",
+            "free = free and (not s or s[4] == 'r' or s[4] == 'h') and not (pool",
         )]),
     },
-    Planted { name: "next in line not called", fault: Script(&[("serve_name(touched[at])", "")]) },
+    Planted { name: "next in line not called", fault: Script(&[("serve_name(id)", "")]) },
     Planted {
         name: "ticket outlives its withdrawal",
         fault: Script(&[(

@@ -51,11 +51,7 @@ local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
 local wall_told = format('%d', wall)
 
--- Amounts, as decimal text: by length, then by text.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
+--@ server/less
 
 local sequence, not_after, lane = args[2] ~= '-' and args[2] + 0, args[3] ~= '-' and args[3] + 0, values[1]
 local LANE, MOMENT, MOMENT_TOLD = KEYS[1], wall, wall_told
@@ -95,13 +91,9 @@ local of_money, seen, server = tonumber(args[4]), nil, nil
 if of_money > 0 then
   seen, cursor = {}, cursor + 2 * of_money
   for k = 5, cursor - 1, 2 do seen[args[k]] = args[k + 1] end
-  local replication = call('INFO', 'replication')
-  -- Before 6.2.7 Redis does not ask that of a script, see the pool's; those who ask for a rate are not worth the look.
-  if string.find(replication, 'min_slaves_good_slaves:0\r', 1, true) then
-    return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
-  end
-  local from = string.find(replication, 'master_replid:', 1, true)
-  server = from and string.sub(replication, from + 14, from + 29) or ''
+  -- Those who ask for a rate are not worth the look.
+  --@ server/replication
+  server = at and string.sub(replication, at + 14, at + 29) or ''
   if #server < 16 or string.find(server, '[^0-9a-f]') then
     server = string.lower(string.sub(string.match(server, '^%x*') .. '0000000000000000', 1, 16))
   end

@@ -63,7 +63,7 @@
       local found, doubtful, seen, missing, kept = {}, {}, {}, false, {}
       names = {}
       for i = at + 10, cursor do
-        local s = load(args[i])
+        local s = load_put_back(args[i])
         if not s then
           missing = true
         elseif not seen[s[ID]] then
@@ -99,12 +99,7 @@
         if #found == ask[MOST] then break end
         if not seen[id] then
           seen[id], distinct = true, distinct + 1
-          local s = load(id, packed[i - at - 11])
-          -- What ends just now may have been cut short for who steals it.
-          if s and put_back and s[STATE] ~= 'r' and s[STATE] ~= 'o' and s[ENDS] < now then
-            put_back(s)
-            s = load(id)
-          end
+          local s = load_put_back(id, packed[i - at - 11])
           local can = not s or s[STATE] == 'r'
           if can then
             can = (s or total() + new < MAX_SLOTS) and not (pool[WAITING] > 0 and line('precedes')(id, holder))
@@ -148,11 +143,11 @@
         found[names[1]] = true
         if not found[id] then names[#names + 1], found[id] = id, true end
       end
+      -- Each is looked at: one that is overdue is nothing to wait for.
       for i = 1, #names do
-        local s = load(names[i]) or false
+        local s = load_put_back(names[i]) or false
         if not s then new = new + 1 end
-        free = (not s or s[STATE] == 'r') and not (pool[WAITING] > 0 and line('precedes')(names[i], holder))
-        if not free then break end
+        free = free and (not s or s[STATE] == 'r') and not (pool[WAITING] > 0 and line('precedes')(names[i], holder))
         found[i] = s
       end
       if free and (new <= pool[ROOM] or total() + new <= MAX_SLOTS) then

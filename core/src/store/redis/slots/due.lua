@@ -2,16 +2,11 @@
 -- Memory that may have been lost shows in the server's identity, in a client's fence, in a client's clock. Fences are
 -- times of the store. So one from before the pool was begun is of another pool that was here, and that somebody who
 -- knew nothing of it has defined anew: what is forgotten was granted before then.
-local replication = call('INFO', 'replication')
--- Before 6.2.7 Redis asks only plain commands whether a primary that has lost its replicas may go on writing, and no script.
-if string.find(replication, 'min_slaves_good_slaves:0\r', 1, true) then
-  return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
-end
-local at = string.find(replication, 'master_replid:', 1, true)
+--@ server/replication
 -- Without it a server that lost its memory could not be told from one that did not.
 if not at then return redis.error_reply('NOREPLID this server does not tell its master_replid') end
 local current = string.sub(replication, at + 14, at + 53)
-local put_back -- what is overdue: there may be more of it than a turn puts back
+local load_put_back = load -- as `load`: what is overdue is put back, as there may be more of it than a turn puts back
 if meta then
   local epoch, since = pool[EPOCH], nil
   if pool[INCARNATION] ~= current or args[5] == '1' then
@@ -32,7 +27,7 @@ if meta then
   end
   if pool[WAITING] > 0 then line('sweep')() end
   if now >= pool[DUE] then
-    function put_back(s)
+    local function put_back(s)
       if s[CLAIMANT] ~= '' and stealing('reverts')(s) then -- its lease goes on
       elseif s[STATE] == 'l' then
         if s[KIND] ~= 'u' then s[KIND] = 'd' end
@@ -41,6 +36,13 @@ if meta then
         if s[STATE] == 'h' and pool[WAITING] > 0 then line('end_offer')(s[HOLDER], s[ID]) end
         settle(s)
       end
+    end
+    function load_put_back(id, packed)
+      local s = load(id, packed)
+      -- What ends just now may have been cut short for who steals it.
+      if not s or s[STATE] == 'r' or s[STATE] == 'o' or s[ENDS] >= now then return s end
+      put_back(s)
+      return load(id)
     end
     local overdue = call('ZRANGEBYSCORE', PLACES, FROM_DUE, format('%d', WHEN_DUE + now), 'LIMIT', '0', SWEEP)
     for i = 1, #overdue do

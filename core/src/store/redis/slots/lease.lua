@@ -3,7 +3,9 @@
     -- The slot of a live lease, or why it is not held.
     if not s then answer = 'lost gone'
     elseif s[FENCE] > fence then answer = 'lost taken'
-    elseif s[FENCE] < fence then answer = 'lost forgotten'
+    elseif s[FENCE] < fence then
+      -- One that was never leased was made anew since the lease ended, unless memory was lost since then.
+      answer = s[FENCE] == 0 and fence >= pool[EPOCH] and 'lost gone' or 'lost forgotten'
     elseif s[STATE] ~= 'l' then answer = 'lost ended'
     elseif s[ENDS] <= now then answer = 'lost expired'
     end

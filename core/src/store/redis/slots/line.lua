@@ -253,12 +253,16 @@ function queue.break_offer(s)
 end
 -- Whoever is first in line now for one of these names, which others wanted before, or for any slot.
 function queue.steal_for_first(ids)
-  local last
+  local looked = {}
   for i = 1, #ids + 1 do
     local first, waits = head(ids[i] or '%')
-    -- Each looks at all that it wants, and is mostly first for many of them.
-    if first and first ~= last and waits.steal ~= '-' then stealing('steal')(first) end
-    last = first
+    -- Each looks at all that it wants, may be first for many of them, and finds the same until another claims or lets go.
+    if first and waits.steal ~= '-' and not looked[first] then
+      local before = stealing('stirred')
+      stealing('steal')(first)
+      if stealing('stirred') ~= before then looked = {} end
+      looked[first] = true
+    end
   end
 end
 -- Whether others may claim more once it is served: what it claimed, or was first for besides what it was granted.
@@ -395,10 +399,10 @@ function queue.serve_names()
     local at, looked = 1, {}
     judged = {}
     while touched[at] do
-      local name = touched[at]
-      if looked[name] ~= #touched then
-        looked[name] = #touched
-        serve_name(name)
+      local id = touched[at]
+      if looked[id] ~= #touched then
+        looked[id] = #touched
+        serve_name(id)
       end
       at = at + 1
     end

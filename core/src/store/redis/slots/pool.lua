@@ -69,11 +69,7 @@ if now < pool[LAST] then now = pool[LAST] end
 
 local now_told = format('%d', now)
 
--- Nonces, as decimal text: by length, then by text.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
+--@ server/less
 
 local MOMENT, MOMENT_TOLD = now, now_told
 --@ lane/recall

@@ -2,7 +2,7 @@
 local claims
 function stealing(name)
 if claims then return claims[name] end
-claims = {}
+claims = { stirred = 0 } -- how often somebody claimed a lease or let go of one
 
 local function standing(holder)
   local card = line('find')(holder)
@@ -24,6 +24,7 @@ local function end_at(s, ends)
   put(s, 'l', format('%d', WHEN_DUE + ends))
 end
 local function forget(s)
+  claims.stirred = claims.stirred + 1
   s[CLAIMANT] = ''
   end_at(s, s[AGREED])
 end
@@ -96,18 +97,20 @@ local function victims(holder, card, ways, wanting)
   return #found + coming >= wanting and {} or nil
 end
 -- Makes a ticket that steals the claimant of what it waits for; whether it is one now. If a part is out of its reach, it
--- lets go of what it claimed before. So may whoever loses a part to it, who tries anew.
+-- lets go of what it claimed before, and of what it needs no more. So may whoever loses a part to it, who tries anew.
 local function steal(holder)
   local card = standing(holder)
   if not card or card.steal == '-' then return false end
   local replaced, ways, wanting = {}, ways_of(holder, card)
-  local found = victims(holder, card, ways, wanting)
-  if not found then
+  local found, chosen = victims(holder, card, ways, wanting), {}
+  for _, s in ipairs(found or {}) do chosen[s] = true end
+  -- While some of what it needs is about to come back it lets go of nothing.
+  if not found or #found == wanting then
     for _, s in ipairs(ways) do
-      if s[STATE] == 'l' and s[CLAIMANT] == holder then forget(s) end
+      if s[STATE] == 'l' and s[CLAIMANT] == holder and not chosen[s] then forget(s) end
     end
-    return false
   end
+  if not found then return false end
   for _, s in ipairs(found) do
     if s[CLAIMANT] ~= holder then
       local other = s[CLAIMANT]
@@ -117,6 +120,7 @@ local function steal(holder)
         end_at(s, s[AGREED])
       end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]
+      claims.stirred = claims.stirred + 1
       called = called .. ' !' .. format('%d', s[FENCE])
       end_at(s, math.min(s[ENDS], now + card.steal))
     end

@@ -31,8 +31,16 @@ impl Judge<'_> {
                         format!("{} claims leases and does not steal", bid.holder),
                     ));
                 };
-                // Of any slots, or of some of several, nobody is told which.
-                let Wish::Names(names) = &bid.wish else { return Ok(()) };
+                let names = match &bid.wish {
+                    Wish::Names(names) => names,
+                    // Of any slots, or of some of several, nobody is told which, nor of which it has let go since it needs fewer.
+                    wish => {
+                        if wish.wants_several() {
+                            self.thefts.looks(&bid.holder);
+                        }
+                        return Ok(());
+                    }
+                };
                 let leases: Vec<_> = names.iter().filter_map(|name| self.store.in_force(name, now)).collect();
                 for lease in leases {
                     if !turn.called.contains(&lease.fence)
@@ -193,6 +201,19 @@ impl Judge<'_> {
     pub(super) fn unwatch(&mut self, fences: &[u64]) {
         fences.iter().for_each(|&fence| self.thefts.forget(fence));
         self.watched.values_mut().for_each(|watched| watched.retain(|watch| !fences.contains(&watch.0)));
+    }
+
+    /// One of those of a process who share these leases listens no more.
+    pub(super) fn unwatch_once(&mut self, process: ProcessId, fences: &[u64]) {
+        for watched in self.watched.values_mut() {
+            let own = |watch: &(u64, ProcessId)| watch.1 == process && fences.contains(&watch.0);
+            if let Some(at) = watched.iter().position(own) {
+                let (fence, _) = watched.remove(at);
+                if !watched.iter().any(own) {
+                    self.thefts.forget(fence);
+                }
+            }
+        }
     }
 
     /// A slot is granted anew: whoever had it must have been told.
