@@ -109,6 +109,19 @@ fn those_whose_line_moves_up_are_called_one_after_the_other() {
     assert_eq!(scene.perform(back).calls.tickets, [0; 0], "the first in line wants one more");
     assert_eq!(scene.perform(vec![Request::Withdraw { holder: 1 }]).calls.tickets, [2, 3, 4]);
     assert_eq!(["a", "b", "c"].map(|slot| scene.kept_for(slot)), [3, 2, 4].map(Some));
+    // Nor those that stood behind another who takes any.
+    let (mut scene, held) = Scene::held(&["e", "b", "c", "d"]);
+    scene.ask(define(&["a"]));
+    let doubtful = scene.synced("a", 7);
+    scene.waits(queue(1, 5));
+    scene.waits(queue(2, 1));
+    scene.waits(one_of(3, &["a", "b"]));
+    scene.waits(one_of(4, &["b", "a"]));
+    scene.waits(one_of(5, &["c"]));
+    let mut back = vec![release(&doubtful, Outcome::Unsettled)];
+    back.extend([&held[0], &held[1], &held[2]].map(|grant| release(grant, Outcome::Unused)));
+    assert_eq!(scene.perform(back).calls.tickets, [0; 0], "the first in line wants one more");
+    assert_eq!(scene.perform(vec![Request::Withdraw { holder: 1 }]).calls.tickets, [2, 3, 4, 5]);
 }
 
 #[test]

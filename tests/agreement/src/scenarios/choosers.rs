@@ -83,6 +83,24 @@ pub fn choosers() -> Scenario {
     }));
     told.ask(json!({ "request": "withdraw", "holder": "11" }));
     told.look(&["a", "b", "c"]);
+    // Also where they stand behind another who takes any.
+    told.pass(40);
+    told.ask(json!({ "request": "define", "slots": [{ "slot": "e" }], "longest": TTL }));
+    let [b, c, _, e] = ["b", "c", "d", "e"].map(|slot| told.lease(slot));
+    let a = told.synced("a", 7);
+    told.ask(queue(21, 5));
+    told.ask(queue(22, 1));
+    told.ask(one_of(23, &["a", "b"]));
+    told.ask(one_of(24, &["b", "a"]));
+    told.ask(one_of(25, &["c"]));
+    told.send(json!({
+        "requests": [
+            release("a", &a, "unsettled"), release("e", &e, "unused"), release("b", &b, "unused"),
+            release("c", &c, "unused"),
+        ],
+    }));
+    told.ask(json!({ "request": "withdraw", "holder": "21" }));
+    told.look(&["a", "b", "c", "e"]);
     told
 }
 

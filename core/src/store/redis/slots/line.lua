@@ -145,6 +145,7 @@ local function is_behind(name, turn)
   local first, card = head(name)
   return first and card.turn .. first < turn
 end
+queue.is_behind = is_behind
 function queue.precedes(name, holder)
   local own = find(holder)
   local turn = own and own.ends > now and own.turn or next_turn()
@@ -355,6 +356,7 @@ local function gather(holder, card)
   return #kept == card.count and kept
 end
 local judged -- who was found not to be served, and how much had been touched then
+local looked -- how much had been touched as a name was looked at, if nothing came of that
 local function serve_name(name)
   local holder, card = head(name)
   if not holder or judged[holder] == #touched then return end
@@ -363,7 +365,7 @@ local function serve_name(name)
     local s = load(name)
     if not s or s[STATE] ~= 'r' then return end
     if is_behind('%', card.turn .. holder) then
-      passed[#passed + 1] = name
+      passed[#passed + 1], looked[name] = name, nil
       return
     end
     slots = gather(holder, card)
@@ -396,8 +398,8 @@ function queue.serve_names()
   passed = {}
   repeat
     -- One that many wait for is looked at once, unless something came free since.
-    local at, looked = 1, {}
-    judged = {}
+    local at = 1
+    judged, looked = {}, {}
     while touched[at] do
       local id = touched[at]
       if looked[id] ~= #touched then
