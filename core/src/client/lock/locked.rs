@@ -91,8 +91,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// Ends when one of its names can no longer be relied on, with the reason; with nothing if it was given back in
     /// time. See [`Lease::lost`].
     pub fn lost(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let lost = self.holding().as_ref().map(|holding| holding.lost());
-        self.while_shared(lost)
+        self.while_shared(|holding| holding.lost())
     }
 
     /// As [`Self::lost`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -111,8 +110,7 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 
     /// Ends when somebody of higher priority claims one of its names, with the error `claimed`. See [`Lease::claimed`].
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let claimed = self.holding().as_ref().map(|holding| holding.claimed());
-        self.while_shared(claimed)
+        self.while_shared(|holding| holding.claimed())
     }
 
     /// As [`Self::claimed`], but ends with nothing after this time, for languages where a caller cannot stop waiting.
@@ -200,10 +198,12 @@ impl<S: Store, R: Runtime> Locked<S, R> {
     /// What is told of it, while this one shares it: with nothing if it was given back in time, though others hold it still.
     fn while_shared(
         &self,
-        word: Option<BoxedFuture<'static, Option<Error>>>,
+        word: fn(&Holding<S, R>) -> BoxedFuture<'static, Option<Error>>,
     ) -> impl Future<Output = Option<Error>> + use<S, R> {
+        // Before it is looked whether it is given back: whoever does so then dismisses this one too.
         #[cfg(feature = "crowds")]
         let (audience, left) = (self.audience.clone(), self.audience.join().map(drop));
+        let word = self.holding().as_deref().map(word);
         async move {
             #[cfg(feature = "crowds")]
             {
@@ -222,6 +222,10 @@ impl<S: Store, R: Runtime> Locked<S, R> {
 }
 
 impl<S: Store, R: Runtime> Holding<S, R> {
+    #[cfg_attr(
+        all(target_family = "wasm", not(feature = "doctor")),
+        expect(clippy::useless_conversion, reason = "it is none where a renewal may have them too")
+    )]
     pub fn one(leases: Vec<Lease<S, R>>) -> Self {
         Holding::One(leases.into())
     }
