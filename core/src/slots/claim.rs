@@ -1,7 +1,7 @@
 //! Claiming slots.
 
 use super::draw::Draw;
-use super::line::Ticket;
+use super::line::{Ticket, distinct};
 use super::pool::{DOUBT, Pool};
 use super::slot::Slot;
 use super::{Choice, Claim, Grant, INTEREST, MANY, MAX_SLOTS, Refusal, Reply, State, Strategy};
@@ -203,6 +203,10 @@ impl Pool {
                 None => new += 1,
             }
             free = free && !self.line.precedes(Some(name), now, claim);
+        }
+        if self.total() + new > MAX_SLOTS {
+            // One that is there twice counts once.
+            new = distinct(slots).iter().filter(|name| self.find(name).is_none()).count();
         }
         if !free || self.total() + new > MAX_SLOTS {
             return None;

@@ -302,7 +302,7 @@ fn turn(now: Micros, claim: &Claim) -> Turn {
 const LATEST: Micros = 9_007_199_254_740_992;
 
 /// One that is there twice counts once.
-fn distinct(names: &[SlotId]) -> Vec<SlotId> {
+pub(super) fn distinct(names: &[SlotId]) -> Vec<SlotId> {
     let mut once: Vec<SlotId> = Vec::with_capacity(names.len());
     for name in names {
         if !once.contains(name) {

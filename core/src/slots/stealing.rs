@@ -55,8 +55,11 @@ impl Pool {
         let wanting = count.saturating_sub(there);
         let victims = self.victims(now, holder, &ticket, wanting, &ways);
         let places = victims.as_deref().unwrap_or_default();
-        // It needs these, or none at all. While some of what it needs is about to come back it lets go of nothing.
-        if victims.is_none() || places.len() == wanting {
+        // It needs these, or none at all. While some of what it needs is about to come back, or others come before it for what is
+        // there, it lets go of nothing.
+        let is_enough = places.len() == wanting
+            && (ticket.count == 0 || !self.line.is_behind(None, now, ticket.turn_of(holder)));
+        if victims.is_none() || is_enough {
             for place in ways {
                 if self.claims(place, holder) && !places.contains(&place) {
                     self.drop_claimant(place);

@@ -119,6 +119,8 @@ fn no_more_names_are_made_than_a_pool_has_room_for() {
     assert!(matches!(scene.ask(named(&["c"])), Reply::Refused { why: Refusal::Exhausted, .. }));
     scene.ask(release(&grants[0], Outcome::Unused));
     assert_eq!(names(&partly(scene.ask(free(&["c", "d"], 2, 1, 9))).0), ["c"]);
+    scene.ask(release(&grants[1], Outcome::Unused));
+    assert_eq!(names(&scene.grants(named(&["d", "d"]))), ["d"], "one that is there twice counts once");
 }
 
 #[test]

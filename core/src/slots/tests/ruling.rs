@@ -168,7 +168,10 @@ impl Model {
             }
             let chosen: Vec<SlotId> =
                 timed.into_iter().take(wanting).map(|account| account.id.clone()).collect();
-            needless.extend(ways.into_iter().filter(|id| !chosen.contains(id)));
+            // What others come before it for may still be wanting.
+            if !self.queue.anybody_before((waiter.turn, waiter.holder), &[]) {
+                needless.extend(ways.into_iter().filter(|id| !chosen.contains(id)));
+            }
             chosen
         } else {
             let is_free = |name: &SlotId| find(name).is_none_or(|account| account.state == State::Ready);

@@ -534,3 +534,18 @@ fn who_needs_fewer_than_it_claimed_lets_go_of_the_others() {
     assert!(matches!(robbed[..], [Reply::Claimed { .. }, Reply::Renewed { .. }]), "{robbed:?}");
     assert_eq!(scene.gives_back(&held[0]), [1]);
 }
+
+/// It let go of what would have been the third of who stands before it, who cannot steal, and whose two it took for its own: none of
+/// the two was ever served.
+#[test]
+fn who_stands_behind_another_keeps_what_it_claims_though_enough_is_there() {
+    let (mut scene, held) = leased([0, 0, 0]);
+    assert!(!scene.refusal(&Claim { steal: None, ..any(1, 3, 5) }).0);
+    assert_eq!(scene.refusal(&any(2, 1, 5)).2, [held[0].fence]);
+    for grant in &held[1..] {
+        assert_eq!(scene.gives_back(grant), []);
+    }
+    assert_eq!(scene.refusal(&any(2, 1, 5)).2, []);
+    assert!(matches!(scene.renewal(&held[0]), Reply::Claimed { .. }));
+    assert_eq!(scene.gives_back(&held[0]), [1]);
+}

@@ -265,5 +265,17 @@ pub fn stealing() -> Scenario {
     for (slot, fence) in &held[..2] {
         told.ask(renew(slot, fence));
     }
+    // But not where others come before it for what is there.
+    told.pass(40);
+    let held = ["b", "c", "d"].map(|slot| (slot, fence(&told.ask(of(0, some(100, 1, &[slot]))))));
+    let mut three = ticket(101, 6);
+    three["least"] = json!("3");
+    told.ask(three);
+    told.ask(any(102, 5));
+    for (slot, fence) in &held[1..] {
+        told.ask(release(slot, fence, "unused"));
+    }
+    told.send(json!({ "requests": [any(102, 5), renew("b", &held[0].1)] }));
+    told.ask(release("b", &held[0].1, "unused"));
     told
 }

@@ -104,8 +104,8 @@ local function steal(holder)
   local replaced, ways, wanting = {}, ways_of(holder, card)
   local found, chosen = victims(holder, card, ways, wanting), {}
   for _, s in ipairs(found or {}) do chosen[s] = true end
-  -- While some of what it needs is about to come back it lets go of nothing.
-  if not found or #found == wanting then
+  -- While some of what it needs is about to come back, or others come before it for what is there, it lets go of nothing.
+  if not found or #found == wanting and (card.count == 0 or not line('is_behind')('%', card.turn .. holder)) then
     for _, s in ipairs(ways) do
       if s[STATE] == 'l' and s[CLAIMANT] == holder and not chosen[s] then forget(s) end
     end
