@@ -52,6 +52,11 @@ const sort = ["--reorder-functions-by-name", "--strip-debug", "--optimize-level=
 
 rmSync(folder, { recursive: true, force: true });
 
+// Where the core's build puts the scripts; known once cargo has built it.
+let scripts;
+// First, as the registry is there then also on a new machine.
+const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--profile", "tool"]);
+
 // A panic says where it was: not on whose machine it was built, nor from which registry.
 const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");
 const registries = existsSync(sources) ? readdirSync(sources) : [];
@@ -60,9 +65,6 @@ const remaps = registries.map((name) => `--remap-path-prefix=${join(sources, nam
 const flags = [...remaps, "-Cllvm-args=-inline-threshold=3"];
 const rustflags = ["--config", `target.wasm32-unknown-unknown.rustflags=${JSON.stringify(flags)}`];
 
-// Where the core's build puts the scripts; known once cargo has built it.
-let scripts;
-const bundle = artifact("leasehold-wasm-bundle", ["-p", "leasehold-wasm-bundle", "--profile", "tool"]);
 const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen"));
 for (const [place, ...features] of modules) bind(join(root, place), features);
 // Side by side: each takes a minute of one processor.

@@ -11,7 +11,8 @@ const HOST: (&str, &str) = ("../host.js", "host");
 /// The short names, by the long ones.
 pub struct Names {
     imports: HashMap<String, String>,
-    exports: HashMap<String, String>,
+    /// Of those that are there no more, none.
+    exports: HashMap<String, Option<String>>,
 }
 
 impl Names {
@@ -20,6 +21,7 @@ impl Names {
     pub fn shorten(bound: &mut Output) -> Self {
         let glue =
             [Some(bound.js()), bound.start().map(String::as_str)].into_iter().flatten().collect::<String>();
+        assert!(!glue.contains("wasm["), "the glue asks for exports in a way that is not known here");
         let asked: Vec<&str> = glue.split("wasm.").skip(1).map(|rest| word(rest).0).collect();
         let (mut imports, mut exports) = (HashMap::new(), HashMap::new());
         let module = bound.wasm_mut();
@@ -32,17 +34,17 @@ impl Names {
                 import.module = short.to_owned();
             }
         }
-        let others: Vec<_> = module
-            .exports
-            .iter()
-            .filter(|export| !asked.contains(&&*export.name))
-            .map(|export| export.id())
-            .collect();
-        others.into_iter().for_each(|export| module.exports.delete(export));
+        let mut others = Vec::new();
         for export in module.exports.iter_mut() {
-            let short = letters(exports.len());
-            exports.insert(std::mem::replace(&mut export.name, short.clone()), short);
+            if asked.contains(&&*export.name) {
+                let short = letters(exports.len());
+                exports.insert(std::mem::replace(&mut export.name, short.clone()), Some(short));
+            } else {
+                exports.insert(export.name.clone(), None);
+                others.push(export.id());
+            }
         }
+        others.into_iter().for_each(|export| module.exports.delete(export));
         Names { imports, exports }
     }
 
@@ -62,9 +64,10 @@ impl Names {
         if let Some(short) = self.imports.get(name).filter(|_| rest.starts_with(": function(")) {
             return self.asking(&format!("{short}{rest}"));
         }
-        if let Some((name, rest)) = line.strip_prefix("readonly ").map(word) {
-            // The types of what the module exports: of what it does so no more, nothing is told.
-            return self.exports.get(name).map_or(String::new(), |short| format!("readonly {short}{rest}"));
+        if let Some((name, rest)) = line.strip_prefix("readonly ").map(word)
+            && let Some(short) = self.exports.get(name)
+        {
+            return short.as_ref().map_or(String::new(), |short| format!("readonly {short}{rest}"));
         }
         let module = [GLUE, HOST].into_iter().find_map(|(long, short)| {
             let rest = line.strip_prefix(&format!("\"{long}\": import"))?;
@@ -79,7 +82,7 @@ impl Names {
         let first = pieces.next().unwrap_or_default().to_owned();
         pieces.fold(first, |told, piece| {
             let (name, rest) = word(piece);
-            told + "wasm." + self.exports.get(name).map_or(name, String::as_str) + rest
+            told + "wasm." + self.exports.get(name).and_then(Option::as_deref).unwrap_or(name) + rest
         })
     }
 }

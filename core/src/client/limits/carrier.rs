@@ -510,7 +510,7 @@ impl State {
         for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
             parcel.give_up(&cause, true);
         }
-        // As in the courier of a pool.
+        // As in the courier of a pool, with `crowds`.
         self.queue.retain(|parcel| parcel.is_wanted(now));
         self.lanes.fail(cause);
     }

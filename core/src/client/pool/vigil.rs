@@ -275,7 +275,7 @@ impl fmt::Display for Ending {
             Ending::Lost(Loss::Expired) => "its deadline passed",
             Ending::Lost(Loss::Ended) => "it has ended, by its deadline or because somebody broke it",
             Ending::Lost(Loss::Taken) => "it ended, and the slot has been leased anew",
-            Ending::Lost(Loss::Gone) => "it ended, and its slot is there no more",
+            Ending::Lost(Loss::Gone) => "it ended, and its slot was removed",
             Ending::Lost(Loss::Forgotten) => "the store lost its memory",
             #[cfg(not(target_family = "wasm"))]
             Ending::Unkept => "nobody renews it, as the runtime ended, or a task of it panicked",

@@ -60,7 +60,7 @@ impl Scene {
     }
 
     async fn moved(&self) -> bool {
-        self.known().moved(Duration::from_secs(1)).await.unwrap()
+        self.known().moved(Duration::from_secs(5)).await.unwrap()
     }
 
     /// As if so much time had passed in which nobody asked.
