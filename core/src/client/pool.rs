@@ -80,6 +80,9 @@ pub(super) struct PoolCore<S: Store, R: Runtime> {
     pub watch: Mutex<Option<Watch>>,
     /// Until when nobody tries again to hear of calls, on the local clock: it failed, or hung.
     pub deaf_until: AtomicU64,
+    /// Which of its subscriptions calls are heard by; 0 if they are not.
+    #[cfg(feature = "crowds")]
+    pub hearing: AtomicU64,
 }
 
 /// The slots that a process named.
@@ -166,6 +169,8 @@ impl<S: Store, R: Runtime> Pool<S, R> {
             secret,
             watch: Mutex::default(),
             deaf_until: AtomicU64::new(0),
+            #[cfg(feature = "crowds")]
+            hearing: AtomicU64::new(0),
         };
         Pool { core: Arc::new(core) }
     }

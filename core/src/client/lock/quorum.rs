@@ -28,8 +28,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 
 mod ballot;
 mod hold;
+// What has no `crowds` has no quorums.
 #[cfg(test)]
-#[cfg(feature = "redis")]
+#[cfg(all(feature = "redis", feature = "crowds"))]
 mod tests;
 
 /// The most servers of a quorum.

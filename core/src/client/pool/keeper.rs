@@ -4,6 +4,8 @@
 //! One task for all leases of a pool renews together those whose time has come; it begins with the first and
 //! ends with the last. A renewal that fails is tried again within what is left of its lease.
 
+#[cfg(feature = "crowds")]
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
@@ -171,9 +173,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn renew_together(self: &Arc<Self>, vigils: Vec<Arc<Vigil>>) {
         let request = |vigil: &Vigil| Request::Renew { lease: vigil.lease.clone(), ttl: vigil.ttl };
         let sent = self.lease_clock();
+        #[cfg(feature = "crowds")]
+        let hearing = self.hearing.load(Acquire);
         let mut afar = vigils;
         afar.retain(|vigil| match self.courier.pool().perform_now(0, &request(vigil)) {
             Some((now, reply)) => {
+                #[cfg(feature = "crowds")]
+                vigil.told(hearing);
                 self.renewed(vigil, reply, now, sent);
                 false
             }
@@ -190,6 +196,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 match reply.await {
                     Ok(delivered) => {
                         let (now, sent) = (delivered.now, delivered.sent);
+                        #[cfg(feature = "crowds")]
+                        vigil.told(hearing);
                         core.renewed(&vigil, delivered.take(), now, sent);
                     }
                     // The store said no, or nothing until the end of the lease: its deadline stands.

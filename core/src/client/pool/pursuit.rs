@@ -8,6 +8,8 @@ mod tests;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+#[cfg(feature = "crowds")]
+use std::sync::atomic::Ordering::Release;
 
 #[cfg(feature = "crowds")]
 use futures_channel::oneshot;
@@ -282,6 +284,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if self.room.is_closed() {
             *watch = None;
         }
+        let hearing = if watch.is_some() { self.counter.fetch_add(1, Relaxed) + 1 } else { 0 };
+        self.hearing.store(hearing, Release);
         let again = if watch.is_some() { 0 } else { self.runtime.now() + DEAF };
         self.deaf_until.store(again, Relaxed);
     }

@@ -30,6 +30,10 @@ struct Watched {
     bells: Vec<oneshot::Sender<Word>>,
     /// Who wants to hear that it is claimed.
     claim_bells: Vec<oneshot::Sender<Word>>,
+    /// By which subscription the process heard of calls as the store was asked whether it is; 0 if that was by none. Who listens in
+    /// turns is told of those meanwhile.
+    #[cfg(feature = "crowds")]
+    told_by: u64,
 }
 
 /// How long a lease lasts, and how it ended.
@@ -119,7 +123,15 @@ impl Term {
 impl Vigil {
     pub fn new(lease: LeaseRef, ttl: Micros, interval: Micros, term: Term, now: Micros) -> Arc<Self> {
         let (bells, claim_bells) = (Vec::new(), Vec::new());
-        let watched = Watched { term, renewal: None, left: false, bells, claim_bells };
+        let watched = Watched {
+            term,
+            renewal: None,
+            left: false,
+            bells,
+            claim_bells,
+            #[cfg(feature = "crowds")]
+            told_by: 0,
+        };
         let vigil = Vigil { lease, ttl, interval, watched: Mutex::new(watched) };
         if interval > 0 {
             // A grant can take long to arrive: it may be late by now.
@@ -182,8 +194,22 @@ impl Vigil {
     /// no word of them.
     pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
         let watched = self.lock();
-        watched.is_open()
-            && claimed.map_or(!watched.claim_bells.is_empty(), |fences| fences.contains(&self.lease.fence))
+        let listens = !watched.claim_bells.is_empty();
+        #[cfg(feature = "crowds")]
+        let listens = listens || watched.told_by > 0;
+        watched.is_open() && claimed.map_or(listens, |fences| fences.contains(&self.lease.fence))
+    }
+
+    /// The store has said whether it is claimed, of what was asked as the process heard of calls by this subscription.
+    #[cfg(feature = "crowds")]
+    pub fn told(&self, hearing: u64) {
+        self.lock().told_by = hearing;
+    }
+
+    /// Whether the store has said so, and the process has heard of all calls since.
+    #[cfg(feature = "crowds")]
+    pub fn is_told(&self, hearing: u64) -> bool {
+        hearing > 0 && self.lock().told_by == hearing
     }
 
     /// The holder has let go of the lease: nothing is done for it any more.

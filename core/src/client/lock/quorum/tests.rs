@@ -119,14 +119,15 @@ async fn a_split_vote_settles() {
             right[1].is(HUNG);
         }
         let lacks = format!("{} of {count} servers granted the lock and ", count / 2);
-        // Without `crowds` there is one text for locks and pools.
-        let why = if cfg!(feature = "crowds") { "must grant it; the lock" } else { "must grant it; " };
         for (options, code) in [(at_once(), Code::Exhausted), (waiting(SECOND / 4), Code::TimedOut)] {
             let timeout = options.timeout;
             let began = Stopwatch::start();
             let error = bounded(10 * SECOND, locked(&voters, options)).await.unwrap_err();
             assert_eq!(error.code(), code, "{error}");
-            assert!(error.message().contains(&lacks) && error.message().contains(why), "{error}");
+            assert!(
+                error.message().contains(&lacks) && error.message().contains("must grant it; the lock"),
+                "{error}"
+            );
             assert!(began.elapsed() >= timeout);
         }
         eventually_free(&servers, count - count / 2 - usize::from(count == 3)).await;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
+#[cfg(feature = "crowds")]
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use futures_channel::oneshot;
 
@@ -45,18 +47,22 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// does not holds it until its deadline, which is put off no more while the claimant waits. Ends with nothing if the
     /// lease ends first.
     pub fn claimed(&self) -> impl Future<Output = Option<Error>> + use<S, R> {
-        let claimed = self.watch().map(|vigil| vigil.claimed());
+        let vigil = self.watch();
+        let claimed = vigil.as_ref().map(|vigil| vigil.claimed());
         #[cfg(feature = "crowds")]
         let (waits, mut gone) = oneshot::channel::<()>();
+        // A loop that asks in its turns would send as many renewals.
+        #[cfg(feature = "crowds")]
+        let vigil = vigil.filter(|vigil| !vigil.is_told(self.core.hearing.load(Acquire)));
         // By push where the store can, and otherwise by the next renewal.
-        if claimed.is_some() {
+        if vigil.is_some() {
             let (core, fence) = (self.core.clone(), self.at.fence);
             self.core.runtime.spawn(async move {
                 #[cfg(feature = "crowds")]
                 while !core.listen(Micros::MAX).await && !core.room.is_closed() {
                     core.keeper.heed(Some(&[fence]));
                     // Nobody else may listen again, and a holder that does not renew would never hear of a thief.
-                    let again = core.deaf_until.load(std::sync::atomic::Ordering::Relaxed);
+                    let again = core.deaf_until.load(Relaxed);
                     if runtime::by(&core.runtime, again, &mut gone).await.is_some() {
                         return;
                     }

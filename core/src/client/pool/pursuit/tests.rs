@@ -359,6 +359,38 @@ async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
     [hasty, other].iter().for_each(JoinHandle::abort);
 }
 
+// A loop that asks in its turns sent as many renewals, before all else that its process sends.
+#[cfg(feature = "crowds")]
+#[tokio::test]
+async fn who_listens_in_turns_asks_the_store_once_and_hears_of_a_thief() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(0);
+    let handle = store.opened(60 * SECOND);
+    let options = PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = handle.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    drop(lease.claimed());
+    store.performs(renews, 0).await;
+    for _ in 0..50 {
+        drop(lease.claimed());
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(store.count(renews) < 5, "{} times", store.count(renews));
+    let thief = AcquireOptions { priority: Some(5), steal: Some(1.0), ..within(60 * SECOND) };
+    let thief = tokio::spawn(async move { pool.acquire_with(thief).await });
+    // It comes as nobody listens.
+    let heard = async {
+        while !lease.is_claimed() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), heard).await.expect("a message");
+    assert_eq!(lease.claimed().await.expect("claimed").code(), Code::Claimed);
+    thief.abort();
+}
+
 // It had no ticket, and claimed nothing, until all but seven of those before it had been served.
 #[tokio::test]
 async fn a_thief_behind_many_of_its_process_claims_what_is_held() {
