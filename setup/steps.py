@@ -113,12 +113,7 @@ TEST = [
     *MACHINE,
     # The longest of what Rust builds keeps one processor of two.
     (
-        [
-            NPM,
-            replace(WASM, yields=True),
-            Step("wasm: trial build", "npm run build:trial -w leasehold-wasm", yields=True),
-            SIZE,
-        ],
+        [NPM, WASM, Step("wasm: trial build", "npm run build:trial -w leasehold-wasm"), SIZE],
         [PIP, *CHECK, Step("Rust: build", f"{RUST} --no-run")],
     ),
     (
