@@ -14,7 +14,7 @@ from wallets import BRIEF, source_of
 TTL = 1.5
 WAIT = {"timeout": 20}
 # What ends by itself, and soon.
-SOON = 0.2
+SOON = 0.4
 # How each kind is given back.
 ENDS = [
     *[(kind, "release") for kind in ("lease", "lock", "selection")],
