@@ -194,16 +194,17 @@ impl Vigil {
     /// no word of them.
     pub fn heeds(&self, claimed: Option<&[u64]>) -> bool {
         let watched = self.lock();
-        let listens = !watched.claim_bells.is_empty();
-        #[cfg(feature = "crowds")]
-        let listens = listens || watched.told_by > 0;
-        watched.is_open() && claimed.map_or(listens, |fences| fences.contains(&self.lease.fence))
+        watched.is_open() && claimed.map_or(watched.listens(), |fences| fences.contains(&self.lease.fence))
     }
 
     /// The store has said whether it is claimed, of what was asked as the process heard of calls by this subscription.
     #[cfg(feature = "crowds")]
     pub fn told(&self, hearing: u64) {
-        self.lock().told_by = hearing;
+        let mut watched = self.lock();
+        // Of the others nothing is asked after a message was lost.
+        if watched.listens() {
+            watched.told_by = hearing;
+        }
     }
 
     /// Whether the store has said so, and the process has heard of all calls since.
@@ -289,6 +290,14 @@ impl Vigil {
 }
 
 impl Watched {
+    /// Whether anybody wants to hear that it is claimed, perhaps in turns.
+    fn listens(&self) -> bool {
+        let listens = !self.claim_bells.is_empty();
+        #[cfg(feature = "crowds")]
+        let listens = listens || self.told_by > 0;
+        listens
+    }
+
     fn is_open(&self) -> bool {
         !self.left && self.term.ending.is_none()
     }
@@ -324,6 +333,18 @@ mod tests {
         // Of its 3,000 there is a quarter left, less than an interval.
         let late = |until| vigil(1_000, until).next();
         assert_eq!((late(2_900), late(1_500), late(750)), (Some(1_000), Some(500), Some(0)));
+    }
+
+    // Each that was renewed counted as one whose holder listens: all were renewed at once after a connection was lost.
+    #[cfg(feature = "crowds")]
+    #[test]
+    fn only_a_lease_of_whoever_listens_is_looked_at_for_a_message_that_may_be_lost() {
+        let vigil = vigil(0, 5_000);
+        vigil.told(7);
+        assert!(!vigil.heeds(None) && !vigil.is_told(7));
+        drop(vigil.claimed());
+        vigil.told(7);
+        assert!(vigil.heeds(None) && vigil.is_told(7) && !vigil.is_told(8));
     }
 
     #[test]
