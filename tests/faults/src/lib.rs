@@ -22,7 +22,7 @@ pub use contenders::{Contenders, Contest, Said};
 pub use counts::{calls, connections, info, tickets};
 pub use holder::Holder;
 pub use place::{
-    Handle, Lease, Place, Pool, Tokens, handle, handle_with, options, patient, quorum_with, within,
+    Handle, Lease, Place, Pool, Tokens, handle, handle_with, opened, options, patient, quorum_with, within,
 };
 pub use prize::{Prize, Won};
 pub use successor::successor;

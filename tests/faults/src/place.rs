@@ -7,8 +7,10 @@ use leasehold::client::{AcquireOptions, PoolOptions, ReadNonce, Unit};
 use leasehold::id::SlotId;
 use leasehold::slots::SlotSpec;
 use leasehold::value::Value;
-use leasehold::{MILLISECOND, Micros, SECOND};
+use leasehold::{Code, MILLISECOND, Micros, SECOND};
 use leasehold_servers::{RedisOptions, RedisServer};
+
+use crate::eventually;
 
 /// The client's handle of a store, and what it gives.
 pub use leasehold::{
@@ -67,8 +69,26 @@ impl Place {
 
     /// Opens the pool of this place in a handle of its own.
     pub async fn pool(&self, options: PoolOptions, read_nonce: Option<ReadNonce>) -> Pool {
-        self.handle().pool_with("relayers", options, read_nonce).await.expect("the pool opens")
+        opened(&self.handle(), options, read_nonce).await
     }
+}
+
+/// The pool of a place in this handle. A machine that is busy may answer the first request later than a short response
+/// timeout waits for it.
+///
+/// # Panics
+/// If it does not open within 20 s.
+pub async fn opened(handle: &Handle, options: PoolOptions, read_nonce: Option<ReadNonce>) -> Pool {
+    let mut pool = None;
+    let opens = async || match handle.pool_with("relayers", options.clone(), read_nonce.clone()).await {
+        Err(error) if error.code() == Code::StoreUnavailable => false,
+        outcome => {
+            pool = Some(outcome.expect("the pool opens"));
+            true
+        }
+    };
+    eventually("the pool opens", opens).await;
+    pool.expect("it has opened")
 }
 
 /// A handle of the store at this address.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::{Code, MILLISECOND};
-use leasehold_faults::{Chain, Place, Pool, eventually, goes_on, handle_with, options, patient, soon};
+use leasehold_faults::{
+    Chain, Place, Pool, eventually, goes_on, handle_with, opened, options, patient, soon,
+};
 use leasehold_servers::Proxy;
 
 const RESPONSE: f64 = 400.0;
@@ -29,7 +31,7 @@ impl Setting {
         let lasting = PoolOptions { ttl: 1_500 * MILLISECOND, ..options(slots) };
         let direct = place.pool(lasting.clone(), None).await;
         let handle = handle_with(&proxy.url(), "faults", RESPONSE).expect("a good address");
-        let pool = handle.pool_with("relayers", lasting, chain.source()).await.expect("opens");
+        let pool = opened(&handle, lasting, chain.source()).await;
         let count = Some(slots.len() as u32);
         let leases = pool.acquire_many_with(AcquireOptions { count, ..patient() }).await.expect("granted");
         for lease in leases {

@@ -6,15 +6,16 @@ use std::time::Duration;
 use leasehold::client::{AcquireOptions, PoolOptions};
 use leasehold::{Code, MILLISECOND, SECOND};
 use leasehold_faults::{
-    Place, cannot_be_used, connections, eventually, goes_on, handle_with, options, patient, soon, within,
+    Place, cannot_be_used, connections, eventually, goes_on, handle_with, opened, options, patient, soon,
+    within,
 };
 use leasehold_servers::Proxy;
 
 const RESPONSE: u64 = 400;
 
-async fn opened(url: &str) -> leasehold_faults::Pool {
+async fn pool_at(url: &str) -> leasehold_faults::Pool {
     let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
-    let pool = handle.pool_with("relayers", options(&["a", "b"]), None).await.expect("opens");
+    let pool = opened(&handle, options(&["a", "b"]), None).await;
     drop(pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
     pool
 }
@@ -24,7 +25,7 @@ async fn opened(url: &str) -> leasehold_faults::Pool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_that_refuses_connections() {
     let place = Place::redis();
-    let pool = opened(place.url()).await;
+    let pool = pool_at(place.url()).await;
     place.server().kill().expect("killed");
     cannot_be_used(&pool, "refuses connections", RESPONSE).await;
     place.server().restart().expect("restarted");
@@ -35,7 +36,7 @@ async fn a_server_that_refuses_connections() {
 async fn attempts_to_connect_are_paced() {
     let place = Place::redis();
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
-    let pool = opened(&proxy.url()).await;
+    let pool = pool_at(&proxy.url()).await;
     // Callers wait on a channel of messages, too, when the server goes.
     let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     let long = |milliseconds| AcquireOptions { timeout: Some(milliseconds * MILLISECOND), ..patient() };
@@ -68,7 +69,7 @@ async fn attempts_to_connect_are_paced() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_that_hangs() {
     let place = Place::redis();
-    let pool = opened(place.url()).await;
+    let pool = pool_at(place.url()).await;
     place.server().pause().expect("stopped");
     cannot_be_used(&pool, "answer", RESPONSE).await;
     let taken = connections_while_hanging(&place, &pool).await;
@@ -100,7 +101,7 @@ async fn connections_while_hanging(place: &Place, pool: &leasehold_faults::Pool)
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn those_who_have_time_outlive_an_outage() {
     let place = Place::redis();
-    let pool = opened(place.url()).await;
+    let pool = pool_at(place.url()).await;
     let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     let waiters: Vec<_> = (0..12)
         .map(|_| {
@@ -127,7 +128,7 @@ async fn a_request_performed_late_leaves_nothing() {
     let place = Place::redis();
     let handle = handle_with(place.url(), "faults", RESPONSE as f64).expect("a good address");
     let long = PoolOptions { ttl: 3_000 * MILLISECOND, ..options(&["a", "b"]) };
-    let pool = handle.pool_with("relayers", long, None).await.expect("opens");
+    let pool = opened(&handle, long, None).await;
     drop(pool.acquire_with(within(15_000)).await.expect("granted"));
     for _ in 0..3 {
         eventually("both are ready", async || pool.census().await.expect("a count").ready == 2).await;
@@ -152,7 +153,7 @@ async fn a_pool_is_not_opened_without_a_server() {
     let error = outcome.expect_err("nobody there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     place.server().restart().expect("restarted");
-    goes_on(&handle.pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
+    goes_on(&opened(&handle, options(&["a"]), None).await).await;
 }
 
 // Messages may be refused while commands are not (a full server): an acquisition does not wait for them
@@ -163,7 +164,7 @@ async fn messages_that_hang_hold_nobody_up() {
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
     drop(place.pool(options(&["a"]), None).await.acquire_with(patient()).await.expect("granted"));
     let handle = handle_with(&proxy.url(), "faults", 1_500.0).expect("a good address");
-    let pool = handle.pool_with("relayers", options(&["a"]), None).await.expect("opens");
+    let pool = opened(&handle, options(&["a"]), None).await;
     eventually("it is ready", async || pool.census().await.expect("a count").ready == 1).await;
     let held = pool.acquire_with(within(0)).await.expect("granted without waiting");
     // The connection for messages is the second one. It leads to a port where nobody answers.

@@ -6,16 +6,16 @@ use std::time::Duration;
 use leasehold::client::AcquireOptions;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
-    Arrivals, Place, Pool, Prize, calls, cannot_be_used, eventually, goes_on, handle, handle_with, options,
-    patient, soon, within,
+    Arrivals, Place, Pool, Prize, calls, cannot_be_used, eventually, goes_on, handle, handle_with, opened,
+    options, patient, soon, within,
 };
 use leasehold_servers::{Proxy, RedisOptions, RedisServer, Resp};
 
 const RESPONSE: u64 = 500;
 
-async fn opened(url: &str) -> Pool {
+async fn pool_at(url: &str) -> Pool {
     let handle = handle_with(url, "faults", RESPONSE as f64).expect("a good address");
-    let pool = handle.pool_with("relayers", options(&["a", "b"]), None).await.expect("opens");
+    let pool = opened(&handle, options(&["a", "b"]), None).await;
     drop(pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted"));
     eventually("both are ready", async || pool.census().await.expect("a count").ready == 2).await;
     pool
@@ -45,7 +45,7 @@ fn set(server: &RedisServer, name: &str, value: &str) {
 async fn a_replica_says_readonly() {
     let (master, place) = (Place::redis(), Place::redis());
     let proxy = Proxy::start(place.server().port()).expect("a proxy");
-    let pool = opened(&proxy.url()).await;
+    let pool = pool_at(&proxy.url()).await;
     place.server().replicate(master.server()).expect("it follows");
     cannot_be_used(&pool, "READONLY", RESPONSE).await;
     let requests = requests_while_refusing(&pool, &proxy).await;
@@ -60,7 +60,7 @@ async fn a_full_server_says_oom() {
     let place = Place::redis();
     let server = place.server();
     let proxy = Proxy::start(server.port()).expect("a proxy");
-    let pool = opened(&proxy.url()).await;
+    let pool = pool_at(&proxy.url()).await;
     let held = pool.acquire_with(patient()).await.expect("granted");
     set(server, "maxmemory", "1mb");
     // The release frees memory before it takes any, or is refused before it has changed anything.
@@ -103,7 +103,7 @@ async fn a_busy_server_says_busy() {
     let arguments = vec!["--lua-time-limit".to_owned(), "50".to_owned()];
     let server = RedisServer::start(RedisOptions { arguments, ..RedisOptions::default() }).expect("starts");
     let proxy = Proxy::start(server.port()).expect("a proxy");
-    let pool = opened(&proxy.url()).await;
+    let pool = pool_at(&proxy.url()).await;
     let mut endless = server.connect().expect("connected");
     endless.send(&["EVAL", "while true do end", "0"]).expect("sent");
     eventually("it is busy", async || {
@@ -134,7 +134,7 @@ async fn a_server_that_loads_says_so() {
             (0..100).for_each(|_| assert_eq!(connection.receive().expect("a reply"), Resp::ok()));
         }
     }
-    let pool = opened(&server.url()).await;
+    let pool = pool_at(&server.url()).await;
     server.stop().expect("stopped");
     std::thread::scope(|scope| {
         let restart = scope.spawn(|| server.restart());
@@ -184,7 +184,7 @@ async fn a_server_that_wants_a_password_says_noauth() {
     // The password is changed while the pool is open, and its connection lost.
     let proxy = Proxy::start(server.port()).expect("a proxy");
     let url = format!("redis://:right@127.0.0.1:{}", proxy.port());
-    let pool = opened(&url).await;
+    let pool = pool_at(&url).await;
     set(&server, "requirepass", "other");
     proxy.disconnect();
     cannot_be_used(&pool, "authentication failed", RESPONSE).await;
@@ -204,7 +204,7 @@ async fn a_user_without_rights_is_told_noperm() {
     let server = place.server();
     let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "&*", "+@all"];
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
-    let pool = opened(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
+    let pool = pool_at(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
     for rule in ["-eval -evalsha", "-zadd", "-hset", "-set", "resetkeys"] {
         let mut words = vec!["ACL", "SETUSER", "worker"];
         words.extend(rule.split(' '));
@@ -267,7 +267,7 @@ async fn a_user_without_channels_works_by_polling() {
     let server = place.server();
     let user = ["ACL", "SETUSER", "worker", "on", ">pw", "~*", "resetchannels", "+@all"];
     assert_eq!(server.command(&user).expect("a reply"), Resp::ok());
-    let pool = opened(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
+    let pool = pool_at(&format!("redis://worker:pw@127.0.0.1:{}", server.port())).await;
     for _ in 0..4 {
         let held =
             pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
@@ -314,7 +314,7 @@ async fn users_without_channels_are_served_in_line() {
 async fn refused_beside(put: &str, value: &str, take: &str) -> String {
     let place = Place::redis();
     let server = place.server();
-    let pool = opened(place.url()).await;
+    let pool = pool_at(place.url()).await;
     let (meta, kept) = ("faults:{relayers}:meta", "faults:{relayers}:kept");
     server.command(&["RENAME", meta, kept]).expect("the pool's record");
     server.command(&[put, meta, value]).expect("put there");
@@ -347,7 +347,7 @@ async fn a_server_with_too_many_clients_says_so() {
     let place = Place::redis();
     let server = place.server();
     let proxy = Proxy::start(server.port()).expect("a proxy");
-    let pool = opened(&proxy.url()).await;
+    let pool = pool_at(&proxy.url()).await;
     let mut admin = server.connect().expect("connected");
     assert_eq!(admin.command(&["CONFIG", "SET", "maxclients", "1"]).expect("a reply"), Resp::ok());
     proxy.disconnect();
@@ -362,7 +362,7 @@ async fn a_server_with_too_many_clients_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_true_answer_is_told_as_such() {
     let place = Place::redis();
-    let pool = opened(place.url()).await;
+    let pool = pool_at(place.url()).await;
     let held = pool.acquire_many_with(AcquireOptions { count: Some(2), ..patient() }).await.expect("granted");
     assert_eq!(pool.acquire_with(within(0)).await.expect_err("held").code(), Code::Exhausted);
     for timeout in [1, 5, 20, 60, 100] {
