@@ -1,9 +1,10 @@
-"""Runs the steps of a make target: a line for each with its time, an end at the first that fails."""
+"""Runs the steps of a make target: a line for each with its time and its processors', an end at the first that fails."""
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 import shlex
 import signal
 import subprocess
@@ -47,6 +48,18 @@ def quickly_built(entry: Entry) -> Entry:
     return replace(entry, environment={**entry.environment, **quick})
 
 
+def linted(entry: Entry) -> Entry:
+    """`cargo clippy` checks through the same wrapper: what is built is linted on the way, and nothing is gone through twice.
+
+    Not what is judged by its size, as it leaves more to LLVM."""
+    if isinstance(entry, tuple):
+        return tuple([linted(step) for step in lane] for lane in entry)
+    if entry.name.startswith("wasm"):
+        return entry
+    wrapper = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver", "CLIPPY_ARGS": "-D__CLIPPY_HACKERY__warnings"}
+    return replace(entry, environment={**entry.environment, **wrapper})
+
+
 PYTHON = ".venv/bin/python"
 PACKED = (sys.platform, platform.machine()) == ("linux", "x86_64")
 FEATURES = "--features leasehold/tls,leasehold/suite"
@@ -61,13 +74,14 @@ MACHINE = [
 NPM = Step("set-up: npm packages", "python3 setup/machine.py npm")
 PIP = Step("set-up: Python packages", "python3 setup/machine.py python")
 SETUP = [*MACHINE, NPM, PIP]
-CHECK = [
-    Step("format", "cargo fmt --all --check"),
-    Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings"),
+FORMAT = Step("format", "cargo fmt --all --check")
+LINTS = Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings")
+LINTS_FOR_WASM = [
     # The small module alone, whose core lacks what all others have, and the full one.
     Step("lints for wasm", "cargo clippy -p leasehold-wasm --target wasm32-unknown-unknown -- -D warnings"),
     Step("lints for wasm, full", "cargo clippy -p leasehold -p leasehold-wasm --target wasm32-unknown-unknown -- -D warnings"),
 ]
+CHECK = [FORMAT, LINTS, *LINTS_FOR_WASM]
 FIX = [
     Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} --fix --allow-dirty --allow-staged"),
     Step("format", "cargo fmt --all"),
@@ -108,13 +122,14 @@ def agreement(name: str, server: str) -> Step:
 
 AGREEMENTS = [agreement(name, server) for name, server in SERVERS.items()]
 
+# It lints what it builds; the rest, which only benchmarks and the wasm build use, `check` does.
 # What waits most of the time, for leases to end and servers to come back, runs beside what needs a processor, or beside the like.
 TEST = [
     *MACHINE,
     # The longest of what Rust builds keeps one processor of two.
     (
         [NPM, WASM, Step("wasm: trial build", "npm run build:trial -w leasehold-wasm"), SIZE],
-        [PIP, *CHECK, Step("Rust: build", f"{RUST} --no-run")],
+        [PIP, FORMAT, Step("Rust: build", f"{RUST} --no-run"), *LINTS_FOR_WASM],
     ),
     (
         [
@@ -150,7 +165,7 @@ PLANS = {
     "setup": SETUP,
     # In memory it is one process, of Node.
     "demo": [*SETUP, *(BUILD if os.environ.get("STORE") == "redis" else [NODE]), Step("demo", "node tests/demo/main.mjs", shown=True)],
-    "test": list(map(quickly_built, TEST)),
+    "test": [linted(quickly_built(entry)) for entry in TEST],
     "check": [MACHINE[1], *CHECK],
     "fix": [MACHINE[1], *FIX],
     "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
@@ -164,7 +179,7 @@ def main(plan: str) -> int:
     for entry in PLANS[plan]:
         with closing(side_by_side(entry if isinstance(entry, tuple) else ([entry],))) as ended:
             for run, code in ended:
-                print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - run.begun:7.1f} s  {run.step.name}", flush=True)
+                print(f"{'ok' if code == 0 else 'FAILED':6} {time.monotonic() - run.begun:7.1f} s {run.used:7.1f} s  {run.step.name}", flush=True)
                 if code:
                     print(f"\nThis failed (exit {code}), in {run.step.folder}:\n\n    {run.step.command}\n")
                     print(f"{passed} passed, 1 failed")
@@ -205,6 +220,8 @@ class Run:
         LOGS.mkdir(parents=True, exist_ok=True)
         self.step = step
         self.begun = time.monotonic()
+        # Seconds of processors, once it has ended.
+        self.used = 0.0
         self.log = LOGS / f"{step.name.replace(': ', '-').replace(' ', '-').lower()}.log"
         self.shown = step.shown or bool(os.environ.get("VERBOSE"))
         with self.log.open("wb") as output:
@@ -223,7 +240,9 @@ class Run:
 
     def poll(self) -> int | None:
         """Its exit code, once it has ended or its time is over. What one wrote that failed is shown."""
+        before = used()
         code = self.process.poll()
+        self.used = used() - before
         late = ""
         if code is None:
             if self.shown or time.monotonic() - self.begun < LIMIT:
@@ -234,6 +253,12 @@ class Run:
         if code and not self.shown:
             sys.stdout.write(self.log.read_text(errors="replace") + late)
         return code
+
+
+def used() -> float:
+    """Of all that were begun here and have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def yield_to_others(session: int) -> None:
