@@ -141,14 +141,15 @@ impl SlotModel {
                     return Err(Breach::new("S3", format!("{slot} {fence} was shortened by a renewal")));
                 }
                 state.deadline = *deadline;
-                let end = at + (deadline - now);
-                self.ends.entry(*fence).and_modify(|until| *until = end.max(*until)).or_insert(end);
+                self.keep_until(*fence, at + deadline.saturating_sub(now));
                 Ok(())
             }
-            // When it ends then those say who know of its claimant.
-            Fact::Claimed { slot, fence, .. } => {
+            // When it ends then those say who know of its claimant. It is as far away as is said, though the store's clock may
+            // have been set back since its holder heard of it last.
+            Fact::Claimed { slot, fence, deadline } => {
                 self.held(now, slot, *fence, "claimed")?;
                 self.claimed.insert(*fence);
+                self.keep_until(*fence, at + deadline.saturating_sub(now));
                 Ok(())
             }
             Fact::Resynced { slot, fence } => {
@@ -252,6 +253,11 @@ impl SlotModel {
             ..state.clone()
         };
         Ok(())
+    }
+
+    /// Of what the store said of its end the latest counts.
+    fn keep_until(&mut self, fence: u64, end: Instant) {
+        self.ends.entry(fence).and_modify(|until| *until = end.max(*until)).or_insert(end);
     }
 
     fn held(&mut self, now: u64, slot: &str, fence: u64, what: &str) -> Result<&mut SlotState, Breach> {

@@ -1,5 +1,6 @@
 //! Histories by hand that the checker must refuse: what no script can be made to do, as it is the client's.
 
+use leasehold::slots::TO_THE_END;
 use leasehold_simulation::census::Census;
 use leasehold_simulation::checker::{Rules, judge};
 use leasehold_simulation::history::{Bid, Event, Fact, Performance, What, Wish};
@@ -92,6 +93,21 @@ fn a_lock_is_relied_on_name_by_name_and_no_longer_than_the_store_keeps_it() {
     assert_eq!(story().believes(30, 2, "b", 40).breaks(), None, "shared within a process");
     assert_eq!(story().believes(30, 1, "b", 11 + TTL).breaks(), Some("S4"));
     assert_eq!(story().believes(30, 1, "c", 40).breaks(), Some("S7"), "the fence of another name");
+}
+
+// Where the store's clock was set back, who was told of a claimant seemed to rely on its lease for too long.
+#[test]
+fn a_claimed_lease_lasts_as_long_as_the_store_says_by_its_clock_of_then() {
+    let claimed = Fact::Claimed { slot: "b".to_owned(), fence: 8, deadline: 10 + TTL };
+    let answer = || Performance { now: 400, facts: vec![claimed.clone()], ..Performance::default() };
+    let thief = Bid { priority: 1, steal: Some(TO_THE_END), ..bid("2", &["b"]) };
+    let claims = || Fact::Refused { bid: thief.clone(), why: "claimed".to_owned() };
+    let called = || Fact::Called { fences: vec![8] };
+    let story = || Story::locked().believes(20, 1, "b", 10 + TTL).store(30, vec![claims(), called()]);
+    let told = || story().then(500, 0, What::Performed(answer()));
+    assert_eq!(story().believes(510, 1, "b", 110 + TTL).breaks(), Some("S4"));
+    assert_eq!(told().believes(510, 1, "b", 110 + TTL).breaks(), None);
+    assert_eq!(told().believes(510, 1, "b", 111 + TTL).breaks(), Some("S4"));
 }
 
 #[test]
