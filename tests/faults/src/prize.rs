@@ -4,7 +4,7 @@ use leasehold::client::{AcquireOptions, LockOptions, PoolOptions};
 use leasehold::error::Result;
 use leasehold::{Micros, NativeLock, NativeLocked, SECOND};
 
-use crate::{Handle, Lease, Pool, options, quorum_with};
+use crate::{Handle, Lease, Pool, opened, options, quorum_with};
 
 /// The only slot of a pool, or a name.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Prize {
     /// If the pool does not open.
     pub async fn ageing(handle: &Handle, ageing: Micros) -> Self {
         let options = PoolOptions { ttl: 2 * SECOND, timeout: PATIENCE, ageing, ..options(&["a"]) };
-        Prize::Slot(handle.pool_with("relayers", options, None).await.expect("the pool opens"))
+        Prize::Slot(opened(handle, options, None).await)
     }
 
     /// A name.

@@ -141,7 +141,7 @@ impl SlotModel {
                     return Err(Breach::new("S3", format!("{slot} {fence} was shortened by a renewal")));
                 }
                 state.deadline = *deadline;
-                self.keep_until(*fence, at + deadline.saturating_sub(now));
+                self.keep_until(*fence, at + (deadline - now));
                 Ok(())
             }
             // When it ends then those say who know of its claimant. It is as far away as is said, though the store's clock may

@@ -153,7 +153,7 @@ async fn a_pool_is_not_opened_without_a_server() {
     let error = outcome.expect_err("nobody there");
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     place.server().restart().expect("restarted");
-    goes_on(&opened(&handle, options(&["a"]), None).await).await;
+    goes_on(&handle.pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
 }
 
 // Messages may be refused while commands are not (a full server): an acquisition does not wait for them
