@@ -39,25 +39,19 @@ Lane = list[Step]
 Entry = Step | tuple[Lane, ...]
 
 
-def quickly_built(entry: Entry) -> Entry:
-    """The addons' speed is for benchmarks and packages: it takes as long to build as all the rest."""
+# The addons' speed is for benchmarks and packages: it takes as long to build as all the rest.
+QUICK = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in {"LTO": "off", "CODEGEN_UNITS": "8", "OPT_LEVEL": "0"}.items()}
+# `cargo clippy` checks through the same wrapper: what is built is linted on the way, and nothing is gone through twice.
+LINTED = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver", "CLIPPY_ARGS": "-D__CLIPPY_HACKERY__warnings"}
+
+
+def tested(entry: Entry) -> Entry:
+    """As tests have it built."""
     if isinstance(entry, tuple):
-        return tuple([quickly_built(step) for step in lane] for lane in entry)
-    settings = {"LTO": "off", "CODEGEN_UNITS": "8", "OPT_LEVEL": "0"}
-    quick = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
-    return replace(entry, environment={**entry.environment, **quick})
-
-
-def linted(entry: Entry) -> Entry:
-    """`cargo clippy` checks through the same wrapper: what is built is linted on the way, and nothing is gone through twice.
-
-    Not what is judged by its size, as it leaves more to LLVM."""
-    if isinstance(entry, tuple):
-        return tuple([linted(step) for step in lane] for lane in entry)
-    if entry.name.startswith("wasm"):
-        return entry
-    wrapper = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver", "CLIPPY_ARGS": "-D__CLIPPY_HACKERY__warnings"}
-    return replace(entry, environment={**entry.environment, **wrapper})
+        return tuple([tested(step) for step in lane] for lane in entry)
+    # What is judged by its size is not linted: that leaves more to LLVM.
+    lints = {} if entry.name.startswith("wasm") else LINTED
+    return replace(entry, environment={**entry.environment, **QUICK, **lints})
 
 
 PYTHON = ".venv/bin/python"
@@ -75,13 +69,16 @@ NPM = Step("set-up: npm packages", "python3 setup/machine.py npm")
 PIP = Step("set-up: Python packages", "python3 setup/machine.py python")
 SETUP = [*MACHINE, NPM, PIP]
 FORMAT = Step("format", "cargo fmt --all --check")
-LINTS = Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings")
 LINTS_FOR_WASM = [
     # The small module alone, whose core lacks what all others have, and the full one.
     Step("lints for wasm", "cargo clippy -p leasehold-wasm --target wasm32-unknown-unknown -- -D warnings"),
     Step("lints for wasm, full", "cargo clippy -p leasehold -p leasehold-wasm --target wasm32-unknown-unknown -- -D warnings"),
 ]
-CHECK = [FORMAT, LINTS, *LINTS_FOR_WASM]
+CHECK = [
+    FORMAT,
+    Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} -- -D warnings"),
+    *LINTS_FOR_WASM,
+]
 FIX = [
     Step("lints", f"cargo clippy --workspace --all-targets {FEATURES},{TRIALS} --fix --allow-dirty --allow-staged"),
     Step("format", "cargo fmt --all"),
@@ -165,7 +162,7 @@ PLANS = {
     "setup": SETUP,
     # In memory it is one process, of Node.
     "demo": [*SETUP, *(BUILD if os.environ.get("STORE") == "redis" else [NODE]), Step("demo", "node tests/demo/main.mjs", shown=True)],
-    "test": [linted(quickly_built(entry)) for entry in TEST],
+    "test": list(map(tested, TEST)),
     "check": [MACHINE[1], *CHECK],
     "fix": [MACHINE[1], *FIX],
     "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
