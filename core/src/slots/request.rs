@@ -66,6 +66,13 @@ pub enum Request {
     List,
 }
 
+impl Request {
+    /// Whether it changes nothing, if it is performed or not, or twice.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, Request::Inspect { .. } | Request::List)
+    }
+}
+
 /// A claim of slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {

@@ -26,11 +26,18 @@ pub fn tickets(server: &RedisServer) -> usize {
     size(server, "*:tickets", "HLEN").max(size(server, "*:line", "ZCARD"))
 }
 
-fn size(server: &RedisServer, pattern: &str, command: &str) -> usize {
+/// The keys of a server that fit a pattern.
+///
+/// # Panics
+/// If the server does not answer.
+pub fn keys(server: &RedisServer, pattern: &str) -> Vec<String> {
     let Resp::Array(keys) = server.command(&["KEYS", pattern]).expect("a reply") else { panic!("no keys") };
-    let sizes = keys.iter().map(|key| {
-        let key = key.as_text().expect("text");
-        match server.command(&[command, key]).expect("a reply") {
+    keys.iter().map(|key| key.as_text().expect("text").to_owned()).collect()
+}
+
+fn size(server: &RedisServer, pattern: &str, command: &str) -> usize {
+    let sizes = keys(server, pattern).into_iter().map(|key| {
+        match server.command(&[command, &key]).expect("a reply") {
             Resp::Int(size) => usize::try_from(size).expect("a size"),
             other => panic!("{other:?}"),
         }

@@ -19,7 +19,7 @@ mod wallet;
 pub use arrivals::Arrivals;
 pub use chain::Chain;
 pub use contenders::{Contenders, Contest, Said};
-pub use counts::{calls, connections, info, tickets};
+pub use counts::{calls, connections, info, keys, tickets};
 pub use holder::Holder;
 pub use place::{
     Handle, Lease, Place, Pool, Tokens, handle, handle_with, opened, options, patient, quorum_with, within,

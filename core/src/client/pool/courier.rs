@@ -400,7 +400,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         }
         tell_impatient(parcels.iter_mut(), &failure.cause, clean, now);
         // What only looks is not sent again for nobody: all others would wait behind it.
-        uncertain &= parcels.iter().any(|parcel| !parcel.only_looks() || parcel.is_wanted(now));
+        uncertain &= parcels.iter().any(|parcel| !parcel.request.only_looks() || parcel.is_wanted(now));
         let mut state = self.lock();
         tell_impatient(state.queue.iter_mut(), &failure.cause, true, now);
         // Who is told, or has left, would fill the queue in a long outage.
@@ -457,8 +457,10 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let now = self.runtime.now();
         let mut state = self.lock();
         let sequence = state.lanes.next(number);
+        // What only looks may be performed twice: its answer need not be kept.
+        let is_kept = !requests.iter().all(Request::only_looks);
         Envelope {
-            lane: Some(Lane { client: self.client, number, sequence }),
+            lane: is_kept.then_some(Lane { client: self.client, number, sequence }),
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),
             seen: state.seen,
             jumped: state.jumped,
@@ -584,6 +586,7 @@ impl State {
             // However many there are, others have their share.
             let most = BATCH_OF_RENEWALS - share.min(self.queue.len());
             while batch.len() < most
+                && !self.queue.front().is_some_and(Parcel::goes_alone)
                 && let Some(parcel) = self.renewals.pop_front()
             {
                 if parcel.is_wanted(now) {
@@ -592,8 +595,13 @@ impl State {
             }
         }
         while others < share && batch.len() < BATCH_OF_RENEWALS {
-            let Some(parcel) = self.queue.pop_front() else { break };
+            let next = self.queue.pop_front_if(|parcel| batch.is_empty() || !parcel.goes_alone());
+            let Some(parcel) = next else { break };
             if parcel.is_wanted(now) {
+                if parcel.goes_alone() {
+                    self.lanes.set_out(lane, 1, now);
+                    return vec![parcel];
+                }
                 others += usize::from(!matches!(parcel.request, Request::Renew { .. }));
                 batch.push(parcel);
             }

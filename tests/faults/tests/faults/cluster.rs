@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use leasehold::client::{LimitKind, PoolOptions};
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
-    Handle, Pool, eventually, goes_on, handle, handle_with, options, patient, soon, successor, within,
+    Handle, Pool, eventually, goes_on, handle, handle_with, keys, options, patient, soon, successor, within,
 };
 use leasehold_servers::{Cluster, Proxy, RedisOptions, RedisServer, Resp};
 use tokio::task::JoinHandle;
@@ -369,9 +369,7 @@ async fn the_keys_of_a_pool_share_one_node() {
     }
     assert!(served > 0 && moved > 0, "{served} served, {moved} moved");
     // Every key that was written has the pool's hash slot, lanes included.
-    let keys = cluster.nodes()[0].command(&["KEYS", "*"]).expect("a reply");
-    let keys: Vec<String> =
-        keys.as_array().expect("a list").iter().map(|key| key.as_text().expect("text").to_owned()).collect();
+    let keys = keys(&cluster.nodes()[0], "*");
     assert!(keys.iter().any(|key| key.contains(":lane:")), "{keys:?}");
     for key in keys {
         let name = key.split(['{', '}']).nth(1).expect("a hash tag");

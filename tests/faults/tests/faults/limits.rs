@@ -9,7 +9,7 @@ use std::time::Duration;
 use leasehold::client::{LimitKind, LimitOptions, Outage, Said, WaitOptions};
 use leasehold::limits::Amount;
 use leasehold::{Code, MILLISECOND, Micros, NativeLimit, SECOND};
-use leasehold_faults::{Handle, Place, calls, eventually, handle_with, soon};
+use leasehold_faults::{Handle, Place, calls, eventually, handle_with, keys, soon};
 use leasehold_servers::{Proxy, Resp};
 
 const TAKER: &str = env!("CARGO_BIN_EXE_taker");
@@ -330,11 +330,12 @@ async fn a_refusal_is_remembered_until_something_changes() {
 async fn trafficjam_1_keys_do_not_outlive_their_use() {
     let place = Place::redis();
     let handle = opened(place.url());
+    let kept = || keys(place.server(), "*:limit:*");
     for kind in [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling, LimitKind::Budget] {
         let options = LimitOptions::new(10u64, 3_600 * SECOND).kind(kind);
         let limit = handle.limit_with("hour", &options).expect("a good limit");
         assert!(limit.increment(10u64).await.expect("taken"));
-        let keys = keys(&place);
+        let keys = kept();
         assert_eq!(keys.len(), 1, "{keys:?}");
         let left = match place.server().command(&["PTTL", &keys[0]]).expect("a reply") {
             Resp::Int(left) => left,
@@ -346,23 +347,16 @@ async fn trafficjam_1_keys_do_not_outlive_their_use() {
         limit.refund(10u64).await.expect("given back");
         if kind == LimitKind::Budget {
             // That nothing is used of it is known as long.
-            let left = place.server().command(&["PTTL", &self::keys(&place)[0]]).expect("a reply");
+            let left = place.server().command(&["PTTL", &kept()[0]]).expect("a reply");
             assert!(used.contains(&left.as_int().expect("a time")), "{left:?}");
             place.server().command(&["FLUSHALL"]).expect("a reply");
         }
-        assert!(self::keys(&place).is_empty(), "as if never used");
+        assert!(kept().is_empty(), "as if never used");
         let brief = LimitOptions::new(10u64, 20 * MILLISECOND).kind(kind);
         assert!(
             handle.limit_with("brief", &brief).expect("a good limit").increment(1u64).await.expect("taken")
         );
-        eventually("it is gone", async || self::keys(&place).is_empty()).await;
-    }
-}
-
-fn keys(place: &Place) -> Vec<String> {
-    match place.server().command(&["KEYS", "*:limit:*"]).expect("a reply") {
-        Resp::Array(keys) => keys.iter().map(|key| key.as_text().expect("text").to_owned()).collect(),
-        other => panic!("{other:?}"),
+        eventually("it is gone", async || kept().is_empty()).await;
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use leasehold::client::native::connect;
 use leasehold::client::{Keepalive, LockOptions, RunError};
 use leasehold::{Code, MILLISECOND, SECOND};
-use leasehold_faults::{Handle, Place, eventually, handle_with, soon, tickets};
-use leasehold_servers::{Proxy, RedisServer, Resp};
+use leasehold_faults::{Handle, Place, eventually, handle_with, keys, soon, tickets};
+use leasehold_servers::{Proxy, Resp};
 
 const RESPONSE: f64 = 300.0;
 
@@ -77,13 +77,6 @@ async fn a_lock_of_a_store_that_is_not_there_is_not_waited_for_for_longer_than_w
         let lock = handle.lock_with(["a"], LockOptions { timeout, ..brief() }).expect("a good name");
         let (refused, _) = soon(Duration::from_secs(10), "the refusal", lock.acquire()).await;
         assert_eq!(refused.expect_err("no store").code(), Code::StoreUnavailable);
-    }
-}
-
-fn keys(server: &RedisServer) -> Vec<String> {
-    match server.command(&["KEYS", "*"]).expect("a reply") {
-        Resp::Array(keys) => keys.iter().map(|key| key.as_text().expect("text").to_owned()).collect(),
-        other => panic!("{other:?}"),
     }
 }
 
@@ -158,7 +151,7 @@ async fn nothing_stays_behind(place: &Place, handle: &Handle) {
     for _ in 0..10 {
         other.acquire().await.expect("granted").release().await.expect("released");
     }
-    let left = keys(place.server());
+    let left = keys(place.server(), "*");
     let kept =
         |key: &String| [":meta", ":places"].iter().any(|end| key.ends_with(end)) || key.contains(":lane:");
     assert!(left.iter().all(kept), "left behind: {left:?}");

@@ -32,9 +32,10 @@ impl Parcel {
         cfg!(feature = "crowds") && matches!(self.request, Request::Release { .. } | Request::Withdraw { .. })
     }
 
-    /// Whether it changes nothing, if it is performed or not.
-    pub fn only_looks(&self) -> bool {
-        matches!(self.request, Request::Inspect { .. } | Request::List)
+    /// Whether it travels alone, as its answer may be as long as the pool is large, and what travels with others is kept. Without
+    /// `crowds` pools are small.
+    pub fn goes_alone(&self) -> bool {
+        cfg!(feature = "crowds") && matches!(self.request, Request::List)
     }
 
     /// Tells the caller of a failure, of which nothing was performed if it is `clean`.
@@ -42,7 +43,7 @@ impl Parcel {
         let (gone, _) = oneshot::channel();
         let caller = std::mem::replace(&mut self.caller, gone);
         // What a claim is granted later is given back, and what only looks does nothing. What is not sent on stays undone.
-        let is_free = matches!(self.request, Request::Claim(_)) || self.only_looks();
+        let is_free = matches!(self.request, Request::Claim(_)) || self.request.only_looks();
         let is_undone = clean && self.stands == 0;
         let error = match (is_free, is_undone) {
             (true, _) => unavailable,
