@@ -39,8 +39,8 @@ pub(super) const MUTE: u8 = 3;
 pub(super) const CUT: u8 = 8;
 /// Performs nothing, and the connection breaks before it answers.
 pub(super) const LOST: u8 = 9;
-/// Does not answer those who list all slots.
-pub(super) const SILENT_ON_LISTS: u8 = 10;
+/// Does not answer those who only look.
+pub(super) const SILENT_ON_LOOKS: u8 = 10;
 /// Answers, and calls nobody: a connection for messages hangs.
 pub(super) const DEAF: u8 = 5;
 /// Answers when the others have answered long ago, and in time.
@@ -124,7 +124,9 @@ impl StorePool for FaultyPool {
             DEAD => return Err(StoreError::new(Certainty::NotPerformed, "connection refused")),
             HUNG => std::future::pending().await,
             LOST => return Err(StoreError::new(Certainty::Unknown, "connection reset")),
-            SILENT_ON_LISTS if envelope.requests.contains(&Request::List) => std::future::pending().await,
+            SILENT_ON_LOOKS if envelope.requests.iter().all(Request::only_looks) => {
+                std::future::pending().await
+            }
             SLOW => tokio::time::sleep(Duration::from_micros(DELAY)).await,
             _ => {}
         }

@@ -106,6 +106,11 @@ impl Want {
         self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
     }
 
+    /// Whether it is to be renewed if so much is left of it as it was seen to, and can be.
+    fn is_short(&self, left: Micros) -> bool {
+        (self.max_hold == 0 || self.max_hold > self.ttl) && left < self.ttl / 2
+    }
+
     /// Whether it comes too late to be of use if so much is left of it: it would be lost before it is used.
     fn comes_too_late(&self, left: Micros) -> bool {
         let comes = left < lasting(self.ttl, self.max_hold) / 4;
@@ -298,11 +303,16 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             && self.misses_own(want, refused)
         {
             let quiet = refused.why == Refusal::Quiet;
+            #[cfg(feature = "crowds")]
+            let look = quiet.then(|| self.begin_look());
             let looked = self.take_stock(want, quiet).await;
             // Who waits for a quiet time to pass goes on waiting.
             if quiet {
-                if looked.is_err() && cfg!(feature = "crowds") {
-                    self.look_into_anew();
+                #[cfg(feature = "crowds")]
+                if let Some(look) = look
+                    && looked.is_ok()
+                {
+                    look.end();
                 }
             } else {
                 looked?;

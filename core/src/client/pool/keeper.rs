@@ -81,7 +81,11 @@ impl Keeper {
     /// What is to be done at this time.
     fn round(&self, now: Micros) -> Round {
         let mut round = Round::default();
-        self.lock().vigils.retain(|vigil| match vigil.need(now, vigil.interval / TOGETHER) {
+        let mut state = self.lock();
+        // Who rang for what is due later does not have it done at once, but has it looked at in time.
+        let is_time = state.task.as_ref().is_some_and(|task| task.next <= now);
+        let early = |vigil: &Vigil| if is_time { vigil.interval / TOGETHER } else { 0 };
+        state.vigils.retain(|vigil| match vigil.need(now, early(vigil)) {
             Need::Nothing => true,
             Need::Renewal => {
                 round.renewals.push(vigil.clone());
@@ -359,6 +363,42 @@ mod tests {
         // One that its holder renews, or does not.
         let looked_at = |until| next_renewal(SECOND, SECOND, &vigil(1, 0, until));
         assert_eq!((looked_at(9 * SECOND), looked_at(2 * SECOND)), (5 * SECOND, 2 * SECOND));
+    }
+
+    /// Every answer rang for the next look, which asked again at once: thousands of times a second, until the lease was over.
+    #[test]
+    fn what_cannot_be_prolonged_is_asked_about_now_and_then() {
+        const INTERVAL: Micros = SECOND;
+        const ROUND_TRIP: Micros = 100;
+        // Beside one that goes on: one, and many that end one after the other.
+        for (leases, most) in [(1, 40), (100, 4_000)] {
+            let keeper = Keeper::default();
+            let until = |fence: u64| 3 * INTERVAL + fence * 10_000;
+            let watch = |fence, until| {
+                let lease = LeaseRef { slot: SlotId::new("a").unwrap(), fence, place: 0 };
+                keeper.watch(Vigil::new(lease, 3 * INTERVAL, INTERVAL, Term::new(until), 0))
+            };
+            assert!(watch(0, 100 * INTERVAL));
+            (1..=leases).for_each(|fence| assert!(!watch(fence, until(fence))));
+            let (mut now, mut asked) = (0, 0);
+            while now < until(leases) {
+                let renewals = keeper.round(now).renewals;
+                let (next, _bell) = keeper.rest().unwrap();
+                asked += renewals.len();
+                let sent = now;
+                if renewals.is_empty() {
+                    now = next;
+                    continue;
+                }
+                now += ROUND_TRIP;
+                for vigil in renewals {
+                    let next = next_renewal(sent, now, &vigil);
+                    vigil.renew_at(next);
+                    keeper.look_by(next);
+                }
+            }
+            assert!(asked >= leases as usize * 10 && asked < most, "{leases}: {asked}");
+        }
     }
 
     #[test]

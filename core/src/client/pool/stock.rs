@@ -4,6 +4,8 @@
 #[cfg(feature = "redis")]
 mod tests;
 
+#[cfg(feature = "crowds")]
+use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -223,9 +225,34 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// The last look into a loss of memory gave nothing.
-    pub(super) fn look_into_anew(&self) {
-        self.stock().looked_into = 0;
+    /// Begins the look into a loss of memory that [`Self::misses_own`] asked for.
+    #[cfg(feature = "crowds")]
+    pub(super) fn begin_look(&self) -> Look<'_> {
+        Look { stock: &self.stock, is_done: false }
+    }
+}
+
+/// A look into a loss of memory. Whoever began it may leave before it gave anything: then another looks.
+#[cfg(feature = "crowds")]
+pub(super) struct Look<'a> {
+    stock: &'a Mutex<Stock>,
+    is_done: bool,
+}
+
+#[cfg(feature = "crowds")]
+impl Look<'_> {
+    /// All was seen, and made anew where it was missing.
+    pub fn end(mut self) {
+        self.is_done = true;
+    }
+}
+
+#[cfg(feature = "crowds")]
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            unpoisoned(self.stock).looked_into = 0;
+        }
     }
 }
 

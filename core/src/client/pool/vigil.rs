@@ -269,7 +269,8 @@ impl Vigil {
         watched.is_open().then(|| watched.renewal.map_or(deadline, |renewal| renewal.min(deadline)))
     }
 
-    /// What it needs now. A renewal that is due within `early` is begun.
+    /// What it needs now. A renewal that is due within `early` is begun, or within a small part of what is left: what cannot be
+    /// prolonged is asked about ever sooner, and would be with all else.
     pub fn need(&self, now: Micros, early: Micros) -> Need {
         let mut watched = self.lock();
         if !watched.is_open() {
@@ -278,6 +279,7 @@ impl Vigil {
         if watched.term.until <= now {
             return Need::Ending;
         }
+        let early = early.min((watched.term.until - now) / 16);
         match watched.renewal.take_if(|renewal| *renewal <= now + early) {
             Some(_) => Need::Renewal,
             None => Need::Nothing,

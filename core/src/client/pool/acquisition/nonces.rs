@@ -78,32 +78,38 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Sees to it that every lease has its nonce, and lasts for a while after that. Returns when asking again can help, if
     /// one of them cannot be had, or does not.
     pub(super) async fn complete(&self, leases: &[Lease<S, R>], want: &Want) -> Result<Option<Micros>> {
-        // All at once; without `crowds` one after the other.
+        // All at once.
         #[cfg(feature = "crowds")]
-        if let Some(earliest) = self.learn_nonces(leases, want).await? {
-            return Ok(Some(earliest));
-        }
-        // Twice: to read took time, also of those whose nonces were known by then.
-        for lease in leases.iter().chain(leases) {
-            if lease.nonce().is_none()
-                && let Some(earliest) = self.learn_nonce(lease, want).await?
-            {
+        {
+            if let Some(earliest) = self.learn_nonces(leases, want).await? {
                 return Ok(Some(earliest));
             }
-            if lease.remaining_micros() < want.ttl / 2 {
-                match lease.renew_by(Some(want.ttl)).await {
-                    Err(error) if error.code() == Code::Lost => return Ok(Some(self.runtime.now())),
-                    Err(error) if error.code() != Code::Claimed => return Err(error),
-                    _ => {}
+            let short = leases.iter().filter(|lease| want.is_short(lease.remaining_micros()));
+            for is_there in futures_util::future::join_all(short.map(|lease| prolong(lease, want))).await {
+                if !is_there? {
+                    return Ok(Some(self.runtime.now()));
                 }
             }
+            // At its `max_hold`, or for one who claims it, no renewal prolonged it.
+            let is_late = leases.iter().any(|lease| want.comes_too_late(lease.remaining_micros()));
+            Ok(is_late.then(|| self.runtime.now()))
         }
-        // At its `max_hold`, or for one who claims it, no renewal prolonged it. Without `crowds` that is left to who looks at `remaining`.
-        if !cfg!(feature = "crowds") {
-            return Ok(None);
+        // One after the other; and twice: to read took time, also of those whose nonces were known by then. That no renewal prolongs it
+        // is left to who looks at `remaining`.
+        #[cfg(not(feature = "crowds"))]
+        {
+            for lease in leases.iter().chain(leases) {
+                if lease.nonce().is_none()
+                    && let Some(earliest) = self.learn_nonce(lease, want).await?
+                {
+                    return Ok(Some(earliest));
+                }
+                if want.is_short(lease.remaining_micros()) && !prolong(lease, want).await? {
+                    return Ok(Some(self.runtime.now()));
+                }
+            }
+            Ok(None)
         }
-        let is_late = leases.iter().any(|lease| want.comes_too_late(lease.remaining_micros()));
-        Ok(is_late.then(|| self.runtime.now()))
     }
 
     /// Asks the chain for all nonces that are not known, as [`Self::learn_nonce`] does for one.
@@ -153,6 +159,15 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             Err(error) if error.code() == Code::Lost => Ok(Some(self.runtime.now())),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Has a lease last for its whole time from now, unless somebody claims it; whether it is still there.
+async fn prolong<S: Store, R: Runtime>(lease: &Lease<S, R>, want: &Want) -> Result<bool> {
+    match lease.renew_by(Some(want.ttl)).await {
+        Err(error) if error.code() == Code::Lost => Ok(false),
+        Err(error) if error.code() != Code::Claimed => Err(error),
+        _ => Ok(true),
     }
 }
 

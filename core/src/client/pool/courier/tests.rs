@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LISTS, WELL};
+use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LOOKS, WELL};
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
 use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, tasks};
@@ -318,7 +318,7 @@ async fn what_only_looks_holds_up_nobody_when_nobody_waits_for_it() {
     let handle = Leasehold::new(store.clone(), runtime, options).unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
-    store.is(SILENT_ON_LISTS);
+    store.is(SILENT_ON_LOOKS);
     assert_eq!(soon(pool.list()).await.unwrap_err().code(), Code::StoreUnavailable);
     soon(lease.renew()).await.unwrap();
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
+#[cfg(feature = "crowds")]
+use crate::client::faulty::SILENT_ON_LOOKS;
 use crate::client::faulty::{Faulty, HOLDS, WELL, names_and_waits, releases, stands_in_line};
 use crate::client::native::{NativePool, connect};
 use crate::client::{AcquireOptions, Lease, Leasehold, OpenOptions, Pool, PoolOptions};
@@ -382,4 +384,27 @@ async fn a_store_that_was_made_anew_by_a_stranger_is_told_of_the_longest_leases(
     let quiet = stranger.acquire_with(within(0)).await.unwrap_err();
     assert!(quiet.retry_after() > Some(Duration::from_secs(500)), "{quiet:?}");
     drop(held);
+}
+
+// A loss counted as looked into by whoever began to, though it had left before it saw anything: nobody looked again while the store was
+// quiet, and afterwards this process waited for slots of others, with none of its own in the pool.
+#[cfg(feature = "crowds")]
+#[tokio::test]
+async fn a_look_into_a_loss_that_nobody_waited_for_is_begun_anew() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let runtime = || TokioRuntime::new(tokio::runtime::Handle::current());
+    let process = async |slot| {
+        let handle = Leasehold::new(store.clone(), runtime(), OpenOptions::default()).unwrap();
+        let options = PoolOptions { ttl: SECOND, ..PoolOptions::slots([slot]).unwrap() };
+        handle.pool_with("p", options, None).await.unwrap()
+    };
+    let (pool, other) = (process("a").await, process("b").await);
+    store.forgets();
+    // It can be had by nobody, so that nobody is granted one of another process.
+    other.disable("b").await.unwrap();
+    store.is(SILENT_ON_LOOKS);
+    let left = tokio::time::timeout(Duration::from_millis(100), pool.acquire_with(within(30 * SECOND)));
+    assert!(left.await.is_err());
+    store.is(WELL);
+    assert_eq!(pool.acquire_with(within(30 * SECOND)).await.unwrap().slot(), "a");
 }
