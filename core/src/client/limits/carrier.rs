@@ -3,21 +3,26 @@
 //! As the courier of pools does: requests that wait at the same moment travel in one envelope, and an envelope that got no
 //! answer is sent again under the same number, so that nothing is charged twice.
 
+mod parcels;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+#[cfg(feature = "crowds")]
+use self::parcels::leaves_nothing;
+use self::parcels::{Parcel, Parcels, ends, failure};
 use super::super::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use super::super::lanes::look_later;
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
-use crate::client::pool::courier::{JUMPS, QUEUE, full, silent, unavailable, undone, unsure};
+#[cfg(feature = "crowds")]
+use crate::client::pool::courier::{CROWDED, crowded};
+use crate::client::pool::courier::{JUMPS, silent};
 use crate::error::{Code, Error, Result};
 use crate::limits::{
     Act, Amount, Answer, Charge, Charged, Envelope, LANE_GRACE, MAX_RESERVATION, Performed, Reply, Request,
@@ -75,22 +80,12 @@ impl<L: StoreLedger> AnyLedger for L {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Parcel>,
+    parcels: Parcels,
     lanes: Lanes<CROWD, BATCH>,
     /// The store's time in an answer, and when its envelope was sent.
     clock: Option<(Micros, Micros)>,
     /// How limits of money stood.
     standings: Standings,
-}
-
-/// A request and the caller that waits for its reply.
-struct Parcel {
-    request: Request,
-    /// When the caller is told of a failure instead of another attempt.
-    patience: Micros,
-    /// Until when it is sent even if nobody waits for the reply; 0 if it is not.
-    stands: Micros,
-    caller: oneshot::Sender<Result<Reply>>,
 }
 
 /// A reply that is waited for.
@@ -143,7 +138,7 @@ impl<R: Runtime> Carrier<R> {
     /// How many requests wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.lock().queue.len()
+        self.lock().parcels.len()
     }
 
     /// A request with what is known of the limits of money that it charges.
@@ -200,16 +195,30 @@ impl<R: Runtime> Carrier<R> {
         // What ends a reservation is not given up with its caller.
         let stands = if ends(&request.act) { PURSUIT } else { 0 };
         // Whoever leaves in the moment between a reply and its reading has reserved, and knows nothing of it.
-        let (reserving, failure) =
-            (matches!(request.act, Act::Reserve { .. }).then(|| request.clone()), failure(&request.act));
+        let (act, reserving) =
+            (request.act, matches!(request.act, Act::Reserve { .. }).then(|| request.clone()));
         let mut awaited = Awaited { carrier: self, reserving, reply: None };
         let reply = awaited.reply.insert(self.enqueue(request, patience, stands)?);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(reply) => reply.unwrap_or_else(|_| {
                 Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
             }),
-            None => Err(failure(self.lock().lanes.trouble().unwrap_or("no answer in time"))),
+            None => Err(self.silence(&act)),
         }
+    }
+
+    /// The error of a store that did not answer this in time; or that so many wait for it here.
+    fn silence(&self, act: &Act) -> Error {
+        let state = self.lock();
+        let trouble = state.lanes.trouble();
+        #[cfg(feature = "crowds")]
+        if trouble.is_none() && state.parcels.len() >= CROWDED {
+            return crowded(match leaves_nothing(act) {
+                true => "nothing is held by this call, try again later",
+                false => "it may have been done or not: look when fewer wait",
+            });
+        }
+        failure(act)(trouble.unwrap_or("no answer in time"))
     }
 
     /// Has the store do something that nobody waits for. That is tried for so long, or for half a minute.
@@ -233,18 +242,14 @@ impl<R: Runtime> Carrier<R> {
         let now = self.runtime.now();
         let stands = if stands > 0 { now + stands } else { 0 };
         let mut state = self.lock();
-        // Of what stands there is no more than there are reservations.
-        if stands == 0 && state.queue.len() >= QUEUE {
-            return Err(full());
-        }
-        state.queue.push_back(Parcel { request, patience, stands, caller });
+        state.parcels.push(Parcel { request, patience, stands, caller })?;
         self.send_out(state);
         Ok(reply)
     }
 
     /// Has what waits set out, perhaps: as in the courier of a pool.
     fn send_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        if state.queue.is_empty() {
+        if state.parcels.is_empty() {
             return;
         }
         let lane = state.lane_for_more(self.runtime.now());
@@ -282,7 +287,7 @@ impl<R: Runtime> Carrier<R> {
     fn leave(&self, lane: u16) {
         let mut state = self.lock();
         state.lanes.set_out(lane, 0, self.runtime.now());
-        let waiting = std::mem::take(&mut state.queue);
+        let waiting = std::mem::take(&mut state.parcels);
         drop(state);
         drop(waiting);
     }
@@ -293,9 +298,9 @@ impl<R: Runtime> Carrier<R> {
             let (parcels, another) = {
                 let mut state = self.lock();
                 let now = self.runtime.now();
-                let parcels = state.take_batch(now);
+                let parcels = state.parcels.take(BATCH, now);
                 state.lanes.set_out(lane, parcels.len(), now);
-                let another = if state.queue.is_empty() { None } else { state.lane_for_more(now) };
+                let another = if state.parcels.is_empty() { None } else { state.lane_for_more(now) };
                 (parcels, another)
             };
             if parcels.is_empty() {
@@ -383,7 +388,8 @@ impl<R: Runtime> Carrier<R> {
         self.runtime.spawn(async move {
             carrier.runtime.sleep(carrier.runtime.jitter(BACKOFF.1)).await;
             let mut state = carrier.lock();
-            state.queue.extend(parcels);
+            // There is room for what stands.
+            parcels.into_iter().for_each(|parcel| drop(state.parcels.push(parcel)));
             carrier.send_out(state);
         });
     }
@@ -490,53 +496,12 @@ impl State {
 
     /// A lane that loads, if what waits should not wait for one that is under way.
     fn lane_for_more(&mut self, now: Micros) -> Option<u16> {
-        self.lanes.for_more(self.queue.len(), now)
-    }
-
-    fn take_batch(&mut self, now: Micros) -> Vec<Parcel> {
-        let mut batch = Vec::new();
-        while batch.len() < BATCH
-            && let Some(parcel) = self.queue.pop_front()
-        {
-            if parcel.is_wanted(now) {
-                batch.push(parcel);
-            }
-        }
-        batch
+        self.lanes.for_more(self.parcels.len(), now)
     }
 
     /// Tells those who wait for their envelope, and have no patience left, what the store said.
     fn trouble_is(&mut self, cause: String, now: Micros) {
-        for parcel in self.queue.iter_mut().filter(|parcel| parcel.patience <= now) {
-            parcel.give_up(&cause, true);
-        }
-        // As in the courier of a pool, with `crowds`.
-        self.queue.retain(|parcel| parcel.is_wanted(now));
+        self.parcels.give_up(&cause, now);
         self.lanes.fail(cause);
-    }
-}
-
-/// Whether this ends a reservation.
-fn ends(act: &Act) -> bool {
-    matches!(act, Act::Commit { .. } | Act::GiveBack { .. })
-}
-
-/// The error of a store that does not answer: what it reserves later is given back, and a look changes nothing.
-fn failure(act: &Act) -> fn(&str) -> Error {
-    if matches!(act, Act::Reserve { .. } | Act::Peek) { unavailable } else { unsure }
-}
-
-impl Parcel {
-    fn is_wanted(&self, now: Micros) -> bool {
-        self.stands > now || !self.caller.is_canceled()
-    }
-
-    /// Tells the caller of a failure, of which nothing was performed if it is `clean`; the request stays.
-    fn give_up(&mut self, cause: &str, clean: bool) {
-        let (gone, _) = oneshot::channel();
-        let caller = std::mem::replace(&mut self.caller, gone);
-        // What is not sent on stays undone.
-        let error = if clean && self.stands == 0 { undone } else { failure(&self.request.act) };
-        let _ = caller.send(Err(error(cause)));
     }
 }

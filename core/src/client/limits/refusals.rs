@@ -62,22 +62,29 @@ impl Refusals {
         self.changes
     }
 
-    /// Keeps a refusal of a request that was sent at `sent`, unless its limit has changed since `changes` was told. Others may: in a busy
-    /// process something is always given back somewhere.
-    pub fn keep(&mut self, charge: &Charge, answer: &LimitAnswer, sent: Micros, changes: u64) {
+    /// Keeps a refusal of a request that was sent at `sent` and answered at `heard`, unless its limit has changed since `changes` was told.
+    /// Others may: in a busy process something is always given back somewhere.
+    pub fn keep(
+        &mut self,
+        charge: &Charge,
+        answer: &LimitAnswer,
+        (sent, heard): (Micros, Micros),
+        changes: u64,
+    ) {
         let last = self.changed.get(self.group(&charge.limit)).copied().unwrap_or(0);
         // What is in flight may be given back at any time.
         if last > changes || matches!(charge.rule, Rule::InFlight { .. }) {
             return;
         }
         let retry = answer.retry_after_micros;
-        // Counted from before it was asked: the store's answer holds for longer than that.
+        // It is believed from before it was asked, as the store's answer holds for longer than that; and its time is told from when
+        // it was heard, as whoever waits for less is refused again.
         let refusal = Refusal {
             rule: charge.rule,
             cost: charge.cost,
             until: sent + retry.map_or(BELIEVED, |retry| retry.min(BELIEVED)),
-            retry: retry.map(|retry| sent + retry),
-            reset: answer.reset_after_micros.map(|time| sent + time),
+            retry: retry.map(|retry| heard + retry),
+            reset: answer.reset_after_micros.map(|time| heard + time),
             remaining: answer.remaining,
         };
         self.known.insert(charge.limit.clone(), refusal, |refusal| refusal.until <= sent);
@@ -139,12 +146,12 @@ mod tests {
     fn of_several_the_one_is_told_that_refuses_longest() {
         let mut refusals = Refusals::default();
         for (limit, retry) in [("a", 3 * SECOND), ("b", 7 * SECOND), ("c", 7 * SECOND)] {
-            refusals.keep(&charge(limit), &refused(Some(retry)), 5, 0);
+            refusals.keep(&charge(limit), &refused(Some(retry)), (5, 5), 0);
         }
         let told = |limits: &[&str]| recalled(&refusals, limits, 10);
         assert_eq!(told(&["a", "z"]), Some(("a".to_owned(), Some(3 * SECOND - 5))));
         assert_eq!(told(&["a", "b", "c"]), Some(("b".to_owned(), Some(7 * SECOND - 5))));
-        refusals.keep(&charge("d"), &refused(None), 5, 0);
+        refusals.keep(&charge("d"), &refused(None), (5, 5), 0);
         assert_eq!(recalled(&refusals, &["a", "b", "d", "c"], 10), Some(("d".to_owned(), None)));
     }
 
@@ -152,11 +159,21 @@ mod tests {
     #[test]
     fn what_is_refused_for_ever_is_believed_for_a_second_too() {
         let mut refusals = Refusals::default();
-        refusals.keep(&charge("a"), &refused(None), 5, 0);
+        refusals.keep(&charge("a"), &refused(None), (5, 5), 0);
         assert_eq!(recalled(&refusals, &["a"], 4 + SECOND), Some(("a".to_owned(), None)));
         assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
         refusals.forget(&Request { act: Act::Refund, charges: vec![charge("a")] });
         assert_eq!(recalled(&refusals, &["a"], 5), None);
+    }
+
+    // It was counted from before it was asked, and who waited for so long was refused again: by all that it had waited here.
+    #[test]
+    fn the_time_that_is_told_is_never_too_short() {
+        let mut refusals = Refusals::default();
+        refusals.keep(&charge("a"), &refused(Some(SECOND)), (5, 905_005), 0);
+        assert_eq!(recalled(&refusals, &["a"], 950_005), Some(("a".to_owned(), Some(955_000))));
+        // And is believed for no longer than it surely holds.
+        assert_eq!(recalled(&refusals, &["a"], 5 + SECOND), None);
     }
 
     // While anything was given back anywhere each who asked again at once asked the store.
@@ -169,14 +186,14 @@ mod tests {
         let changes = refusals.changes();
         refusals.forget(&freed("a"));
         let kept = others().filter(|other| {
-            refusals.keep(&charge(other), &refused(Some(SECOND)), 5, changes);
+            refusals.keep(&charge(other), &refused(Some(SECOND)), (5, 5), changes);
             recalled(&refusals, &[other], 10).is_some()
         });
         assert!(kept.count() > GROUPS / 2);
-        refusals.keep(&charge("a"), &refused(Some(SECOND)), 5, changes);
+        refusals.keep(&charge("a"), &refused(Some(SECOND)), (5, 5), changes);
         assert_eq!(recalled(&refusals, &["a"], 10), None, "it was asked before that");
         let changes = refusals.changes();
-        refusals.keep(&charge("a"), &refused(Some(SECOND)), 5, changes);
+        refusals.keep(&charge("a"), &refused(Some(SECOND)), (5, 5), changes);
         assert!(recalled(&refusals, &["a"], 10).is_some());
     }
 
@@ -185,7 +202,7 @@ mod tests {
     fn in_a_crowd_the_last_are_remembered() {
         let mut refusals = Refusals::default();
         for at in 0..3 * MOST {
-            refusals.keep(&charge(&format!("limit:{at}")), &refused(Some(SECOND)), 5, 0);
+            refusals.keep(&charge(&format!("limit:{at}")), &refused(Some(SECOND)), (5, 5), 0);
         }
         assert!((2 * MOST..3 * MOST).all(|at| recalled(&refusals, &[&format!("limit:{at}")], 10).is_some()));
     }

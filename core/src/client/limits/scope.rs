@@ -156,7 +156,8 @@ impl<R: Runtime> Scope<R> {
                 if let Some(charge) = request.charges.get(verdict.binding)
                     && !verdict.allowed
                 {
-                    self.lobby.refusals().keep(charge, &answer, sent, changes);
+                    let heard = self.runtime.now();
+                    self.lobby.refusals().keep(charge, &answer, (sent, heard), changes);
                 }
                 Ok(answer)
             }

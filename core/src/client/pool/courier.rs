@@ -45,7 +45,7 @@ const BATCH_OF_RENEWALS: usize = 128;
 const CROWD: usize = 24;
 /// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
 #[cfg(feature = "crowds")]
-const CROWDED: usize = 1_000;
+pub(in crate::client) const CROWDED: usize = 1_000;
 /// The most requests that wait. [`full`] says the number.
 pub(in crate::client) const QUEUE: usize = 100_000;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.

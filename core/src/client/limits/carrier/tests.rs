@@ -9,7 +9,8 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger, ledger_of};
-use super::{Carrier, QUEUE};
+use super::Carrier;
+use crate::client::pool::courier::QUEUE;
 use crate::error::Code;
 use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
@@ -254,12 +255,14 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
 
 // It was dropped where it found the queue full, and stayed charged, or in flight to its deadline.
 #[tokio::test]
-async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
+async fn what_concerns_a_reservation_finds_room_where_nothing_else_does() {
     let (ledger, stuck) = (ledger(), Arc::new(AtomicBool::new(false)));
     let (store, sticks, answers) = (ledger.clone(), stuck.clone(), Arc::new(Notify::new()));
-    let told = answers.clone();
+    let (told, performed) = (answers.clone(), Arc::new(Mutex::new(Vec::new())));
+    let acts = performed.clone();
     let carrier = carrier(HOUR, move |envelope| {
         let (store, sticks, told) = (store.clone(), sticks.clone(), told.clone());
+        acts.lock().unwrap().extend(envelope.requests.iter().map(|request| request.act));
         async move {
             if sticks.load(Relaxed) {
                 told.notified().await;
@@ -280,10 +283,44 @@ async fn what_ends_a_reservation_finds_room_where_nothing_else_does() {
     carrier.tell(request(Act::GiveBack { id: 1 }, 3), 0);
     let mut ends = Box::pin(carrier.ask(request(Act::GiveBack { id: 2 }, 3)));
     assert_eq!((&mut ends).now_or_never(), None);
+    // What prolongs one too, and neither waits for what waited before.
+    let mut renews = Box::pin(carrier.ask(request(Act::Renew { id: 1, ttl: HOUR }, 3)));
+    assert_eq!((&mut renews).now_or_never(), None);
     stuck.store(false, Relaxed);
     answers.notify_waiters();
     assert_eq!(shortly(ends).await, Ok(Reply::Settled(Settlement::Done)));
+    assert!(shortly(renews).await.is_ok());
+    let peeks = performed.lock().unwrap().iter().take_while(|act| !matches!(act, Act::Renew { .. })).count();
+    assert!(peeks < QUEUE / 10, "{peeks}");
     until_left(&ledger, 10).await;
+}
+
+// It was said to be away, with the advice to look when it is back; and open limits were judged by each process alone.
+#[cfg(feature = "crowds")]
+#[tokio::test]
+async fn a_store_that_answers_is_not_blamed_where_many_wait_for_it() {
+    let store = ledger();
+    let carrier = carrier(SECOND / 2, move |envelope| {
+        let store = store.clone();
+        async move {
+            // In time, and never soon.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            store.charge(&envelope).await
+        }
+    });
+    let asks = |act| (0..10_000).map(move |_| request(act, 1));
+    let asked: Vec<_> = asks(Act::Take).chain(asks(Act::Peek)).collect();
+    let answers = futures_util::future::join_all(asked.into_iter().map(|request| carrier.ask(request)));
+    let refused = shortly(answers).await.into_iter().filter_map(Result::err);
+    let told: BTreeSet<_> =
+        refused.map(|error| (error.code().as_str(), error.message().to_owned())).collect();
+    let crowded = "so many requests of this process wait that it had no answer in time; ";
+    let expected = [
+        "it may have been done or not: look when fewer wait",
+        "nothing is held by this call, try again later",
+    ]
+    .map(|so| ("busy", format!("{crowded}{so}")));
+    assert_eq!(told, BTreeSet::from(expected));
 }
 
 // It was told as done: the server had lost its memory, or been restarted, and so cannot know whether it was done before.
