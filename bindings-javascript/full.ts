@@ -1,4 +1,5 @@
 import { glue, guarded, settled } from "../core.js";
+import { digits } from "./amount.js";
 import { asking } from "./asking.js";
 import type { Finding } from "./finding.js";
 import { fromCore, taken, toCore } from "./keys.js";
@@ -33,7 +34,7 @@ export class Leasehold extends Small {
    * yet. Throws `invalid_argument` naming `action` if it is not registered.
    */
   limitOf(action: string, value: string | number | bigint): Limit {
-    return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, value)), ownedBy(this));
+    return new Limit(guarded(() => glue.limitOf(ownedBy(this).number, action, digits(value))), ownedBy(this));
   }
 
   /**

@@ -63,8 +63,11 @@ function ended(number: number): Promise<unknown> {
 function endTurn(): void {
   if (ends) return;
   ends = true;
-  process.nextTick(turn);
+  nextTick(turn);
 }
+
+/** The real one: a tick that a test's fake clock took, and dropped, would be waited for by all calls to come. */
+const { nextTick } = process;
 
 let ends = false;
 

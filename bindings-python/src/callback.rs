@@ -60,7 +60,7 @@ pub struct Functions(Mutex<Vec<Arc<Function>>>);
 
 struct Function {
     function: Py<PyAny>,
-    /// With asyncio: a `Home` of the package's other half, which awaits on its loop and in its context.
+    /// With asyncio: a `Home` of the package's other half, which awaits on its loop and in its context, if a loop ran.
     home: Option<Py<PyAny>>,
 }
 
@@ -73,7 +73,7 @@ impl Function {
 }
 
 impl Functions {
-    /// Adds one for the core to call. Coroutines run on the loop that is running now, in the context of now.
+    /// Adds one for the core to call. Coroutines run on the loop that is running now, in the context of now; plain functions need none.
     pub fn callback(
         &mut self,
         function: &Bound<'_, PyAny>,
@@ -85,7 +85,9 @@ impl Functions {
         let awaited = face == Face::Asyncio;
         let is_coroutine_function =
             functions.call_method1("check", (function, awaited, name))?.is_truthy()?;
-        let home = awaited.then(|| functions.call_method0("Home")).transpose()?.map(Bound::unbind);
+        let home =
+            awaited.then(|| functions.call_method1("home", (is_coroutine_function, name))).transpose()?;
+        let home = home.filter(|home| !home.is_none()).map(Bound::unbind);
         let function = Arc::new(Function { function: function.clone().unbind(), home });
         let turns = &runtime::local(py)?.turns;
         let callback = Callback { function: Arc::downgrade(&function), is_coroutine_function, name, turns };

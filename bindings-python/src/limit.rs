@@ -57,8 +57,8 @@ impl Limit {
     }
 
     /// The limit that a registered action has for a value.
-    pub fn of(handle: &NativeLeasehold, face: Face, action: &str, value: Arg) -> Result<Self, Failure> {
-        Ok(Self::new(handle.limit_of_by(action, &value.named("value")?)?, face))
+    pub fn of(handle: &NativeLeasehold, face: Face, action: &str, value: Whole) -> Result<Self, Failure> {
+        Ok(Self::new(handle.limit_of_by(action, &value.0.named("value")?)?, face))
     }
 
     /// Limits of a handle as one.

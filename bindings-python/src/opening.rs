@@ -124,7 +124,7 @@ impl Leasehold {
     }
 
     /// The limit that a registered action has for a value. Asks nothing of the store yet.
-    fn limit_of(&self, action: Arg, value: Arg) -> PyResult<Limit> {
+    fn limit_of(&self, action: Arg, value: Whole) -> PyResult<Limit> {
         guard(|| Limit::of(self.core.get()?, self.face, &action.text("action")?, value))
     }
 

@@ -30,7 +30,7 @@ def test_what_is_wrong_with_an_action_is_named(face):
         ("value", "257 bytes long, at most 256", lambda: lh.limit_of("action", "v" * 257)),
         ("value", "must be text or a whole number, not nothing", lambda: lh.limit_of("action", None)),
         ("value", "must be text or a whole number, not a truth value", lambda: lh.limit_of("action", True)),
-        ("value", "is not a whole number", lambda: lh.limit_of("action", -1)),
+        ("value", "is not a whole number", lambda: lh.limit_of("action", -0.5)),
     ]:
         with pytest.raises(errors.InvalidArgument, match=says) as wrong:
             call()

@@ -38,6 +38,8 @@ def test_each_value_of_a_registered_action_is_a_limit_of_its_own(lh, other):
         ("10.0.0.2", "action%=10.0.0.2"),
         (7, "action%=7"),
         (2**53, "action%=9007199254740992"),
+        (-7, "action%=-7"),
+        (2**200, "action%=1606938044258990275541962092341162602522202993782792835301376"),
         ("::1", "action%=::1"),
         ("é {~%", "action%=~c3~a9~20~7b~7e~25"),
     ]:

@@ -233,3 +233,28 @@ def test_a_source_that_is_slow_is_given_up(memory):
         assert ended == ["w", "w"]
 
     asyncio.run(asyncio.wait_for(main(), 50))
+
+
+# A plain function needs no loop, and was refused with Python's own words where none ran.
+def test_a_source_of_plain_functions_is_taken_where_no_loop_runs():
+    lh = aio.open()
+    tokens = lh.tokens("wallet", source=lambda ask: [{"id": "a", "amount": 5}])
+
+    async def select(tokens):
+        async with tokens.select(5) as selection:
+            return selection.sum
+
+    assert asyncio.run(select(tokens)) == 5
+
+    async def page(ask):
+        return [{"id": "a", "amount": 5}]
+
+    with pytest.raises(errors.InvalidArgument, match="no event loop is running") as wrong:
+        lh.tokens("other", source=page)
+    assert wrong.value.field == "source"
+
+    def awaits(ask):
+        return page(ask)
+
+    with pytest.raises(errors.LeaseholdError, match="must be awaited: use leasehold.aio, in an event loop"):
+        asyncio.run(select(lh.tokens("third", source=awaits)))

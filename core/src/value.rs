@@ -9,8 +9,8 @@ use std::fmt;
 use crate::error::{Error, Result};
 
 /// The most values that a binding takes in one argument, each in a list or a map counted: more than those of as many slots as a pool
-/// may have. A list of any length costs its host nothing, nor does one that holds another many times.
-pub const MAX_VALUES: usize = 4_000_000;
+/// may have, or of the largest page of tokens. A list of any length costs its host nothing, nor does one that holds another many times.
+pub const MAX_VALUES: usize = 8_000_000;
 
 /// A value of the host's language.
 #[derive(Clone, Debug, PartialEq)]

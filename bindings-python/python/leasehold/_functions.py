@@ -30,6 +30,16 @@ def check(function: Any, awaited: bool, name: str) -> bool:
     return found
 
 
+def home(needed: bool, name: str) -> Home | None:
+    """Where the coroutines of a function run: on the loop that is running now. Where none is, no coroutine function is taken."""
+    try:
+        return Home()
+    except RuntimeError:
+        if needed:
+            raise _invalid(name, f"is {COROUTINE}, and no event loop is running that could run it; give it in one") from None
+        return None
+
+
 def ask(function: Callable[..., Any], arguments: tuple[Any, ...], home: Home | None, name: str, listener: Listener) -> None:
     """Asks a function, and has the listener hear what it gives or raises. This is all that the thread of a plain function does: at the
     interpreter's exit it may end wherever it is."""
@@ -46,7 +56,7 @@ def ask(function: Callable[..., Any], arguments: tuple[Any, ...], home: Home | N
 def _await(answer: Awaitable[Any], home: Home | None, name: str, listener: Listener) -> None:
     try:
         if home is None:
-            raise TypeError(f"{name} gave what must be awaited: use leasehold.aio")
+            raise TypeError(f"{name} gave what must be awaited: use leasehold.aio, in an event loop")
         cancel = home.begin(answer, listener)
     except BaseException:
         if iscoroutine(answer):

@@ -102,7 +102,7 @@ class Leasehold(Opened[_leasehold.Leasehold]):
     def tokens(self, wallet: str, **options: Unpack[AsyncTokensOptions]) -> Tokens:
         """The tokens of a wallet, which a source lists. Asks nothing of the store nor of the source yet. Any number of processes select
         from one wallet, by the same options; a token is in one wallet, under one name. Names have up to 256 bytes. Coroutine functions
-        of the source run on this loop."""
+        of the source run on the loop that is running now, without which none is taken."""
         return Tokens(self._core.tokens(wallet, **options))  # type: ignore[arg-type]  # there may be coroutine functions
 
     async def doctor(self) -> list[Finding]:

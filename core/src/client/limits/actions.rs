@@ -11,7 +11,7 @@ use super::{Limit, LimitOptions, scope};
 use crate::client::Leasehold;
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::limits::Hashes;
+use crate::limits::{Amount, Hashes};
 use crate::poison::unpoisoned;
 use crate::runtime::Runtime;
 use crate::store::LimitStore;
@@ -76,11 +76,16 @@ pub(in crate::client) fn open<S: LimitStore, R: Runtime>(
     scope::open_named(handle, name, &options)
 }
 
-/// A value as languages give it: text, or a whole number, which is its digits.
+/// A value as languages give it: text, or a whole number, which is its digits. Some accounts have numbers below zero.
 pub(in crate::client) fn read_value(value: &Value) -> Result<String> {
+    let signed = |below: bool, size: Amount| format!("{}{size}", if below { "-" } else { "" });
     let text = match value {
         Value::Text(text) => Ok(text.clone()),
-        Value::Number(_) | Value::Integer(_) => value.as_u64().map(|number| number.to_string()),
+        Value::Integer(number) => Ok(signed(*number < 0, number.unsigned_abs().into())),
+        Value::Number(number) => match Value::Number(number.abs()).as_u64() {
+            Ok(size) => Ok(signed(*number < 0.0, size.into())),
+            Err(_) => value.as_u64_of(format_args!("-2^53 to 2^53")).map(|size| size.to_string()),
+        },
         other => {
             Err(Error::invalid("", format_args!("must be text or a whole number, not {}", other.kind())))
         }

@@ -32,6 +32,24 @@ async fn each_value_of_an_action_is_a_limit_of_its_own() {
     assert!(lh.limit_of("login", "7").unwrap().exceeded(1u64).await.unwrap());
 }
 
+// Numbers below zero, as groups of chats have, and those of more than 64 bits, as most tokens have, were refused, and in Rust not.
+#[tokio::test]
+async fn whole_numbers_are_their_digits_whatever_their_size() {
+    let lh = handle();
+    lh.register_with("login", &options()).unwrap();
+    for (value, text) in [
+        (Value::Number(-0.0), "0"),
+        (Value::Number(-7.0), "-7"),
+        (Value::Integer(-1_001_234_567_890), "-1001234567890"),
+        (Value::Integer(1 << 64), "18446744073709551616"),
+        (Value::Integer(i128::MIN), "-170141183460469231731687303715884105728"),
+    ] {
+        let limit = lh.limit_of_by("login", &value).unwrap();
+        let answer = limit.take(1u64).await.unwrap();
+        assert_eq!(answer.limit.unwrap().as_str(), format!("login%={text}"));
+    }
+}
+
 #[tokio::test]
 async fn words_register_as_options_do() {
     let lh = handle();
@@ -82,7 +100,9 @@ async fn what_is_wrong_is_named() {
         (Value::Null, "must be text or a whole number, not nothing"),
         (Value::Bool(true), "must be text or a whole number, not a truth value"),
         (Value::Number(0.5), "0.5 is not a whole number"),
-        (Value::Integer(-1), "-1 is not a whole number"),
+        (Value::Number(-0.5), "-0.5 is not a whole number from -2^53 to 2^53"),
+        (Value::Number(9e15 + 1e15), "from 2^53 on give an integer"),
+        (Value::Number(f64::NAN), "is not a whole number"),
     ] {
         let error = lh.limit_of_by("login", &value).unwrap_err();
         assert_eq!(error.field(), Some("value"));
