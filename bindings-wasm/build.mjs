@@ -88,8 +88,10 @@ async function finish(face, features) {
   const small = readFileSync(bound);
   const sorted = [];
   // Which of these packs best, none of them says before it is done. Where bytes are not counted any will do.
-  for (const piece of features.length > 0 ? [6] : [5, 6, 7, 8, 10]) {
-    writeFileSync(bound, ordered(small, piece));
+  const starts = [0, 0.2, 0.4, 0.6, 0.8];
+  const tries = features.length > 0 ? [[6, 0]] : [6, 7].flatMap((piece) => starts.map((start) => [piece, start]));
+  for (const [piece, start] of tries) {
+    writeFileSync(bound, ordered(small, piece, start));
     await optimize(sort);
     sorted.push(readFileSync(bound));
   }

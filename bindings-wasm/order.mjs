@@ -5,19 +5,19 @@ const REACH = 32 * 1024;
 
 /**
  * The module, its functions named by the place that each should have: wasm-opt sorts them by name, and mends what calls them. So many
- * bytes in a row are what two functions have in common.
+ * bytes in a row are what two functions have in common; the first of them is the one at this part of all.
  */
-export function ordered(module, piece) {
+export function ordered(module, piece, start) {
   const { imports, bodies } = functions(module);
   const places = [];
-  order(bodies, piece).forEach((at, place) => (places[at] = String(place).padStart(6, "0")));
+  order(bodies, piece, Math.floor(start * bodies.length)).forEach((at, place) => (places[at] = String(place).padStart(6, "0")));
   const map = Buffer.concat([number(places.length), ...places.flatMap((name, at) => [number(imports + at), text(name)])]);
   const section = Buffer.concat([text("name"), number(1), number(map.length), map]);
   return Buffer.concat([module, number(0), number(section.length), section]);
 }
 
 /** Each next one is that of which most has been seen within reach. */
-function order(bodies, piece) {
+function order(bodies, piece, start) {
   const pieces = bodies.map((body) => {
     const bytes = body.toString("latin1");
     return [...new Set(Array.from(body, (_, at) => bytes.slice(at, at + piece)))];
@@ -38,7 +38,7 @@ function order(bodies, piece) {
   const left = new Set(bodies.keys());
   const chosen = [];
   for (let within = 0, first = 0; left.size > 0; ) {
-    let [best, most] = [undefined, -1];
+    let [best, most] = chosen.length > 0 ? [undefined, -1] : [start, Infinity];
     for (const at of left) {
       const share = common[at] / pieces[at].length;
       if (share > most) [best, most] = [at, share];

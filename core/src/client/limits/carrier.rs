@@ -167,7 +167,8 @@ impl<R: Runtime> Carrier<R> {
     /// Asks the store. A failure is told when it has not answered for its time.
     ///
     /// # Errors
-    /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what ends a reservation.
+    /// `store_unavailable` with the cause; `busy` if too many requests wait, but for what prolongs or ends a
+    /// reservation; or so many that it had no answer in time.
     pub async fn ask(self: &Arc<Self>, mut request: Request) -> Result<Reply> {
         if let Some(reply) = self.ledger.charge_now(&request) {
             self.announce(&request);

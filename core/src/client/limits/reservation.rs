@@ -99,7 +99,8 @@ impl<R: Runtime> Reservation<R> {
     /// # Errors
     /// `lost` if it was ended elsewhere, if its time has passed, or if something it has in flight is counted no more, as after a reset
     /// or since the store lost its memory: then more may be in flight than is allowed. `store_unavailable` if the store did not answer
-    /// in time: it lasts as before, at least, and can be renewed again. `busy` if too many requests wait. `invalid_argument` for a
+    /// in time: it lasts as before, at least, and can be renewed again; `busy` if that is so because too many
+    /// requests of this process wait. `invalid_argument` for a
     /// `ttl` that is not 1 µs to 7 days.
     pub async fn renew(&self) -> Result<()> {
         self.renew_by(None).await

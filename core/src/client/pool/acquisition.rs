@@ -106,7 +106,8 @@ impl Want {
         self.told.store(earliest.unwrap_or_default() << 2 | quiet | 1, Relaxed);
     }
 
-    /// Whether it is to be renewed if so much is left of it as it was seen to, and can be.
+    /// Whether it is renewed before it is handed out, if so much is left of it: to find its nonce took time. At its `max_hold` nothing
+    /// prolongs it.
     fn is_short(&self, left: Micros) -> bool {
         (self.max_hold == 0 || self.max_hold > self.ttl) && left < self.ttl / 2
     }

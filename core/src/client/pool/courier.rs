@@ -457,8 +457,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         let now = self.runtime.now();
         let mut state = self.lock();
         let sequence = state.lanes.next(number);
-        // What only looks may be performed twice: its answer need not be kept.
-        let is_kept = !requests.iter().all(Request::only_looks);
+        // What only looks may be performed twice: its answer need not be kept. Without `crowds` it is short.
+        let is_kept = !cfg!(feature = "crowds") || !requests.iter().all(Request::only_looks);
         Envelope {
             lane: is_kept.then_some(Lane { client: self.client, number, sequence }),
             not_after: state.clock.map(|(store, local)| store + now.saturating_sub(local) + VALIDITY),

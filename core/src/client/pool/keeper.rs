@@ -84,7 +84,7 @@ impl Keeper {
         let mut state = self.lock();
         // Who rang for what is due later does not have it done at once, but has it looked at in time.
         let is_time = state.task.as_ref().is_some_and(|task| task.next <= now);
-        let early = |vigil: &Vigil| if is_time { vigil.interval / TOGETHER } else { 0 };
+        let early = |vigil: &Vigil| vigil.interval / TOGETHER * Micros::from(is_time);
         state.vigils.retain(|vigil| match vigil.need(now, early(vigil)) {
             Need::Nothing => true,
             Need::Renewal => {

@@ -270,7 +270,7 @@ impl Vigil {
     }
 
     /// What it needs now. A renewal that is due within `early` is begun, or within a small part of what is left: what cannot be
-    /// prolonged is asked about ever sooner, and would be with all else.
+    /// prolonged is asked about ever sooner, and would be with all else. Without `crowds` there is little else.
     pub fn need(&self, now: Micros, early: Micros) -> Need {
         let mut watched = self.lock();
         if !watched.is_open() {
@@ -279,7 +279,8 @@ impl Vigil {
         if watched.term.until <= now {
             return Need::Ending;
         }
-        let early = early.min((watched.term.until - now) / 16);
+        let left = watched.term.until - now;
+        let early = if cfg!(feature = "crowds") { early.min(left / 16) } else { early };
         match watched.renewal.take_if(|renewal| *renewal <= now + early) {
             Some(_) => Need::Renewal,
             None => Need::Nothing,

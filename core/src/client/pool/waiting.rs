@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use super::courier::{QUEUE, full};
 use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
 use crate::id::SlotId;
@@ -27,8 +28,8 @@ use crate::runtime::{self, Runtime};
 use crate::slots::{Calls, OFFER};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// The most callers that wait in one pool of one process. The error says the number.
-const SEATS: usize = 100_000;
+/// The most callers that wait in one pool of one process: as many as requests that wait.
+const SEATS: usize = QUEUE;
 /// How many of those who take any slot ask for tickets, where there is a crowd.
 const FRONT: usize = 8;
 /// A waiter asks again after so long at the earliest even if nobody called: a message may have been lost.
@@ -174,10 +175,7 @@ impl WaitingRoom {
             return Err(closed());
         }
         if room.seats.len() >= SEATS {
-            return Err(Error::new(
-                Code::Busy,
-                "100,000 callers wait for this pool already; try again later",
-            ));
+            return Err(full());
         }
         let number = room.next;
         room.next += 1;

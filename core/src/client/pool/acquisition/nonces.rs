@@ -85,8 +85,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 return Ok(Some(earliest));
             }
             let short = leases.iter().filter(|lease| want.is_short(lease.remaining_micros()));
-            for is_there in futures_util::future::join_all(short.map(|lease| prolong(lease, want))).await {
-                if !is_there? {
+            let renewals = short.map(|lease| lease.renew_by(Some(want.ttl)));
+            for renewed in futures_util::future::join_all(renewals).await {
+                if !is_there(renewed)? {
                     return Ok(Some(self.runtime.now()));
                 }
             }
@@ -104,7 +105,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 {
                     return Ok(Some(earliest));
                 }
-                if want.is_short(lease.remaining_micros()) && !prolong(lease, want).await? {
+                if want.is_short(lease.remaining_micros()) && !is_there(lease.renew_by(Some(want.ttl)).await)?
+                {
                     return Ok(Some(self.runtime.now()));
                 }
             }
@@ -162,9 +164,9 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     }
 }
 
-/// Has a lease last for its whole time from now, unless somebody claims it; whether it is still there.
-async fn prolong<S: Store, R: Runtime>(lease: &Lease<S, R>, want: &Want) -> Result<bool> {
-    match lease.renew_by(Some(want.ttl)).await {
+/// Whether a lease that was to be renewed is still there: also if somebody claims it.
+fn is_there(renewed: Result<()>) -> Result<bool> {
+    match renewed {
         Err(error) if error.code() == Code::Lost => Ok(false),
         Err(error) if error.code() != Code::Claimed => Err(error),
         _ => Ok(true),
