@@ -43,7 +43,7 @@ interface LimitBounds {
   max: Amount;
   /** Of `gcra`, the most at once: `max` if not given. */
   burst?: number | bigint | undefined;
-  /** Of a `budget`, when its periods begin, after midnight UTC: 0 if not given. */
+  /** Of a `budget`, when its periods begin, counted from the Unix epoch: 0 if not given. Seven days begin on a Thursday then. */
   offset?: number | undefined;
   /**
    * What is allowed while the store cannot be used, which a wrong password and a database that it refuses are too: nothing

@@ -332,7 +332,7 @@ class LimitOptions(_Max, total=False):
     """Of "gcra", the most at once: `max` by default."""
 
     offset: float | None
-    """Of a budget, when its periods begin, after midnight UTC: 0 by default."""
+    """Of a budget, when its periods begin, counted from the Unix epoch: 0 by default. Seven days begin on a Thursday then."""
 
     outage: Literal["closed", "open"] | None
     """What is allowed while the store cannot be used, which a wrong password and a database that it refuses are too: "closed", nothing,

@@ -16,7 +16,7 @@ use crate::{Micros, SECOND};
 /// | `period` | | its length; 0 limits each request by itself |
 /// | `kind` | refill | see [`LimitKind`] |
 /// | `burst` | `max` | of GCRA: the most at once |
-/// | `offset` | 0 | of a budget: when its periods begin, after midnight UTC |
+/// | `offset` | 0 | of a budget: when its periods begin, counted from the Unix epoch (a Thursday) |
 /// | `outage` | closed | what is allowed while the store cannot be used |
 /// | `scope` | one for all | limits of one scope can be charged as one; a cluster spreads scopes over its servers |
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct LimitOptions {
     pub period: Micros,
     /// Of GCRA, the most at once: `max` by default.
     pub burst: Option<u64>,
-    /// Of a budget, when its periods begin, after midnight UTC.
+    /// Of a budget, when its periods begin, counted from the Unix epoch: seven days begin on a Thursday.
     pub offset: Micros,
     /// What is allowed while the store cannot be used: nothing by default.
     pub outage: Outage,
