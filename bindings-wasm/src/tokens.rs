@@ -82,7 +82,7 @@ pub fn tokens_hear(tokens: u32, change: &JsValue, currency: &JsValue) -> Result<
     entered();
     let change = Change::read(&value::named(change, "change")?);
     let change = change.map_err(|error| Failure::from(error.within("change")))?;
-    let currency = match currency.is_undefined() {
+    let currency = match currency.is_undefined() || currency.is_null() {
         true => None,
         false => Some(value::text(currency, "currency")?),
     };

@@ -1,13 +1,13 @@
 //! A process that leases a slot, tells of it, and obeys one word a line.
 //!
 //! `holder URL SLOT TTL_MS` prints `slot fence nonce`, or `failed CODE MESSAGE` and ends. Then `state` prints whether the lease
-//! can be relied on, `renew` renews it and `release` gives it back as used, which print what came of that; the end of its input
-//! ends it.
+//! can be relied on, `renew` renews it, `try` asks once for the slot, which it has itself, and `release` gives it back as used, which print
+//! what came of that; the end of its input ends it.
 
 use std::io::{BufRead, Write};
 
 use leasehold::error::Result;
-use leasehold_faults::{Chain, handle, options, patient};
+use leasehold_faults::{Chain, handle, options, patient, within};
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
@@ -24,10 +24,10 @@ fn main() {
     let options = leasehold::client::PoolOptions { ttl, ..options(&[slot]) };
     let acquired = runtime.block_on(async {
         let pool = handle(url).pool_with("relayers", options, chain.source()).await?;
-        pool.acquire_with(patient()).await
+        pool.acquire_with(patient()).await.map(|lease| (pool, lease))
     });
-    let lease = match acquired {
-        Ok(lease) => lease,
+    let (pool, lease) = match acquired {
+        Ok(acquired) => acquired,
         Err(error) => return say(&format!("failed {} {}", error.code().as_str(), error.message())),
     };
     let came = |outcome: Result<()>, done: &str| match outcome {
@@ -39,6 +39,7 @@ fn main() {
         match line.expect("a line").as_str() {
             "state" => say(if lease.is_held() { "held" } else { "lost" }),
             "renew" => came(runtime.block_on(lease.renew()), "renewed"),
+            "try" => came(runtime.block_on(pool.acquire_with(within(0))).map(drop), "granted"),
             "release" => {
                 lease.used(None).expect("a next nonce");
                 came(runtime.block_on(lease.release_with(Default::default())), "released");

@@ -87,6 +87,21 @@ async fn is_refused(url: &str, authority: &Path, cause: &str) {
 }
 
 // No test had ever spoken TLS.
+// It was seen over TCP only: over TLS the first call after the end of the connection failed, each time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_was_closed_while_nobody_asked_is_not_sent_over() {
+    let server = started(secure("127.0.0.1"));
+    let mut holder = soon(BOUND, "the lease", granted(&server.url(), &server.authority())).await.0;
+    for _ in 0..3 {
+        assert_eq!(holder.ask("try"), "exhausted");
+        assert_eq!(holder.ask("renew"), "renewed");
+        server.command(&["CLIENT", "KILL", "TYPE", "normal"]).expect("a reply");
+        // Nobody asks for a while.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    assert_eq!(holder.ask("release"), "released");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_is_believed_by_its_certificate_and_the_file_that_the_environment_names() {
     let (one, other) = (started(secure("127.0.0.1")), started(secure("localhost")));

@@ -12,9 +12,12 @@ use socket2::SockRef;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 
+#[cfg(feature = "tls")]
 use super::choose_cryptography;
 #[cfg(unix)]
 use super::socket::Socket;
+#[cfg(feature = "tls")]
+use super::tls::encrypted;
 use crate::runtime::alarms::Alarms;
 use crate::runtime::host::Host;
 use crate::runtime::tasks;
@@ -32,8 +35,7 @@ pub(super) struct Connection {
 #[derive(Clone)]
 struct Driven {
     sender: MultiplexedConnection,
-    /// Where the driver itself runs what reads and writes, that is not known.
-    task: Option<Arc<async_task::Task<()>>>,
+    task: Arc<async_task::Task<()>>,
     /// Where a host's loop is to read, which may be busy: has it looked elsewhere what has come.
     nudge: Option<Nudge>,
 }
@@ -58,7 +60,7 @@ impl Connection {
 
     /// Whether it is known that it has ended.
     pub fn is_closed(&self) -> bool {
-        self.driven.task.as_ref().is_some_and(|task| task.is_finished())
+        self.driven.task.is_finished()
     }
 
     /// What is answered, if it is in time.
@@ -102,12 +104,13 @@ async fn connect(client: &Client, host: Option<&Host>) -> RedisResult<Driven> {
                 None => driven(info, stream, config).await,
             }
         }
-        // The driver knows how to set up TLS, and has the runtime drive it.
-        _ => {
+        #[cfg(feature = "tls")]
+        ConnectionAddr::TcpTls { host: name, port, .. } => {
             choose_cryptography(client);
-            let sender = client.get_multiplexed_async_connection_with_config(&config).await?;
-            Ok(Driven { sender, task: None, nudge: None })
+            let stream = tcp(info, name, *port).await?;
+            driven(info, encrypted(name, stream).await?, config).await
         }
+        _ => Err(io::Error::from(io::ErrorKind::Unsupported).into()),
     }
 }
 
@@ -119,7 +122,7 @@ where
 {
     let (sender, driver) =
         MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await?;
-    Ok(Driven { sender, task: Some(Arc::new(tasks::begin(&Handle::current(), driver))), nudge: None })
+    Ok(Driven { sender, task: Arc::new(tasks::begin(&Handle::current(), driver)), nudge: None })
 }
 
 /// And has what it is answered read there too.

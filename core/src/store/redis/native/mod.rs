@@ -13,6 +13,8 @@ mod server;
 #[cfg(unix)]
 mod socket;
 mod subscriptions;
+#[cfg(feature = "tls")]
+mod tls;
 mod topology;
 mod url;
 
