@@ -225,12 +225,14 @@ mod tests {
                 alarm.await;
                 let passed = boot_time() - began;
                 assert!(passed >= time * MILLISECOND, "{time}: {passed}");
-                passed
             }
         };
-        // The later ones first, so that the timer is set anew, and again as it runs out.
-        let ended = in_time(join_all([60_000, 40, 20, 30, 0].into_iter().map(timed).skip(1))).await;
-        assert!(ended[1] <= ended[2] && ended[2] <= ended[0] && ended[3] <= ended[1], "{ended:?}");
+        let mut far = alarms.after(60 * SECOND);
+        assert!(waits(&mut far));
+        // The later ones first, so that the timer is set anew, and again as it runs out. On a busy machine all are due at once, and
+        // any may be the first.
+        in_time(join_all([40, 20, 30, 0].map(timed))).await;
+        assert!(waits(&mut far));
     }
 
     #[tokio::test]
