@@ -64,7 +64,7 @@ export async function unstick(relayers: Pool, account: string, next: bigint): Pr
 }
 
 export async function retire(relayers: Pool, account: string): Promise<void> {
-  await relayers.drain(account); // handed out no more until `enable`, also over restarts
+  await relayers.drain(account); // handed out no more until `enable`, also over restarts of programs
   const mode = async () => (await relayers.inspect([account])).slots[0]?.mode;
   while ((await mode()) === "draining") await new Promise((go) => setTimeout(go, 1_000)); // "disabled" once it is given back
 }
