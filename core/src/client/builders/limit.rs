@@ -45,7 +45,7 @@ impl<'a, S: LimitStore, R: Runtime> LimitBuilder<'a, S, R> {
         self
     }
 
-    /// Of a budget, when its periods begin, after midnight UTC.
+    /// Of a budget, when its periods begin, counted from the Unix epoch: seven days begin on a Thursday.
     pub fn offset(mut self, time: Duration) -> Self {
         self.options.offset = micros(time);
         self
