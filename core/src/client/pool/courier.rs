@@ -598,12 +598,12 @@ impl State {
             let next = self.queue.pop_front_if(|parcel| batch.is_empty() || !parcel.goes_alone());
             let Some(parcel) = next else { break };
             if parcel.is_wanted(now) {
-                if parcel.goes_alone() {
-                    self.lanes.set_out(lane, 1, now);
-                    return vec![parcel];
-                }
                 others += usize::from(!matches!(parcel.request, Request::Renew { .. }));
+                let goes_alone = parcel.goes_alone();
                 batch.push(parcel);
+                if goes_alone {
+                    break;
+                }
             }
         }
         // Renewals cost the store little: an envelope of them is as good as one request.

@@ -86,7 +86,6 @@ async fn is_refused(url: &str, authority: &Path, cause: &str) {
     .await;
 }
 
-// No test had ever spoken TLS.
 // It was seen over TCP only: over TLS the first call after the end of the connection failed, each time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_was_closed_while_nobody_asked_is_not_sent_over() {
@@ -102,6 +101,7 @@ async fn a_connection_that_was_closed_while_nobody_asked_is_not_sent_over() {
     assert_eq!(holder.ask("release"), "released");
 }
 
+// No test had ever spoken TLS.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_is_believed_by_its_certificate_and_the_file_that_the_environment_names() {
     let (one, other) = (started(secure("127.0.0.1")), started(secure("localhost")));

@@ -392,9 +392,9 @@ async fn a_store_that_was_made_anew_by_a_stranger_is_told_of_the_longest_leases(
 #[tokio::test]
 async fn a_look_into_a_loss_that_nobody_waited_for_is_begun_anew() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let runtime = || TokioRuntime::new(tokio::runtime::Handle::current());
     let process = async |slot| {
-        let handle = Leasehold::new(store.clone(), runtime(), OpenOptions::default()).unwrap();
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
         let options = PoolOptions { ttl: SECOND, ..PoolOptions::slots([slot]).unwrap() };
         handle.pool_with("p", options, None).await.unwrap()
     };
